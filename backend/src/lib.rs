@@ -15,6 +15,7 @@ pub mod clock;
 pub mod config;
 pub mod embed;
 pub mod engine;
+pub mod erasure;
 pub mod files;
 pub mod flow;
 #[doc(hidden)]

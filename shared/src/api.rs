@@ -69,6 +69,18 @@ fn yes() -> bool {
     true
 }
 
+/// `DELETE /api/v1/users/{username}/personal-data`: how far it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Erasure {
+    /// The name that stands in the place of the person's, for ever.
+    pub username: Username,
+    /// Whether nothing in the database names them any more.
+    pub done: bool,
+    /// How many of the runs that they started are archived: the files still name them, until these are deleted.
+    pub archived_runs: u64,
+}
+
 /// `POST /api/v1/users`.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]

@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 pub use agents::{SpecialistMade, StrategyChanged};
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
 pub use data::*;
-pub use record::{HeadAccepted, RunsArchived, Unreadable};
+pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 
 /// An opaque place in the log. Only the server that made it can read it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

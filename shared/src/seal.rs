@@ -34,6 +34,10 @@ pub struct SealCheck {
     /// looked at where the archives are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub archived: u64,
+    /// How many of the sealed ones no longer have the name and the words of somebody who was erased, as the record itself
+    /// says: they are what it says that they are since.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub erased: u64,
     /// The newest seal that holds, as in [`SealHead::head`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,

@@ -41,6 +41,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("auth", &["client_address", "clock", "limits", "engine", "store", "problem", "rate_limit"]),
     ("audit", &["clock", "store"]),
     ("archive", &["clock", "files", "engine", "store", "audit"]),
+    ("erasure", &["clock", "engine", "store", "audit", "archive"]),
     (
         "http",
         &[

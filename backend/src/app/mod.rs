@@ -27,6 +27,7 @@ use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
+use crate::erasure::{self, Eraser};
 use crate::flow::Reach;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::{self, AppState, Edge, Outside};
@@ -111,6 +112,7 @@ pub struct App {
     notifier: notify::Handle,
     sealer: audit::Handle,
     archiver: archive::Handle,
+    eraser: erasure::Handle,
     stopping: CancellationToken,
     server: Server,
 }
@@ -174,6 +176,7 @@ impl App {
             runs: settings.retention.runs.map(|span| span.0),
             folder: settings.storage.archive.clone(),
         };
+        let eraser = Eraser::new(store.clone(), trusted.clone()).run();
         let archiver = Archiver::new(store.clone(), trusted, clock.clone(), retention).run();
         let secrets = secrets(&settings.secrets);
         let models = Arc::new(models(&settings.prices, secrets.clone())?);
@@ -201,7 +204,7 @@ impl App {
         let front = Front { metrics: Some(metrics), edge, limits, seals, outside };
         let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
-        Ok(Self { links, runner, notifier, sealer, archiver, stopping, server })
+        Ok(Self { links, runner, notifier, sealer, archiver, eraser, stopping, server })
     }
 
     /// Where it listens.
@@ -231,6 +234,7 @@ impl App {
             let answered = Instant::now() + ANSWER_LIMIT;
             self.server.stopped(answered.min(until)).await;
             self.archiver.stop().await;
+            self.eraser.stop().await;
             self.sealer.stop().await;
             store.close().await;
         };

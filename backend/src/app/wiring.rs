@@ -181,6 +181,7 @@ impl Observe for ForgetRights {
             entry.event.kind,
             EntryKind::UserCreated
                 | EntryKind::UserUpdated
+                | EntryKind::UserErased
                 | EntryKind::DeputyNamed
                 | EntryKind::DeputyRemoved
                 | EntryKind::TokenCreated

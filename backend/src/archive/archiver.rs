@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::folder::{Folder, FolderError, FolderLock, digest};
 use super::piece::{Header, Writer};
-use crate::audit::{Archived, NumberingError, Trusted, numbers};
+use crate::audit::{Explained, NumberingError, Trusted, numbers};
 use crate::clock::SharedClock;
 use crate::store::{
     self, Change, CommitError, Finished, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
@@ -82,7 +82,7 @@ pub struct Archiver {
     clock: SharedClock,
     runs: Option<Duration>,
     folder: Folder,
-    archived: Archived,
+    explained: Explained,
     /// The right to write to the folder, while it has it.
     lock: Option<Arc<FolderLock>>,
 }
@@ -113,7 +113,7 @@ impl Archiver {
     /// One that looks into this database and writes into this folder.
     pub fn new(store: Store, trusted: Trusted, clock: SharedClock, retention: Retention) -> Self {
         let Retention { runs, folder } = retention;
-        Self { store, trusted, clock, runs, folder: Folder::at(folder), archived: Archived::default(), lock: None }
+        Self { store, trusted, clock, runs, folder: Folder::at(folder), explained: Explained::default(), lock: None }
     }
 
     /// Archives until it is stopped.
@@ -210,10 +210,10 @@ impl Archiver {
     /// Makes one archive of the first of these runs, and takes them off; answers with how many it has.
     pub(super) async fn archive(&mut self, day: &str, runs: &mut VecDeque<FinishedRun>) -> Result<u64, ArchiveError> {
         let begun = Instant::now();
-        self.archived.refresh(&self.store).await?;
+        self.explained.refresh(&self.store).await?;
         let ids: Vec<_> = runs.iter().take(RUNS).map(|run| run.id).collect();
         let rows = self.store.rows_of_runs(&ids).await?;
-        let numbers = numbers(&self.store, &self.trusted, &self.archived, &rows).await?;
+        let numbers = numbers(&self.store, &self.trusted, &self.explained, &rows).await?;
         let header = Header::new(self.store.log_id().to_owned(), self.store.last_archive().await? + 1, day.to_owned());
         let mut writer = Writer::new(&header)?;
         let (mut entries, mut written) = (EntryNumbers::default(), Vec::new());
@@ -238,9 +238,10 @@ impl Archiver {
                 continue;
             }
             let of_rows = whole.rows.iter().filter_map(|row| numbers.get(&row.number)).flatten();
-            of_rows.for_each(|number| entries.add(*number));
+            of_rows.for_each(|entry| entries.add(entry.number));
             let ended_at = crate::engine::summary(&whole.state).ended_at.unwrap_or(run.last_at);
-            writer.run(run.id, whole, |row| numbers.get(&row).cloned().unwrap_or_default())?;
+            let numbers_of = |row| numbers.get(&row).into_iter().flatten().map(|entry| entry.number).collect();
+            writer.run(run.id, whole, numbers_of)?;
             let FinishedRun { id, flow, requested_by, last_row, .. } = run;
             written.push(RunInArchive { id, flow, requested_by, ended_at, last_row });
         }
@@ -269,7 +270,7 @@ impl Archiver {
         };
         blocking(append).await?;
         rest(begun).await;
-        let archive = NewArchive { entry, runs: written };
+        let archive = NewArchive { entry, runs: written, erasures: self.explained.last_erasure() };
         match self.store.commit(Change::by_server(Operation::ArchiveRuns(Box::new(archive)))).await {
             Ok(_) => Ok(count),
             Err(CommitError::Conflict(why)) => {

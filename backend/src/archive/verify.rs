@@ -10,7 +10,7 @@ use shared::seal::{FirstBad, SealCheck, Tampering};
 use super::archiver::ArchiveError;
 use super::folder::Folder;
 use super::piece::{self, Line};
-use crate::audit::{Hash, Head, NumberingError, Trusted, hash, seals_before, told};
+use crate::audit::{Explained, Hash, Head, NumberingError, Trusted, hash, seals_before, told};
 use crate::store::Store;
 
 /// How many archives are looked up at once.
@@ -28,6 +28,7 @@ pub async fn verify(
         return Ok(check);
     }
     let seals = seals_before(store, trusted).await?;
+    let explained = Explained::read(store).await?;
     let mut last = 0;
     loop {
         let archives = store.archives(last, ARCHIVES).await?;
@@ -38,7 +39,7 @@ pub async fn verify(
             last = archive.number;
             // Where the record tells of none, nothing is taken for archived by it.
             let Some(told) = told(store, &archive).await? else { continue };
-            if let Err(why) = holds(store, trusted, &seals, folder, &told).await? {
+            if let Err(why) = holds(store, trusted, (&seals, &explained), folder, &told).await? {
                 let bad = FirstBad {
                     what: Tampering::Archive,
                     message: why,
@@ -58,7 +59,7 @@ pub async fn verify(
 async fn holds(
     store: &Store,
     trusted: &Trusted,
-    seals: &[u64],
+    (seals, explained): (&[u64], &Explained),
     folder: &Folder,
     told: &RunsArchived,
 ) -> Result<Result<(), String>, ArchiveError> {
@@ -97,6 +98,8 @@ async fn holds(
             };
             wanted = open.as_ref().and_then(sealed);
         }
+        // What was erased in the database before it was archived.
+        let wanted = explained.erased(number).or(wanted);
         if wanted != Some(hash) {
             return Ok(Err(format!("entry {number} in {place} is not what was sealed")));
         }

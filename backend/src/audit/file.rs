@@ -5,11 +5,11 @@ use std::io::{BufRead, Read as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use shared::log::{Cursor, EntryKind, Event};
+use shared::log::{Cursor, Event};
 use shared::seal::{FirstBad, SealCheck, Tampering};
 
-use super::archived::Archived;
 use super::compare::Difference;
+use super::explained::{Explained, explains};
 use super::export::{Before, Carried, ENTRY};
 use super::key::Trusted;
 use super::seal::{Hash, Head, Opened, Seal, hash};
@@ -34,8 +34,8 @@ pub fn verify_file(file: impl BufRead, trusted: &Trusted, expected: Option<&Head
     let first_bad = reading.all(file)?.err();
     let entries = reading.holding + reading.waiting;
     let head = reading.newest.map(|head| head.to_string());
-    let (sealed, archived) = (reading.holding, reading.in_archives);
-    let check = SealCheck { valid: first_bad.is_none(), entries, sealed, archived, head, first_bad };
+    let (sealed, archived, erased) = (reading.holding, reading.in_archives, reading.erased);
+    let check = SealCheck { valid: first_bad.is_none(), entries, sealed, archived, erased, head, first_bad };
     Ok(FileCheck { check, part: reading.part })
 }
 
@@ -50,9 +50,10 @@ struct Reading<'a> {
     line: u64,
     holding: u64,
     waiting: u64,
-    /// What sealed entries of the file say that is archived: they come before what they speak of.
-    archived: Archived,
+    /// What sealed entries of the file say that was archived or erased: they come before what they speak of.
+    explained: Explained,
     in_archives: u64,
+    erased: u64,
 }
 
 /// A seal with the entries that the file has of it so far, newest first.
@@ -60,14 +61,13 @@ struct Range {
     opened: Opened,
     found: Vec<Found>,
     lines: Vec<u64>,
-    /// Those that tell of archives.
-    archives: Vec<Event>,
+    /// Those that explain older ones.
+    explaining: Vec<Event>,
 }
 
 impl<'a> Reading<'a> {
     fn new(trusted: &'a Trusted) -> Self {
         let (newest, open) = (None, None);
-        let archived = Archived::default();
         Self {
             trusted,
             expected: None,
@@ -77,8 +77,9 @@ impl<'a> Reading<'a> {
             line: 0,
             holding: 0,
             waiting: 0,
-            archived,
+            explained: Explained::default(),
             in_archives: 0,
+            erased: 0,
         }
     }
 
@@ -106,7 +107,7 @@ impl<'a> Reading<'a> {
         let no_entry = || bad(Tampering::Changed, format!("line {number} is no entry of an export in JSON lines"));
         let text = std::str::from_utf8(line).map_err(|_| no_entry())?;
         let (before, event) = split(text).ok_or_else(no_entry)?;
-        let (found, archives) = found(before.cursor, &event);
+        let (found, explaining) = found(before.cursor, &event);
         let Some(sealed) = before.sealed else {
             if self.open.is_some() {
                 let message = format!("line {number} has no seal, and stands among entries that have: it was put in");
@@ -131,10 +132,10 @@ impl<'a> Reading<'a> {
             FirstBad { seal: Some(sealed), ..bad(Tampering::Removed, message) }
         })?;
         if range.found.len() > range.opened.hashes.len() {
-            return Err(range.check(part, &self.archived).err().unwrap_or_else(no_entry));
+            return Err(range.check(part, &self.explained).err().unwrap_or_else(no_entry));
         }
         range.found.push(found);
-        range.archives.extend(archives);
+        range.explaining.extend(explaining);
         range.lines.push(number);
         Ok(())
     }
@@ -170,20 +171,21 @@ impl<'a> Reading<'a> {
                 self.newest = Some(opened.head());
             }
         }
-        Ok(Range { opened, found: Vec::new(), lines: Vec::new(), archives: Vec::new() })
+        Ok(Range { opened, found: Vec::new(), lines: Vec::new(), explaining: Vec::new() })
     }
 
     fn close(&mut self, mut range: Range) -> Result<(), FirstBad> {
-        range.check(self.part, &self.archived)?;
+        range.check(self.part, &self.explained)?;
         let Seal { before, entries, .. } = range.opened.seal;
         if self.part {
             self.holding += range.found.len() as u64;
         } else {
             self.holding += entries;
-            self.in_archives += self.archived.count(before, entries);
+            self.in_archives += self.explained.count_archived(before, entries);
+            self.erased += self.explained.count_erased(before, entries);
         }
         // What it says is proved now, and speaks of older seals.
-        range.archives.iter().for_each(|event| self.archived.take(event));
+        range.explaining.iter().for_each(|event| self.explained.take(event));
         Ok(())
     }
 
@@ -203,19 +205,22 @@ impl<'a> Reading<'a> {
 
 impl Range {
     /// Holds its entries against its seal.
-    fn check(&mut self, part: bool, archived: &Archived) -> Result<(), FirstBad> {
+    fn check(&mut self, part: bool, explained: &Explained) -> Result<(), FirstBad> {
         // The log's order is the other way round.
         self.found.reverse();
         self.lines.reverse();
         let mut bad = if part {
             let hashes: Vec<Hash> = self.found.iter().map(|found| found.hash).collect();
-            let Some(difference) = not_among(&self.opened.hashes, &hashes) else { return Ok(()) };
+            let Some(difference) = not_among(&explained.hashes(self.opened.seal.before, &self.opened.hashes), &hashes)
+            else {
+                return Ok(());
+            };
             let bad = named(&self.opened, &self.found, difference, 0);
             let seal = self.opened.seal.number;
             let message = format!("an entry of seal {seal} is not what was sealed, or was put in");
             FirstBad { entry: None, message, ..bad }
         } else {
-            let Err(bad) = check_range(&self.opened, &self.found, archived) else { return Ok(()) };
+            let Err(bad) = check_range(&self.opened, &self.found, explained) else { return Ok(()) };
             bad
         };
         let at = self.found.iter().position(|found| Some(&found.cursor) == bad.cursor.as_ref());
@@ -246,12 +251,12 @@ fn split(line: &str) -> Option<(Before, String)> {
     Some((before, format!("{{{}", &line[at..])))
 }
 
-/// An entry; and once more, where it tells of an archive.
+/// An entry; and once more, where it explains others.
 fn found(cursor: Cursor, text: &str) -> (Found, Option<Event>) {
     match serde_json::from_str::<Event>(text) {
         Ok(event) => {
             let found = Found::read(hash(text), cursor, &event);
-            (found, Some(event).filter(|event| event.kind == EntryKind::RunsArchived))
+            (found, Some(event).filter(explains))
         }
         Err(error) => (Found::unreadable(cursor, error.to_string()), None),
     }

@@ -5,8 +5,8 @@
 //!
 //! Imports `shared`, `crate::clock` and `crate::store` only.
 
-mod archived;
 mod compare;
+mod explained;
 mod export;
 mod file;
 mod head_file;
@@ -21,13 +21,13 @@ mod seals;
 pub(crate) mod tests;
 mod verify;
 
-pub use archived::{Archived, told};
+pub use explained::{Explained, joined, told};
 pub use export::{Format, Lines, WriteError};
 pub use file::{FileCheck, verify_file};
 pub use head_file::{HeadError, HeadFile};
 pub use key::{KeyError, PublicKey, SealKey, Trusted};
 pub use key_registration::{RegisterError, register};
-pub use numbering::{NumberingError, numbers, sealed_hashes, seals_before};
+pub use numbering::{Numbered, NumberingError, numbers, sealed_hashes, seals_before};
 pub use seal::{Hash, Head, hash, sealed_text};
 pub use sealer::{Handle, SealError, Sealer};
 pub use seals::Seals;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared::seal::FirstBad;
 
-use super::archived::Archived;
+use super::explained::Explained;
 use super::key::Trusted;
 use super::seal::{Hash, Opened};
 use super::verify::{SEALS, bad_seal, check_range, range};
@@ -22,16 +22,25 @@ pub enum NumberingError {
     Broken(String),
 }
 
-/// The numbers of the entries of rows, in the order of the entries; a row that waits for its seal has none.
+/// An entry of the record, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbered {
+    /// Its number.
+    pub number: u64,
+    /// What it hashes to now, as the record says.
+    pub hash: Hash,
+}
+
+/// The entries of rows, in their order; a row that waits for its seal has none.
 pub async fn numbers(
     store: &Store,
     trusted: &Trusted,
-    archived: &Archived,
+    explained: &Explained,
     rows: &[i64],
-) -> Result<BTreeMap<i64, Vec<u64>>, NumberingError> {
+) -> Result<BTreeMap<i64, Vec<Numbered>>, NumberingError> {
     let seals: BTreeSet<u64> = store.seals_of_rows(rows).await?.into_iter().flatten().collect();
     let wanted: BTreeSet<i64> = rows.iter().copied().collect();
-    let mut numbers: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+    let mut numbers: BTreeMap<i64, Vec<Numbered>> = BTreeMap::new();
     for seal in seals {
         let (before, opened) = open(store, trusted, seal).await?;
         let from = match before {
@@ -41,10 +50,10 @@ pub async fn numbers(
         let broken = |bad: FirstBad| NumberingError::Broken(bad.message);
         let gone = || broken(bad_seal(seal, format!("seal {seal} is of another log")));
         let found = range(store, from, &opened).await?.ok_or_else(gone)?;
-        let placed = check_range(&opened, &found, archived).map_err(broken)?;
+        let placed = check_range(&opened, &found, explained).map_err(broken)?;
         for (found, number) in found.iter().zip(placed) {
             if wanted.contains(&found.row) {
-                numbers.entry(found.row).or_default().push(number);
+                numbers.entry(found.row).or_default().push(Numbered { number, hash: found.hash });
             }
         }
     }

@@ -6,8 +6,8 @@ use shared::log::{Cursor, EntryKind, Event};
 use shared::seal::{FirstBad, SealCheck, Tampering};
 use shared::time::Timestamp;
 
-use super::archived::Archived;
 use super::compare::{Difference, compare};
+use super::explained::Explained;
 use super::key::Trusted;
 use super::row_authentication::MustBeAuthentic;
 use super::seal::{Hash, Head, Opened, hash, sealed_text};
@@ -75,7 +75,8 @@ impl Found {
 /// Holds the whole log against its seals. With heads that were kept elsewhere: also that these seals are still there.
 pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Result<SealCheck, store::Error> {
     let mut last: Option<Opened> = None;
-    let (mut archived, mut in_archives) = (Archived::read(store).await?, 0);
+    let mut explained = Explained::read(store).await?;
+    let (mut archived, mut erased) = (0, 0);
     loop {
         let number = last.as_ref().map_or(0, |last| last.seal.number);
         let seals = store.seals(number, SEALS).await?;
@@ -83,14 +84,15 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Resu
             break;
         }
         for stored in seals {
-            let mut checked = check_seal(store, trusted, last.as_ref(), &stored, &archived).await?;
-            // Entries may have been archived while the record was read.
-            if checked.is_err() && archived.refresh(store).await? {
-                checked = check_seal(store, trusted, last.as_ref(), &stored, &archived).await?;
+            let mut checked = check_seal(store, trusted, last.as_ref(), &stored, &explained).await?;
+            // Entries may have been archived or erased while the record was read.
+            while checked.is_err() && explained.refresh(store).await? {
+                checked = check_seal(store, trusted, last.as_ref(), &stored, &explained).await?;
             }
             match checked {
                 Ok(opened) => {
-                    in_archives += archived.count(opened.seal.before, opened.seal.entries);
+                    archived += explained.count_archived(opened.seal.before, opened.seal.entries);
+                    erased += explained.count_erased(opened.seal.before, opened.seal.entries);
                     if let Some(bad) = expected.iter().find_map(|expected| replaced(&opened, expected)) {
                         return Ok(found_bad(last.as_ref(), bad));
                     }
@@ -107,7 +109,7 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Resu
     let (waiting, bad) = waiting(store, last.as_ref()).await?;
     let head = last.as_ref().map(|last| last.head().to_string());
     let entries = sealed + waiting;
-    Ok(SealCheck { valid: bad.is_none(), entries, sealed, archived: in_archives, head, first_bad: bad })
+    Ok(SealCheck { valid: bad.is_none(), entries, sealed, archived, erased, head, first_bad: bad })
 }
 
 /// One seal, and the entries of its range.
@@ -116,7 +118,7 @@ async fn check_seal(
     trusted: &Trusted,
     last: Option<&Opened>,
     stored: &StoredSeal,
-    archived: &Archived,
+    explained: &Explained,
 ) -> Result<Result<Opened, FirstBad>, store::Error> {
     let bad = |why: String| Ok(Err(bad_seal(stored.number, why)));
     let opened = match Opened::open(stored, trusted) {
@@ -137,7 +139,7 @@ async fn check_seal(
     let Some(found) = range(store, from, &opened).await? else {
         return bad(format!("seal {} is of another log", stored.number));
     };
-    Ok(match check_range(&opened, &found, archived) {
+    Ok(match check_range(&opened, &found, explained) {
         Ok(_) => Ok(opened),
         Err(bad) if bad.what == Tampering::Changed => Err(pushed_out(store, &opened, &found, bad).await?),
         Err(bad) => Err(bad),
@@ -145,9 +147,9 @@ async fn check_seal(
 }
 
 /// Holds the entries of a seal's range against it; answers with their numbers.
-pub(super) fn check_range(opened: &Opened, found: &[Found], archived: &Archived) -> Result<Vec<u64>, FirstBad> {
+pub(super) fn check_range(opened: &Opened, found: &[Found], explained: &Explained) -> Result<Vec<u64>, FirstBad> {
     let there: Vec<Hash> = found.iter().map(|found| found.hash).collect();
-    let expected = archived.expected(opened.seal.before, &opened.hashes, &there);
+    let expected = explained.expected(opened.seal.before, &opened.hashes, &there);
     let (numbers, hashes): (Vec<u64>, Vec<Hash>) = expected.into_iter().unzip();
     if let Some(difference) = compare(&hashes, &there) {
         let number = numbers.get(difference.at).copied().unwrap_or(opened.sealed() + 1);
@@ -255,7 +257,7 @@ pub(super) fn cut(last: Option<&Opened>, expected: &Head) -> Option<FirstBad> {
 pub(super) fn found_bad(last: Option<&Opened>, bad: FirstBad) -> SealCheck {
     let sealed = last.map_or(0, Opened::sealed);
     let head = last.map(|last| last.head().to_string());
-    SealCheck { valid: false, entries: sealed, sealed, archived: 0, head, first_bad: Some(bad) }
+    SealCheck { valid: false, entries: sealed, sealed, archived: 0, erased: 0, head, first_bad: Some(bad) }
 }
 
 pub(super) fn bad(what: Tampering, message: String) -> FirstBad {

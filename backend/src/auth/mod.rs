@@ -31,7 +31,8 @@ pub(crate) use second_factor::code_at;
 pub use secret::{Secret, digest};
 pub use single_sign_on::Entered;
 pub use user_setup::{
-    add_user, bootstrap, check_roles, demo_users, link_account, login_link, reset_second_factor, set_password,
+    add_user, bootstrap, check_roles, demo_users, erase_user, link_account, login_link, reset_second_factor,
+    set_password,
 };
 pub(crate) use user_setup::{check_text, known_of};
 

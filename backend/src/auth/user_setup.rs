@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shared::access::{ADMIN, REVIEWER};
-use shared::api::{NewUser, User, UserPatch};
+use shared::api::{Erasure, NewUser, User, UserPatch};
 use shared::error::{Mistake, pointer};
 use shared::id::Username;
 
@@ -126,6 +126,17 @@ pub async fn reset_second_factor(store: &Store, username: Username) -> Result<()
 pub async fn link_account(store: &Store, username: Username, account: Option<ProviderAccount>) -> Result<(), Error> {
     store.commit(Change::by_server(Operation::LinkAccount { username, account })).await?;
     Ok(())
+}
+
+/// Erases somebody who may no longer log in, by somebody at the server's terminal. Where it was done before, it says how
+/// far that is.
+pub async fn erase_user(store: &Store, username: Username) -> Result<Erasure, Error> {
+    if let Some(erasure) = store.erasure(&username).await? {
+        return Ok(erasure);
+    }
+    let erased = store.commit(Change::by_server(Operation::EraseUser(username))).await?;
+    let Committed::User { user } = erased else { return Err(CommitError::NotFound.into()) };
+    Ok(store.erasure(&user.username).await?.ok_or(CommitError::NotFound)?)
 }
 
 /// Roles without doubles, each a name.

@@ -106,6 +106,9 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
                 print(&format!("expected {kept}, which {file} keeps (a backup is older: --ignore-head)"));
             }
             report(&checked)?;
+            if checked.erased > 0 {
+                print(&format!("{} of them had a person erased from them, as the record says", checked.erased));
+            }
             match (checked.archived, with_files) {
                 (0, _) => {}
                 (archived, true) => print(&format!("{archived} of them are archived, and stand in the files")),

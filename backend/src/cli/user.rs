@@ -65,6 +65,13 @@ pub enum UserCommand {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Erases the personal data of somebody who may no longer log in; a server takes them out of all that names them
+    Erase {
+        /// Their name
+        username: Username,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Prints a secret that logs a person in once, within a day: open /login#token=<secret> on the server
     Link {
         /// Their name
@@ -120,6 +127,19 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             store.close().await;
             linked.with_context(|| format!("the account of {username}"))?;
             print(&format!("{username} signs in by {by}; what let them in before has ended"));
+        }
+        UserCommand::Erase { username, storage } => {
+            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let erased = auth::erase_user(&store, username.clone()).await;
+            store.close().await;
+            let erasure = erased.with_context(|| format!("the personal data of {username}"))?;
+            print(&format!("{username} is {} from now on", erasure.username));
+            if !erasure.done {
+                print("what else names them is erased by a server that runs on this database, within minutes");
+            }
+            if erasure.archived_runs > 0 {
+                print(&format!("{} of their runs are archived: the files still name them", erasure.archived_runs));
+            }
         }
         UserCommand::Link { username, storage } => {
             let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;

@@ -5,9 +5,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::api::{
-    Decided, FlowVersion, Launch, LinkSecret, LoginRequest, NewComment, NewPassword, NewSecondFactor, NewToken,
-    NewUser, Page, Reason, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo, Token, User, UserPatch,
-    Validation,
+    Decided, Erasure, FlowVersion, Launch, LinkSecret, LoginRequest, NewComment, NewPassword, NewSecondFactor,
+    NewToken, NewUser, Page, Reason, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo, Token, User,
+    UserPatch, Validation,
 };
 use shared::decision::{DecisionRequest, ProgramAnswer};
 use shared::definition::Flow;
@@ -47,6 +47,7 @@ impl Schemas {
             "ClientMessage" => self.typed::<ClientMessage>(),
             "Checked" => self.typed::<Checked>(),
             "Decided" => self.typed::<Decided>(),
+            "Erasure" => self.typed::<Erasure>(),
             "DecisionRequest" => self.typed::<DecisionRequest>(),
             "Delegate" => self.typed::<Delegate>(),
             "Deputyship" => self.typed::<Deputyship>(),

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use shared::access::Act;
-use shared::api::{NewUser, Page, User, UserPatch};
+use shared::api::{Erasure, NewUser, Page, User, UserPatch};
 use shared::error::{Code, Problem};
 use shared::id::Username;
 
@@ -24,6 +24,8 @@ pub(super) fn mount(api: &mut Api) {
     api.patch("/api/v1/users/{username}", Operation::new("Change a person", "User").body("UserPatch"), update);
     let reset = Operation::new("Remove a person's second factor, as when their device is lost", "").status(204);
     api.delete("/api/v1/users/{username}/totp", reset, reset_totp);
+    let erase = Operation::new("Erase the personal data of a person who may no longer log in", "Erasure");
+    api.delete("/api/v1/users/{username}/personal-data", erase, self::erase);
 }
 
 async fn list(
@@ -59,6 +61,18 @@ async fn reset_totp(
     caller.commit(&state.store, key.of(&caller, digest("")), remove).await?;
     state.authenticator.invalidate();
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Takes no idempotency key: it would keep the name, and doing it again changes nothing.
+async fn erase(State(state): State<AppState>, caller: Caller, Id(username): Id<Username>) -> Result<Json<Erasure>> {
+    caller.may(Act::ManagePeople)?;
+    if let Some(erasure) = state.store.erasure(&username).await? {
+        return Ok(Json(erasure));
+    }
+    let answer = caller.commit(&state.store, None, store::Operation::EraseUser(username)).await?;
+    state.authenticator.invalidate();
+    let Committed::User { user } = answer else { return Err(unexpected()) };
+    Ok(Json(state.store.erasure(&user.username).await?.ok_or_else(unexpected)?))
 }
 
 async fn update(

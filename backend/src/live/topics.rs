@@ -111,6 +111,8 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::LoginFailed
         | EntryKind::HeadAccepted
         | EntryKind::RunsArchived
+        | EntryKind::UserErased
+        | EntryKind::EntriesErased
         | EntryKind::Unreadable => false,
     }
 }

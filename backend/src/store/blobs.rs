@@ -43,6 +43,11 @@ const VALUES: [&str; 6] = ["value", "arguments", "content", "result", "schema", 
 /// Keys whose members are users' values.
 const MAPS: [&str; 9] = ["keys", "input", "state", "output", "writes", "decisions", "metadata", "edits", "reads"];
 
+/// Whether what stands under a key of the engine's is a user's own.
+pub(super) fn is_users(key: &str) -> bool {
+    VALUES.contains(&key) || MAPS.contains(&key)
+}
+
 /// A blob of a run.
 pub(super) type BlobKey = (Uuid, [u8; 32]);
 

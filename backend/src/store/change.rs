@@ -2,6 +2,7 @@
 
 mod archive;
 mod credential;
+mod erase;
 mod sign_in;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use crate::engine::{Carrier, Input, Looked, Refusal};
 
 pub use archive::{NewArchive, RunInArchive};
 pub use credential::{Credential, CredentialKind, NewCredential};
+pub use erase::NewErasure;
 pub use sign_in::{
     FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
     SessionClient, SignIn,
@@ -204,6 +206,13 @@ pub enum Operation {
     /// [`Committed::Done`]; [`CommitError::Conflict`] where something has happened to one of them since it was read, or
     /// another archive was made meanwhile.
     ArchiveRuns(Box<NewArchive>),
+    /// Erases somebody who may no longer log in: the account loses what it has of them, and gets another name. What else
+    /// names them is erased afterwards. Answers [`Committed::User`], also where it was done before;
+    /// [`CommitError::Conflict`] where something still waits for them.
+    EraseUser(Username),
+    /// Takes somebody who was erased out of entries, and out of what belongs to them. Answers [`Committed::Done`];
+    /// [`CommitError::Conflict`] where any of it has changed since it was read.
+    EraseEntries(Box<NewErasure>),
     /// Puts on the record that an operator accepted another head of the audit. Answers [`Committed::Done`].
     AcceptHead {
         /// The head that was kept until then.

@@ -267,7 +267,7 @@ fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverErr
 }
 
 /// A statement that is put together with its arguments.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Sql {
     text: String,
     args: Vec<Arg>,

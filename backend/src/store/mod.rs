@@ -15,6 +15,7 @@ pub(crate) mod cursor;
 mod db;
 mod deliveries;
 mod driver_error;
+mod erasure;
 mod error;
 mod facets;
 mod feedback;
@@ -36,6 +37,7 @@ mod ready;
 mod recent_rows;
 mod recount;
 mod retention;
+mod review_row;
 mod reviews;
 mod row_count;
 mod row_mac;
@@ -78,13 +80,15 @@ use tokio_util::sync::CancellationToken;
 
 pub use change::{
     Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, FactorChange,
-    IdempotencyKey, NewArchive, NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof,
-    ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient, SignIn, UserChange,
+    IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation,
+    PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient,
+    SignIn, UserChange,
 };
 
 pub use archives::Archive;
 pub use deliveries::{ClaimedDelivery, Sent};
 pub use driver_error::DriverError;
+pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, Kind};
 pub use follow::{LogReader, follow};
 pub use log_row::Form;

@@ -15,8 +15,9 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use super::driver_error::DriverError;
 
 /// Begins what is compressed. Its number is that of the dictionary.
-const MARK: &str = "z1:";
-/// Trained on rows of the log, reviews and states of the example flows (`zstd --train --maxdict=16384`). It is never
+pub(super) const MARK: &str = "z1:";
+/// Trained on rows of the log, reviews and states of the example flows and of a flow of one node (`zstd --train
+/// --maxdict=16384`). It is never
 /// changed: another one gets another number and stands beside it.
 const DICTIONARY: &[u8] = include_bytes!("packed/1.dict");
 /// With the dictionary, higher levels take more time and gain little.

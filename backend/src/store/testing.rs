@@ -75,6 +75,42 @@ impl Database {
         done.map(|done| done.rows_affected()).map_err(io::Error::other)
     }
 
+    /// The tables that hold a text, in whatever column.
+    pub async fn holding(&self, text: &str) -> io::Result<Vec<String>> {
+        let mut holding = Vec::new();
+        if let Some(path) = self.url.strip_prefix("sqlite:") {
+            let conn = rusqlite::Connection::open(path).map_err(io::Error::other)?;
+            let of_all = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'";
+            let mut tables = conn.prepare(of_all).map_err(io::Error::other)?;
+            let tables = tables.query_map([], |row| row.get::<_, String>(0)).map_err(io::Error::other)?;
+            for table in tables.collect::<Result<Vec<_>, _>>().map_err(io::Error::other)? {
+                let mut all = conn.prepare(&format!("SELECT * FROM {table}")).map_err(io::Error::other)?;
+                let columns = all.column_count();
+                let mut rows = all.query([]).map_err(io::Error::other)?;
+                let mut found = false;
+                while let Some(row) = rows.next().map_err(io::Error::other)? {
+                    for column in 0..columns {
+                        let value = row.get_ref(column).map_err(io::Error::other)?;
+                        let bytes = value.as_bytes().unwrap_or_default();
+                        found |= bytes.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+                    }
+                }
+                holding.extend(found.then_some(table));
+            }
+            return Ok(holding);
+        }
+        let mut conn = PgConnection::connect(&self.url).await.map_err(io::Error::other)?;
+        let tables = sqlx::query_scalar("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'");
+        let tables: Vec<String> = tables.fetch_all(&mut conn).await.map_err(io::Error::other)?;
+        for table in tables {
+            let sql =
+                format!("SELECT count(*) FROM {table} AS t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, $2) > 0");
+            let count = sqlx::query_scalar::<_, i64>(AssertSqlSafe(sql)).bind(text).bind(hex::encode(text));
+            holding.extend((count.fetch_one(&mut conn).await.map_err(io::Error::other)? > 0).then_some(table));
+        }
+        Ok(holding)
+    }
+
     /// How to open it.
     pub fn options(&self, clock: SharedClock) -> Options {
         Options::new(self.url.clone(), clock)

@@ -289,6 +289,10 @@ fn credential(row: &Row) -> Result<([u8; 32], Credential), Error> {
     Ok((super::blobs::digest(&row.blob(0)?)?, credential))
 }
 
+/// What [`user_row`] is written by.
+pub(super) const INTO: &str = "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at, \
+                               deputyships, second_factor, provider_account) ";
+
 /// A user's row, as it is written.
 pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
     let user = &record.user;

@@ -271,6 +271,11 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             let (count, runs) = (archived.runs, if archived.runs == 1 { "run" } else { "runs" });
             plain(format!("archived {count} {runs} in {}", archived.file))
         }
+        EventData::UserErased(erased) => plain(format!("erased the personal data of {}", erased.username)),
+        EventData::EntriesErased(erased) => {
+            let (count, entries) = (erased.entries.len(), if erased.entries.len() == 1 { "entry" } else { "entries" });
+            plain(format!("erased {} from {count} {entries}", erased.username))
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 
 use super::agents::{SpecialistMade, StrategyChanged};
 use super::change::{LoggedIn, LoginFailed, ReviewChange, UserChanged};
-use super::record::{HeadAccepted, RunsArchived, Unreadable};
+use super::record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
 
 macro_rules! entries {
     ($($(#[$doc:meta])* $name:ident($data:ty) = $word:literal),+ $(,)?) => {
@@ -155,6 +155,12 @@ entries! {
     /// `data.file`, `data.position`, `data.bytes`, `data.digest`, `data.runs`, `data.first_ended_at`,
     /// `data.last_ended_at`, `data.entries` (the numbers of their entries in the record).
     RunsArchived(RunsArchived) = "runs.archived",
+    /// The personal data of somebody's account were erased; `data.username` is the name that stands in the place of theirs
+    /// from then on.
+    UserErased(UserErased) = "user.erased",
+    /// Older entries no longer have the name and the words of somebody who was erased; `data.erasure`, `data.username`,
+    /// `data.entries` (their numbers in the record), `data.hashes` (what each hashes to since).
+    EntriesErased(EntriesErased) = "entries.erased",
 }
 
 /// Declares what entries say. Every member is public; an `Option` without a value, an empty list and `false` are left

@@ -1,8 +1,10 @@
-//! What entries say of the record itself: what of it cannot be read, how it was continued, what was archived of it.
+//! What entries say of the record itself: what of it cannot be read, how it was continued, what was archived
+//! and what was erased of it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::entry_numbers::EntryNumbers;
+use crate::id::Username;
 use crate::time::Timestamp;
 
 /// In the place of what cannot be read.
@@ -44,4 +46,24 @@ pub struct RunsArchived {
     pub last_ended_at: Timestamp,
     /// The numbers of their entries in the record.
     pub entries: EntryNumbers,
+}
+
+/// Somebody's account lost what it had of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserErased {
+    /// The name that stands in the place of theirs; it says nothing of who they were.
+    pub username: Username,
+}
+
+/// Entries lost the name and the words of somebody who was erased. Their seals keep what each hashed to before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntriesErased {
+    /// The number among entries of this kind, from 1 without gaps.
+    pub erasure: u64,
+    /// The name that stands in the place of theirs.
+    pub username: Username,
+    /// The numbers of the changed entries in the record.
+    pub entries: EntryNumbers,
+    /// What each hashes to now, in the order of the numbers: 32 bytes for each, in base64.
+    pub hashes: String,
 }

@@ -123,7 +123,7 @@ async fn a_run_that_changes_meanwhile_stays(mut world: World) {
             ended_at: found.last_at,
             last_row,
         };
-        Change::by_server(Operation::ArchiveRuns(Box::new(NewArchive { entry, runs: vec![run] })))
+        Change::by_server(Operation::ArchiveRuns(Box::new(NewArchive { entry, runs: vec![run], erasures: 0 })))
     };
     for change in [again(1, found.last_row), again(2, found.last_row)] {
         let refused = world.store().commit(change).await.expect_err("it came second");

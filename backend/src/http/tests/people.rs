@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header;
-use serde_json::json;
+use axum::http::{Request, header};
+use serde_json::{Value, json};
 
 use super::{Client, PASSWORD, Site};
 use crate::auth::{Attempt, Authenticator, demo_users, login_link};
@@ -178,4 +178,39 @@ async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_
     assert_eq!(places, ["/rules/0/events", "/slack_user_id", "/email"]);
     let answer = ana.post(&format!("{path}/test"), &json!({ "channel": "email" })).await.expect(422);
     assert!(answer["errors"][0]["message"].as_str().unwrap().contains("tells nobody"), "{answer}");
+}
+
+#[tokio::test]
+async fn admins_erase_whoever_may_no_longer_log_in() {
+    let site = Site::new().await;
+    let (ana, admin) = (site.join("ana", &["reviewer", "developer"]).await, site.login("admin").await);
+    let path = "/api/v1/users/ana/personal-data";
+    assert_eq!(ana.delete(path).await.code(403), "forbidden");
+    let token = |roles: &[&str]| json!({ "name": "t", "roles": roles });
+    let by_token = |token: Value| {
+        let secret = token["secret"].as_str().unwrap().to_owned();
+        let request =
+            Request::builder().method("DELETE").uri(path).header(header::AUTHORIZATION, format!("Bearer {secret}"));
+        site.send(request.body(Body::empty()).unwrap())
+    };
+    let narrow = admin.post("/api/v1/tokens", &token(&[])).await.expect(201);
+    assert_eq!(by_token(narrow).await.code(403), "forbidden");
+    let refused = admin.delete(path).await;
+    assert!(refused.body["detail"].as_str().unwrap().contains("deactivate"), "{:?}", refused.body);
+    assert_eq!(refused.code(409), "conflict");
+    assert_eq!(admin.delete("/api/v1/users/nobody/personal-data").await.code(404), "not_found");
+    admin.patch("/api/v1/users/ana", &json!({ "active": false })).await.expect(200);
+    let wide = admin.post("/api/v1/tokens", &token(&["admin"])).await.expect(201);
+    let erased = by_token(wide).await.expect(200);
+    let name = erased["username"].as_str().unwrap();
+    assert!(name.starts_with("erased-") && erased["archived_runs"] == 0, "{erased}");
+    let again = admin.delete(&format!("/api/v1/users/{name}/personal-data")).await.expect(200);
+    assert_eq!(again["username"], name);
+    let audit = admin.get("/api/v1/audit?kind=user.erased").await.expect(200);
+    assert_eq!(
+        (&audit["items"][0]["actor"], &audit["items"][0]["data"]),
+        (&json!("admin"), &json!({ "username": name }))
+    );
+    let people = admin.get("/api/v1/users").await.expect(200).to_string();
+    assert!(people.contains(name) && !people.contains("\"ana\""), "{people}");
 }

@@ -167,6 +167,26 @@ impl Blobs {
     }
 }
 
+impl Blobs {
+    /// The blobs of a run that a stored value refers to, with those that these refer to, of those that were read.
+    pub fn reached(&self, run: Uuid, stored: String) -> Result<BTreeSet<[u8; 32]>, Error> {
+        let (mut reached, mut found) = (BTreeSet::new(), Vec::new());
+        let json = unpack(stored)?;
+        if is_marked(&json) {
+            let value: Value = serde_json::from_str(&json).map_err(|error| Error::Stored(reason(&error)))?;
+            references(&value, &mut found);
+        }
+        while let Some(digest) = found.pop() {
+            if reached.insert(digest)
+                && let Some(value) = self.0.get(&(run, digest))
+            {
+                references(value, &mut found);
+            }
+        }
+        Ok(reached)
+    }
+}
+
 fn want(run: Uuid, value: &Value, blobs: &Blobs, wanted: &mut BTreeSet<BlobKey>) {
     let mut found = Vec::new();
     references(value, &mut found);

@@ -11,6 +11,8 @@ pub struct NewArchive {
     pub entry: RunsArchived,
     /// The runs.
     pub runs: Vec<RunInArchive>,
+    /// The number of the newest erasure when the runs were read: what was erased since stands in the file.
+    pub erasures: u64,
 }
 
 /// A run that stands in a file.

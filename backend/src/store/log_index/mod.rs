@@ -8,6 +8,7 @@
 
 mod indexer;
 mod lookup;
+mod reindex;
 mod review_words;
 mod terms;
 

@@ -72,7 +72,7 @@ impl Conn {
     }
 
     /// Indexes the reviews of these runs as they are now.
-    pub(super) async fn index_reviews(&mut self, runs: &BTreeSet<RunId>) -> Result<(), Error> {
+    pub(in crate::store) async fn index_reviews(&mut self, runs: &BTreeSet<RunId>) -> Result<(), Error> {
         let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
         for chunk in runs.chunks(CHUNK) {
             let sql = Sql::new("SELECT id, status, search FROM reviews WHERE run_id IN (").list(padded(chunk));

@@ -69,6 +69,9 @@ impl Group {
                 self.archiving.last
             )));
         }
+        if archive.erasures != self.erasures.last {
+            return Err(CommitError::Conflict("somebody was erased from entries since they were read".to_owned()));
+        }
         for run in &archive.runs {
             let as_read = self.archiving.rows.get(&run.id) == Some(&run.last_row);
             let changes = self.runs.get(&run.id).is_some_and(|work| work.changed.is_some());
@@ -94,7 +97,7 @@ impl Group {
     /// has the first entry of no run.
     pub async fn write_archive(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
         let Some(Written { archive, at, entry }) = self.archiving.new.take() else { return Ok(()) };
-        let NewArchive { entry: told, runs } = archive;
+        let NewArchive { entry: told, runs, .. } = archive;
         let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));
         let archived = vec![
             signed(told.archive).into(),

@@ -19,6 +19,7 @@ use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
 use super::super::{Change, CommitError, Committed, Credential, CredentialKind, IdempotencyKey, Operation, UserRecord};
 use super::archive::Archiving;
+use super::erase::Erasures;
 use super::rights::allow_again;
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
@@ -55,6 +56,7 @@ pub(super) struct Group {
     /// What flows see as `env`.
     pub env: Arc<JsonMap>,
     pub archiving: Archiving,
+    pub erasures: Erasures,
     pub out: Out,
 }
 
@@ -145,6 +147,7 @@ impl Group {
             && keys.is_empty()
             && events.is_empty()
             && self.out.ended_grants.is_empty()
+            && !self.erases()
             && self.runs.values().all(|run| run.changed.is_none())
     }
 
@@ -218,6 +221,8 @@ impl Group {
             Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
             Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
             Operation::ArchiveRuns(archive) => self.archive_runs(archive, moment),
+            Operation::EraseUser(username) => self.erase_user(by, username, moment),
+            Operation::EraseEntries(new) => self.erase_entries(new, moment),
             Operation::AcceptHead { previous, head } => {
                 let (previous, head) = (previous.clone(), head.clone());
                 self.emit(by, &EventData::HeadAccepted(HeadAccepted { previous, head }), moment);

@@ -48,6 +48,7 @@ impl Group {
         group.load_feedback(conn).await?;
         group.load_keys(conn, &named.keys).await?;
         group.load_archiving(conn, changes).await?;
+        group.load_erasures(conn, changes, inner.clock.now().0).await?;
         let asks_who_there_is = |change: &Change| match &change.operation {
             Operation::Run { input, .. } => matches!(**input, Input::Recount),
             Operation::UpdateUser(change) => change.takes_admin(),
@@ -373,9 +374,14 @@ impl<'a> Named<'a> {
             Operation::RevokeToken { id, .. } => {
                 self.tokens.insert(id.0);
             }
-            Operation::ChangeSecondFactor { username, .. } | Operation::LoginFailed { username } => self.user(username),
+            Operation::ChangeSecondFactor { username, .. }
+            | Operation::LoginFailed { username }
+            | Operation::EraseUser(username) => self.user(username),
             // What a password is of is the caller's own.
-            Operation::ChangePassword(_) | Operation::AcceptHead { .. } | Operation::ArchiveRuns(_) => {}
+            Operation::ChangePassword(_)
+            | Operation::AcceptHead { .. }
+            | Operation::ArchiveRuns(_)
+            | Operation::EraseEntries(_) => {}
         }
     }
 

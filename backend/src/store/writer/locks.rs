@@ -151,6 +151,10 @@ impl Keys {
             // Whose row it stands in is found before the locks are taken.
             Operation::RemoveDeputy(_) | Operation::AcceptHead { .. } => {}
             Operation::ArchiveRuns(archive) => archive.runs.iter().for_each(|run| self.run(run.id.0)),
+            Operation::EraseEntries(new) => {
+                self.add("erasures", &[], true);
+                new.step.run.iter().for_each(|(run, _)| self.run(run.0));
+            }
             Operation::RevokeGrant(id) => self.add("grant", id.0.as_bytes(), true),
             Operation::ChooseNotifications(chosen) => {
                 self.user(&chosen.username, true);
@@ -187,7 +191,9 @@ impl Keys {
                     self.user(&actor.principal.username, true);
                 }
             }
-            Operation::ChangeSecondFactor { username, .. } => self.user(username, true),
+            Operation::ChangeSecondFactor { username, .. } | Operation::EraseUser(username) => {
+                self.user(username, true);
+            }
             Operation::LinkAccount { username, account } => {
                 self.user(username, true);
                 if let Some(account) = account {

@@ -12,6 +12,7 @@ mod clean_up;
 mod commit_outcome;
 mod credentials;
 mod deputies;
+mod erase;
 mod feedback;
 mod flows;
 mod grants;
@@ -227,7 +228,10 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
         }
     }
     group.measure();
-    if !written.large {
+    if group.erases() {
+        // What is kept in memory may still have what was erased.
+        inner.recent.forget();
+    } else if !written.large {
         inner.recent.add(group.take_log(written.seq));
     }
     inner.signal.committed(group.has_new_tasks());

@@ -24,7 +24,7 @@ impl Group {
             (Some(known), _) if known.user.active => Ok(()),
             (Some(_), _) => Err(CommitError::Unauthenticated),
             (None, Some(_)) => Err(CommitError::Conflict(format!("{name} is somebody else here"))),
-            (None, None) if by.add => Ok(()),
+            (None, None) if by.add => self.check_not_erased(name),
             (None, None) => Err(CommitError::NotFound),
         }
     }
@@ -98,6 +98,9 @@ impl Group {
         allow(by, Act::ManagePeople)?;
         if let Some(known) = linked.and_then(|linked| self.known(linked)).filter(|known| known.user.username != *name) {
             return Err(CommitError::Conflict(format!("this account is {} here", known.user.username)));
+        }
+        if self.users.contains_key(name) {
+            self.check_not_erased(name)?;
         }
         let record = self.users.get_mut(name).ok_or(CommitError::NotFound)?;
         if record.account.as_ref() == linked {

@@ -19,6 +19,7 @@ impl Group {
     ) -> Result<Committed, CommitError> {
         allow(by, Act::ManagePeople)?;
         let user = new.user;
+        self.check_not_erased(&user.username)?;
         if self.users.contains_key(&user.username) {
             return Err(CommitError::Conflict(format!("there is a person named {} already", user.username)));
         }
@@ -46,6 +47,9 @@ impl Group {
         if change.takes_admin() && self.is_last_admin(&change.username) {
             let name = &change.username;
             return Err(CommitError::Conflict(format!("{name} is the only admin; make somebody else one first")));
+        }
+        if self.users.contains_key(&change.username) {
+            self.check_not_erased(&change.username)?;
         }
         let record = self.users.get_mut(&change.username).ok_or(CommitError::NotFound)?;
         if change.password_hash.is_some() && record.account.is_some() {

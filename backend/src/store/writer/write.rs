@@ -7,7 +7,7 @@ use shared::review::Review;
 use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
-use super::super::compact_review::{self, Compact};
+use super::super::compact_review::Compact;
 use super::super::db::{Arg, Conn, Sql};
 use super::super::feedback::{self, feedback_row};
 use super::super::grants::grant_row;
@@ -15,10 +15,11 @@ use super::super::log_row::{NewBody, review_in};
 use super::super::notifications::choice_row;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
+use super::super::review_row::{self, audience_rows, review_row};
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
-use super::super::users::user_row;
-use super::super::{Committed, Error, Inner, queue, search, statistics, visibility};
+use super::super::users::{self, user_row};
+use super::super::{Committed, Error, Inner, statistics};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group};
 use crate::engine::{RunState, Snapshot, summary};
@@ -57,6 +58,7 @@ impl Group {
     pub async fn write(&mut self, inner: &Inner, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
         let rows = self.rows()?;
         self.write_flows_and_people(conn).await?;
+        self.write_erased_people(conn, inner.clock.now().0).await?;
         insert(
             conn,
             "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question) ",
@@ -70,8 +72,7 @@ impl Group {
             .await?;
         insert(
             conn,
-            "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, \
-             search, body, facts, due, severity_rank, irreversible, claimed_until, class) ",
+            review_row::INTO,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
              facts = excluded.facts, due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class",
@@ -80,7 +81,7 @@ impl Group {
         for_each(conn, "DELETE FROM review_audience WHERE review_id IN (", rows.readdressed).await?;
         insert(
             conn,
-            "INSERT INTO review_audience (review_id, subject, pending, created_at) ",
+            review_row::AUDIENCE,
             rows.audience,
             " ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending",
         )
@@ -110,9 +111,11 @@ impl Group {
         let given = self.out.feedback.iter().map(feedback_row).collect();
         insert(conn, feedback::COLUMNS, given, "").await?;
         insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
+        self.write_erasure_steps(conn).await?;
         let of_runs = i64::try_from(rows.log.len() - self.out.events.len()).unwrap_or(0);
         let written = write_log(inner, conn, commit, rows.log).await?;
         self.write_archive(conn, written.seq + of_runs).await?;
+        self.write_erasures(conn, written.seq + of_runs).await?;
         Ok(Written { large: rows.large, ..written })
     }
 
@@ -192,12 +195,11 @@ impl Group {
         }
         let into = "INSERT INTO flows (id, version, digest, source, definition, saved_by, saved_at) ";
         insert(conn, into, flows, "").await?;
-        let users = out.users.iter().filter_map(|name| self.users.get(name)).map(user_row).collect();
+        let people = out.users.iter().filter_map(|name| self.users.get(name)).map(user_row).collect();
         insert(
             conn,
-            "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at, deputyships, \
-             second_factor, provider_account) ",
-            users,
+            users::INTO,
+            people,
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
              deputyships = excluded.deputyships, second_factor = excluded.second_factor, \
@@ -230,36 +232,14 @@ impl Rows {
             state.shown_id().is_none().into(),
         ]);
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
-            let mut row = vec![
-                review.id.0.into(),
-                run.0.into(),
-                review.status.as_str().into(),
-                review.kind.as_str().into(),
-                review.stakes.severity.as_str().into(),
-                review.flow.as_ref().map(ToString::to_string).into(),
-                review.requested_by.as_str().into(),
-                review.reviewers.not_requester.into(),
-                review.created_at.0.into(),
-                search::text_of(review).into(),
-                pack(self.review(run, review, &changed.events)?).into(),
-                statistics::column_of(review)?.into(),
-            ];
-            row.extend(queue::columns_of(review)?);
-            self.reviews.push(row);
+            let shown = newest_of(review, &changed.events);
+            self.reviews.push(review_row(run, review, shown, &mut self.blobs)?);
             if !review.delegations.is_empty() || review.unreadable || (review.voting.is_some() && review.version > 1) {
                 // A vote that comes back to its owner takes subjects away, as does one that is void; and of one that could
                 // not be read nobody knows them.
                 self.readdressed.push(review.id.0.into());
             }
-            for subject in visibility::subjects_of(review) {
-                let pending = review.is_pending();
-                self.audience.push(vec![
-                    review.id.0.into(),
-                    subject.into(),
-                    pending.into(),
-                    review.created_at.0.into(),
-                ]);
-            }
+            self.audience.extend(audience_rows(review));
         }
         for step in &changed.steps {
             self.steps.push(vec![run.0.into(), step.id.0.into(), pack(encode(run.0, step, &mut self.blobs)?).into()]);
@@ -289,23 +269,11 @@ impl Rows {
     }
 }
 
-impl Rows {
-    /// A review as it is stored. An event that shows it as it is now has it as JSON already; secret votes are shown by none.
-    fn review(&mut self, run: RunId, review: &Review, events: &[Event]) -> Result<String, Error> {
-        let newest = events.iter().rev().find_map(|event| review_in(event, review.id));
-        let is_newest =
-            |shown: &Compact<'_>| shown.0.get("version").and_then(Value::as_u64) == Some(review.version.into());
-        match newest.filter(|shown| review.voting.is_none() && is_newest(shown)) {
-            Some(shown) => {
-                debug_assert_eq!(
-                    serde_json::to_value(shown).ok(),
-                    compact_review::compact(review).ok().map(Value::Object)
-                );
-                encode(run.0, &shown, &mut self.blobs)
-            }
-            None => encode(run.0, &compact_review::compact(review)?, &mut self.blobs),
-        }
-    }
+/// A review as an event shows it, where that is how it is now. Secret votes are shown by none.
+fn newest_of<'a>(review: &Review, events: &'a [Event]) -> Option<Compact<'a>> {
+    let shown = events.iter().rev().find_map(|event| review_in(event, review.id))?;
+    let is_newest = shown.0.get("version").and_then(Value::as_u64) == Some(review.version.into());
+    (review.voting.is_none() && is_newest).then_some(shown)
 }
 
 /// Last of all: in PostgreSQL drawing the numbers takes the lock of the log, which is held until the commit. They come

@@ -1,0 +1,265 @@
+//! The eraser: looks for whom the database still names although they were erased, and takes them out.
+
+use std::time::Duration;
+
+use shared::entry_numbers::EntryNumbers;
+use shared::log::EntriesErased;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::audit::{Explained, Hash, NumberingError, Trusted, hash, joined, numbers, sealed_text};
+use crate::store::{self, Change, CommitError, Erasing, ErasureStep, NewErasure, Operation, Prepared, RunPlace, Store};
+
+/// How often it looks, while there are commits.
+const EVERY: Duration = Duration::from_secs(5);
+/// How long it rests where something of the person is not over yet, or where it failed.
+const AGAIN: Duration = Duration::from_mins(10);
+/// How many entries one entry `entries.erased` tells of at most.
+const ENTRIES: usize = 256;
+/// After each transaction it rests so many times as long as that took: what runs matters more.
+const REST: u32 = 4;
+/// The longest rest.
+const LONGEST_REST: Duration = Duration::from_secs(2);
+
+/// Why somebody is not erased.
+#[derive(Debug, thiserror::Error)]
+pub enum EraseError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The commit.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// What is there is not what was sealed.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<NumberingError> for EraseError {
+    fn from(error: NumberingError) -> Self {
+        match error {
+            NumberingError::Store(error) => Self::Store(error),
+            error @ NumberingError::Broken(_) => Self::Broken(error.to_string()),
+        }
+    }
+}
+
+/// How far a look came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reached {
+    /// Nothing names anybody any more who was erased.
+    End,
+    /// Entries wait for their seal, or were changed meanwhile.
+    Soon,
+    /// Runs are not over, or something cannot be read.
+    Later,
+    /// No more steps were to be made.
+    Stopped,
+}
+
+/// Takes erased people out of what names them.
+pub struct Eraser {
+    store: Store,
+    trusted: Trusted,
+    explained: Explained,
+}
+
+/// An eraser that runs.
+pub struct Handle {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Handle {
+    /// Ends it; what is left is done by whoever comes next.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.task.await;
+    }
+}
+
+impl Eraser {
+    /// One for this database.
+    pub fn new(store: Store, trusted: Trusted) -> Self {
+        Self { store, trusted, explained: Explained::default() }
+    }
+
+    /// Erases until it is stopped.
+    pub fn run(mut self) -> Handle {
+        let stop = CancellationToken::new();
+        let background = self.store.background().clone();
+        let mut commits = self.store.commits();
+        let work = stop.clone().run_until_cancelled_owned(async move {
+            let mut soon = EVERY;
+            loop {
+                commits.mark_unchanged();
+                let reached = self.pass(u64::MAX).await;
+                soon = if matches!(reached, Ok(Reached::Soon)) { (soon * 2).min(AGAIN) } else { EVERY };
+                match reached {
+                    Ok(Reached::End) => {
+                        // Nobody is erased while nothing is committed.
+                        if commits.changed().await.is_err() {
+                            return;
+                        }
+                        tokio::time::sleep(EVERY).await;
+                    }
+                    // Where nothing is sealed, that lasts.
+                    Ok(Reached::Soon | Reached::Stopped) => tokio::time::sleep(soon).await,
+                    Ok(Reached::Later) => tokio::time::sleep(AGAIN).await,
+                    Err(error) => {
+                        metrics::counter!("countersign_erasure_failures_total").increment(1);
+                        tracing::warn!(%error, "somebody could not be erased everywhere; trying again");
+                        tokio::time::sleep(AGAIN).await;
+                    }
+                }
+            }
+        });
+        let task = tokio::spawn(background.watch("eraser", &stop, async {
+            Box::pin(work).await;
+        }));
+        Handle { stop, task }
+    }
+
+    /// Looks through everything for everybody who is being erased, in so many steps at most.
+    pub(super) async fn pass(&mut self, mut steps: u64) -> Result<Reached, EraseError> {
+        let mut reached = Reached::End;
+        for erasing in self.store.being_erased().await? {
+            let of_one = self.erase(&erasing, &mut steps).await?;
+            if of_one == Reached::Stopped {
+                return Ok(of_one);
+            }
+            if of_one == Reached::End {
+                tracing::info!(pseudonym = %erasing.pseudonym, "somebody was erased: nothing names them any more");
+            }
+            reached = reached.max(of_one);
+        }
+        Ok(reached)
+    }
+
+    async fn erase(&mut self, erasing: &Erasing, steps: &mut u64) -> Result<Reached, EraseError> {
+        let mut reached = Reached::End;
+        let mut place = Some(0);
+        while let Some(after) = place {
+            let (rows, next) = self.store.rows_naming(erasing, after).await?;
+            if !rows.is_empty() {
+                let prepared = self.store.erase_of_rows(erasing, &rows).await;
+                reached = reached.max(self.step(prepared, steps).await?);
+            }
+            if reached == Reached::Stopped {
+                return Ok(reached);
+            }
+            place = next;
+        }
+        let mut place: Option<RunPlace> = None;
+        loop {
+            let (runs, next) = self.store.runs_naming(erasing, place).await?;
+            for run in runs {
+                let prepared = self.store.erase_of_run(erasing, run).await;
+                reached = reached.max(self.step(prepared, steps).await?);
+                if reached == Reached::Stopped {
+                    return Ok(reached);
+                }
+            }
+            place = next;
+            if place.is_none() {
+                break;
+            }
+        }
+        while self.store.erase_rest(erasing).await? {}
+        if reached == Reached::End {
+            self.forget_words().await?;
+            self.store.end_erasure(erasing).await?;
+        }
+        Ok(reached)
+    }
+
+    async fn forget_words(&self) -> Result<(), EraseError> {
+        let (mut index, mut first) = (0, true);
+        loop {
+            let begun = Instant::now();
+            let Some(more) = self.store.forget_words(index, first).await? else { return Ok(()) };
+            (index, first) = if more { (index, false) } else { (index + 1, true) };
+            rest(begun).await;
+        }
+    }
+
+    /// Makes a step. What cannot be read, or is not what was sealed, stays as it is, and keeps nothing else from being
+    /// erased.
+    async fn step(&mut self, prepared: Result<Prepared, store::Error>, steps: &mut u64) -> Result<Reached, EraseError> {
+        let reached = match prepared {
+            Ok(prepared) => self.make(prepared, steps).await,
+            Err(error) => Err(error.into()),
+        };
+        match reached {
+            Err(error @ (EraseError::Broken(_) | EraseError::Store(store::Error::Stored(_)))) => {
+                metrics::counter!("countersign_erasure_failures_total").increment(1);
+                tracing::warn!(%error, "somebody who was erased is still named in what cannot be trusted");
+                Ok(Reached::Later)
+            }
+            reached => reached,
+        }
+    }
+
+    async fn make(&mut self, prepared: Prepared, steps: &mut u64) -> Result<Reached, EraseError> {
+        let step = match prepared {
+            Prepared::Nothing => return Ok(Reached::End),
+            Prepared::Waits => return Ok(Reached::Later),
+            Prepared::Step(step) => *step,
+        };
+        if *steps == 0 {
+            return Ok(Reached::Stopped);
+        }
+        let begun = Instant::now();
+        let Some(told) = self.told(&step).await? else { return Ok(Reached::Soon) };
+        let new = Box::new(NewErasure { told, step });
+        match self.store.commit(Change::by_server(Operation::EraseEntries(new))).await {
+            Ok(_) => *steps -= 1,
+            Err(CommitError::Conflict(why)) => {
+                tracing::info!(%why, "a step of an erasure was not made: it is made again");
+                return Ok(Reached::Soon);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        rest(begun).await;
+        Ok(Reached::End)
+    }
+
+    /// What the record is told of a step; none where an entry of it waits for its seal. An error where what was read is not
+    /// what was sealed: that is never given a hash of its own.
+    async fn told(&mut self, step: &ErasureStep) -> Result<Option<Vec<EntriesErased>>, EraseError> {
+        self.explained.refresh(&self.store).await?;
+        let rows: Vec<i64> = step.rows().iter().map(|row| row.number).collect();
+        let numbers = numbers(&self.store, &self.trusted, &self.explained, &rows).await?;
+        let mut changed: Vec<(u64, Hash)> = Vec::new();
+        for row in step.rows() {
+            let Some(entries) = numbers.get(&row.number) else { return Ok(None) };
+            let broken = || EraseError::Broken(format!("row {} of the log is not what was sealed", row.number));
+            if entries.len() != row.before.len() || row.after.len() != row.before.len() {
+                return Err(broken());
+            }
+            for ((entry, before), after) in entries.iter().zip(&row.before).zip(&row.after) {
+                let of = |event| sealed_text(event).map(|text| hash(&text)).map_err(|_| broken());
+                if of(before)? != entry.hash {
+                    return Err(broken());
+                }
+                let after = of(after)?;
+                if after != entry.hash {
+                    changed.push((entry.number, after));
+                }
+            }
+        }
+        changed.sort_unstable();
+        let told = changed.chunks(ENTRIES).zip(self.explained.last_erasure() + 1..).map(|(changed, erasure)| {
+            let entries: EntryNumbers = changed.iter().map(|(number, _)| *number).collect();
+            let hashes: Vec<Hash> = changed.iter().map(|(_, hash)| *hash).collect();
+            let username = step.erasing().pseudonym.clone();
+            EntriesErased { erasure, username, entries, hashes: joined(&hashes) }
+        });
+        Ok(Some(told.collect()))
+    }
+}
+
+async fn rest(begun: Instant) {
+    tokio::time::sleep((begun.elapsed() * REST).min(LONGEST_REST)).await;
+}

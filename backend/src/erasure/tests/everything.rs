@@ -1,0 +1,177 @@
+//! Nothing names whoever was erased, and the record holds.
+
+use std::time::Duration;
+
+use shared::api::AuditQuery;
+use shared::entry_numbers::EntryNumbers;
+use shared::log::{EntryKind, Event, RunsArchived};
+use shared::seal::Tampering;
+
+use super::support::{NAME, REMARK, World};
+use crate::archive::{Archiver, Folder, Retention, verify};
+use crate::audit::verify_file;
+use crate::clock::Clock as _;
+use crate::erasure::eraser::Reached;
+use crate::store::tests::support::on_both;
+use crate::store::{Change, CommitError, Form, NewArchive, Operation};
+
+on_both! {
+    nothing_names_whoever_was_erased_and_the_record_holds,
+    what_was_erased_and_changed_afterwards_is_found,
+    an_erasure_that_is_stopped_between_its_steps_goes_on,
+    what_was_changed_before_is_never_erased,
+    what_was_erased_is_still_proved_once_it_is_archived,
+}
+
+impl World {
+    /// Somebody who has had to do with runs of their own and of others, all of it over, sealed and indexed.
+    async fn left(&mut self) {
+        self.account().await;
+        self.finished(NAME, NAME, REMARK).await;
+        self.finished("zoe", NAME, REMARK).await;
+        for n in 0..40 {
+            self.record.people(&[&format!("p{n}")]).await;
+        }
+        self.deactivate().await;
+        self.record.seal_all().await;
+        let indexed = async {
+            let of_index = |table: &String| table.starts_with("log_terms") || table == "log_blocks";
+            while !self.record.database.holding("xotically").await.expect("reads").iter().any(of_index) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), indexed).await.expect("the log is indexed");
+    }
+
+    /// The entries that the audit finds.
+    async fn found(&self, query: AuditQuery) -> Vec<Event> {
+        let query = AuditQuery { limit: Some(200), ..query };
+        let page = self.store().audit(&query, Form::Whole).await.expect("reads");
+        page.items.into_iter().map(|entry| entry.event).collect()
+    }
+}
+
+async fn nothing_names_whoever_was_erased_and_the_record_holds(mut world: World) {
+    let untouched = world.finished("zoe", "zoe", "Mine stays as it is").await;
+    world.left().await;
+    let before = world.store().whole_run(untouched).await.expect("reads").expect("it is there");
+    let zoe = world.store().user("zoe").await.expect("reads").expect("she is there").user;
+    let entries = world.record.check(None).await.entries;
+
+    let erased = world.erase().await.expect("they are erased");
+    assert!(erased.username.starts_with("erased-") && !erased.active && erased.email.is_none(), "{erased:?}");
+    let erasure = world.store().erasure(NAME).await.expect("reads").expect("it is under way");
+    assert!(!erasure.done && erasure.username == erased.username, "{erasure:?}");
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+
+    assert_eq!(world.traces().await, [""; 0]);
+    assert!(world.store().erasure(NAME).await.expect("reads").is_none(), "nothing knows the name");
+    assert!(world.store().erasure(&erased.username).await.expect("reads").expect("it was done").done);
+    for round in ["written", "sealed"] {
+        let check = world.record.check(None).await;
+        assert!(check.valid && check.erased > 10, "{round}: {check:?}");
+        assert!(check.entries > entries, "{check:?}");
+        world.record.seal_all().await;
+        let whole = world.record.export(AuditQuery::default()).await;
+        let file = verify_file(whole.as_bytes(), &world.record.trusted, None).expect("reads").check;
+        assert!(file.valid && file.erased == check.erased, "{round}: {file:?}");
+    }
+
+    let theirs = world.found(AuditQuery { actor: Some(erased.username.to_string()), ..AuditQuery::default() }).await;
+    assert!(theirs.iter().any(|event| event.kind == EntryKind::ReviewResolved), "what they did is still found");
+    let told = world.found(AuditQuery { kind: Some(EntryKind::UserErased.to_string()), ..AuditQuery::default() }).await;
+    assert_eq!(told.len(), 1);
+    let after = world.store().whole_run(untouched).await.expect("reads").expect("it is there");
+    assert_eq!(format!("{after:?}"), format!("{before:?}"), "others lose nothing");
+    assert_eq!(world.store().user("zoe").await.expect("reads").expect("she is there").user, zoe);
+
+    // Doing it again changes nothing.
+    let head = world.store().head().await.expect("reads");
+    let erase = Operation::EraseUser(erased.username.clone());
+    world.store().commit(Change::by_server(erase)).await.expect("it was done");
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    assert_eq!(world.store().head().await.expect("reads"), head);
+}
+
+async fn what_was_erased_and_changed_afterwards_is_found(mut world: World) {
+    world.left().await;
+    world.erase().await.expect("they are erased");
+    world.eraser().pass(u64::MAX).await.expect("erases");
+    world.record.seal_all().await;
+    let of_comment = "seq = (SELECT MIN(seq) FROM log WHERE body LIKE '%[erased]%')";
+    let change =
+        |from: &str, to: &str| format!("UPDATE log SET body = replace(body, '{from}', '{to}') WHERE {of_comment}");
+    world.record.behind_its_back(&change("[erased]", "[ERASED]")).await;
+    assert_eq!(world.record.first_bad(None).await.0, Tampering::Changed);
+    let back = change("[ERASED]", "[erased]").replace("'%[erased]%'", "'%[ERASED]%'");
+    world.record.behind_its_back(&back).await;
+    assert!(world.record.check(None).await.valid);
+    // Where nothing leads to what explains it, it is what it is: changed.
+    world.record.behind_its_back("DELETE FROM erasures WHERE number = 1").await;
+    assert_eq!(world.record.first_bad(None).await.0, Tampering::Changed);
+}
+
+async fn an_erasure_that_is_stopped_between_its_steps_goes_on(mut world: World) {
+    world.left().await;
+    world.erase().await.expect("they are erased");
+    let mut rounds = 0;
+    // Each time as a server that was killed and started anew.
+    while world.eraser().pass(1).await.expect("erases") != Reached::End {
+        let check = world.record.check(None).await;
+        assert!(check.valid, "after step {rounds}: {check:?}");
+        rounds += 1;
+    }
+    assert_eq!(rounds, 2, "the entries of no run, and two runs");
+    assert_eq!(world.traces().await, [""; 0]);
+}
+
+async fn what_was_changed_before_is_never_erased(mut world: World) {
+    world.left().await;
+    world.erase().await.expect("they are erased");
+    let lie =
+        "UPDATE log SET body = replace(body, 'Quixotically', 'Quixotically not') WHERE body LIKE '%Quixotically%'";
+    world.record.behind_its_back(lie).await;
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("looks"), Reached::Later);
+    assert!(world.record.database.holding("Quixotically not").await.expect("reads").contains(&"log".to_owned()));
+    assert_eq!(world.record.first_bad(None).await.0, Tampering::Changed);
+}
+
+async fn what_was_erased_is_still_proved_once_it_is_archived(mut world: World) {
+    world.left().await;
+    let erased = world.erase().await.expect("they are erased");
+    world.eraser().pass(u64::MAX).await.expect("erases");
+    world.record.seal_all().await;
+    let now = world.record.clock.now();
+    let stale = RunsArchived {
+        archive: 1,
+        file: "2026-08-25.jsonl.gz".to_owned(),
+        position: 0,
+        bytes: 0,
+        digest: String::new(),
+        runs: 0,
+        first_ended_at: now,
+        last_ended_at: now,
+        entries: EntryNumbers::default(),
+    };
+    let stale = Operation::ArchiveRuns(Box::new(NewArchive { entry: stale, runs: Vec::new(), erasures: 0 }));
+    let refused = world.store().commit(Change::by_server(stale)).await;
+    assert!(matches!(refused, Err(CommitError::Conflict(_))), "what was read before still names them: {refused:?}");
+    let path = world.record.folder.path().join("archive");
+    let retention = Retention { runs: Some(Duration::from_hours(1)), folder: path.clone() };
+    let (store, trusted) = (world.store().clone(), world.record.trusted.clone());
+    let mut archiver = Archiver::new(store.clone(), trusted.clone(), world.record.clock.clone(), retention);
+    world.record.clock.advance(Duration::from_hours(48));
+    let archiving = async {
+        let mut archived = 0;
+        while archived < 2 {
+            // What is kept under idempotency keys goes after some commit.
+            world.record.people(&[&format!("late{}", world.record.check(None).await.entries)]).await;
+            archived += archiver.pass().await.expect("archives");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), archiving).await.expect("both runs are archived");
+    let check = verify(&store, &trusted, &[], &Folder::at(path)).await.expect("reads");
+    assert!(check.valid && check.archived > 0 && check.erased > 0, "{check:?}");
+    let erasure = store.erasure(&erased.username).await.expect("reads").expect("it was done");
+    assert_eq!((erasure.done, erasure.archived_runs), (true, 1));
+}

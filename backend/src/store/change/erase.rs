@@ -1,0 +1,14 @@
+//! Entries that lose the name and the words of somebody who was erased.
+
+use shared::log::EntriesErased;
+
+use super::super::erasure::ErasureStep;
+
+/// One step of an erasure, with what the log is told of it.
+#[derive(Debug, Clone)]
+pub struct NewErasure {
+    /// What the log is told of the entries that change; nothing where none does.
+    pub told: Vec<EntriesErased>,
+    /// What changes.
+    pub step: ErasureStep,
+}

@@ -1,0 +1,94 @@
+//! Where a person is still named: every run is looked at once, some at a time, and so are the entries of no run.
+//!
+//! The index of the log is not asked: it knows who did what, and not who is named in what an engine was told.
+
+use shared::id::RunId;
+use uuid::Uuid;
+
+use super::super::db::{Conn, Row, Sql};
+use super::super::{Error, Store, packed};
+use super::{Erasing, place};
+
+/// How many runs are looked at by one statement.
+const RUNS: u32 = 64;
+/// How many rows of the log.
+const ROWS: i64 = 2000;
+/// How many rows of the log are changed at once that are of no run.
+const AT_ONCE: u32 = 64;
+
+/// A place in the list of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunPlace(Uuid);
+
+/// What of a run can name somebody. What was answered under idempotency keys names nobody whom these do not.
+const OF_RUNS: [(&str, &str); 5] =
+    [("log", "body"), ("reviews", "body"), ("steps", "body"), ("blobs", "body"), ("feedback", "body")];
+
+impl Store {
+    /// Runs behind a place that may name somebody, and where the rest begins; no place: there is no rest.
+    pub async fn runs_naming(
+        &self,
+        erasing: &Erasing,
+        after: Option<RunPlace>,
+    ) -> Result<(Vec<RunId>, Option<RunPlace>), Error> {
+        let mut conn = self.inner.db.read().await?;
+        let sql = Sql::new("SELECT id FROM runs WHERE id > ").bind(after.map_or(Uuid::nil(), |place| place.0));
+        let rows = conn.fetch(sql.push(" ORDER BY id LIMIT ").bind(RUNS)).await?;
+        let runs: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+        let next = runs.last().filter(|_| runs.len() >= usize::try_from(RUNS).unwrap_or(usize::MAX));
+        let mut naming = Vec::new();
+        if !runs.is_empty() {
+            naming.extend(conn.naming(erasing, "id", "runs", "state", &runs).await?);
+            for (table, column) in OF_RUNS {
+                naming.extend(conn.naming(erasing, "run_id", table, column, &runs).await?);
+            }
+        }
+        naming.sort_unstable();
+        naming.dedup();
+        Ok((naming.into_iter().map(RunId).collect(), next.map(|run| RunPlace(*run))))
+    }
+
+    /// Rows of the log behind one, of no run, that may name somebody; and the row behind which to go on, if there are more.
+    pub async fn rows_naming(&self, erasing: &Erasing, after: i64) -> Result<(Vec<i64>, Option<i64>), Error> {
+        let mut conn = self.inner.db.read().await?;
+        let sql = Sql::new("SELECT MAX(seq) FROM (SELECT seq FROM log WHERE seq > ").bind(after);
+        let last = conn.fetch_one(sql.push(" ORDER BY seq LIMIT ").bind(ROWS).push(") AS l")).await?;
+        let Some(last) = last.map(|row| row.int_opt(0)).transpose()?.flatten() else { return Ok((Vec::new(), None)) };
+        let sql =
+            Sql::new("SELECT seq, body FROM log WHERE run_id IS NULL AND seq > ").bind(after).push(" AND seq <= ");
+        let sql = may_name(&conn, sql.bind(last).push(" AND "), "body", erasing);
+        let rows = conn.fetch(sql.push(" ORDER BY seq LIMIT ").bind(AT_ONCE)).await?;
+        let full = rows.len() >= usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
+        let next = rows.last().filter(|_| full).map(|row| row.int(0)).transpose()?.unwrap_or(last);
+        let rows = rows.iter().filter(|row| names(row, 1, erasing)).map(|row| row.int(0)).collect::<Result<_, _>>()?;
+        Ok((rows, Some(next)))
+    }
+}
+
+impl Conn {
+    async fn naming(
+        &mut self,
+        erasing: &Erasing,
+        run: &str,
+        table: &str,
+        column: &str,
+        runs: &[Uuid],
+    ) -> Result<Vec<Uuid>, Error> {
+        let sql = Sql::new("SELECT ").push(run).push(", ").push(column).push(" FROM ").push(table).push(" WHERE ");
+        let sql = sql.push(run).push(" IN (").list(runs.iter().copied()).push(") AND ");
+        let rows = self.fetch(may_name(self, sql, column, erasing)).await?;
+        let naming = rows.iter().filter(|row| names(row, 1, erasing));
+        Ok(naming.map(|row| row.uuid(0)).collect::<Result<_, _>>()?)
+    }
+}
+
+/// That a column names the person, or that only the program can tell, since it is compressed.
+fn may_name(conn: &Conn, sql: Sql, column: &str, erasing: &Erasing) -> Sql {
+    let sql = place(conn, sql.push("("), column, &erasing.quoted()).push(" > 0 OR ");
+    place(conn, sql, column, packed::MARK).push(" = 1)")
+}
+
+/// Whether a column names the person. One that cannot be read is for whoever reads the whole to say so.
+fn names(row: &Row, index: usize, erasing: &Erasing) -> bool {
+    row.text(index).and_then(packed::unpack).map_or(true, |json| json.contains(&erasing.quoted()))
+}

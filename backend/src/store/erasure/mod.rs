@@ -1,0 +1,72 @@
+//! Erasing a person: their account loses what it has of them in one commit ([`super::Operation::EraseUser`]); what else
+//! names them follows run by run ([`super::Operation::EraseEntries`]), each with what the record says of it. It is found
+//! by what still names them, so that a server that was killed goes on where it stood.
+
+mod find;
+mod redact;
+mod rest;
+mod step;
+
+use shared::api::Erasure;
+use shared::id::Username;
+
+use super::archives::{signed, unsigned};
+use super::db::{Conn, Sql};
+use super::{Error, Store};
+
+pub use find::RunPlace;
+pub use step::{ErasedRow, ErasureStep, Prepared};
+
+/// Somebody whose account was erased, and whose name still stands elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Erasing {
+    /// What they were called.
+    pub username: Username,
+    /// What they are called from now on.
+    pub pseudonym: Username,
+}
+
+impl Erasing {
+    /// Their name as JSON has it: whatever names them has this.
+    fn quoted(&self) -> String {
+        format!("\"{}\"", self.username)
+    }
+}
+
+impl Store {
+    /// Everybody whose name is still to be looked for.
+    pub async fn being_erased(&self) -> Result<Vec<Erasing>, Error> {
+        let sql = Sql::new("SELECT username, pseudonym FROM erased_users WHERE username IS NOT NULL ORDER BY at");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        let name = |text: String| text.parse().map_err(|error| Error::Stored(format!("an erased person: {error}")));
+        rows.iter().map(|row| Ok(Erasing { username: name(row.text(0)?)?, pseudonym: name(row.text(1)?)? })).collect()
+    }
+
+    /// How far the erasure of somebody is, by what they are called now, or were as long as that is still looked for. None
+    /// where nobody of that name was erased.
+    pub async fn erasure(&self, name: &str) -> Result<Option<Erasure>, Error> {
+        let sql = Sql::new("SELECT pseudonym, username FROM erased_users WHERE pseudonym = ").bind(name);
+        let mut conn = self.inner.db.read().await?;
+        let Some(row) = conn.fetch_one(sql.push(" OR username = ").bind(name)).await? else { return Ok(None) };
+        let (pseudonym, name) = (row.text(0)?, row.text_opt(1)?);
+        let names = [Some(&pseudonym), name.as_ref()].into_iter().flatten();
+        let sql = Sql::new("SELECT COUNT(*) FROM archived_runs WHERE requested_by IN (").list(names).push(")");
+        let archived = conn.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        let username = pseudonym.parse().map_err(|error| Error::Stored(format!("an erased person: {error}")))?;
+        Ok(Some(Erasure { username, done: name.is_none(), archived_runs: unsigned(archived) }))
+    }
+
+    /// Where the entries `entries.erased` stand: their numbers with the rows of the log, in order, from behind a number on.
+    pub async fn erasures(&self, after: u64, limit: u32) -> Result<Vec<(u64, i64)>, Error> {
+        let sql = Sql::new("SELECT number, seq FROM erasures WHERE number > ").bind(signed(after));
+        let sql = sql.push(" ORDER BY number LIMIT ").bind(limit);
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(|row| Ok((unsigned(row.int(0)?), row.int(1)?))).collect()
+    }
+}
+
+/// Where a column has a text in it, from 1; 0 where it has not.
+fn place(conn: &Conn, sql: Sql, column: &str, text: &str) -> Sql {
+    let function = if conn.is_postgres() { "strpos(" } else { "instr(" };
+    sql.push(function).push(column).push(", ").bind(text).push(")")
+}

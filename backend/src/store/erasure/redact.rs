@@ -1,0 +1,327 @@
+//! What stored JSON loses when a person is erased: their name, where a name stands, and what they typed about things.
+//!
+//! A name is found by where it stands, never by how it reads: somebody may be called `admin`, `approve` or `max`. What is
+//! a user's own (arguments, state, outputs) has no such places but those that this program writes there.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::super::blobs::is_users;
+
+/// Stands where somebody's words stood.
+pub(in crate::store) const ERASED: &str = "[erased]";
+/// What somebody typed is looked for elsewhere in the run where it is at least so long, in characters, and more than a
+/// word: an agent was told it. Less would be found where it is somebody else's, or the engine's own.
+const LONG: usize = 12;
+
+/// Members whose value is a person, wherever they stand.
+const ANYWHERE: [&str; 5] = ["actor", "by", "given_by", "on_behalf_of", "requested_by"];
+/// Members whose value is a person, or a list of people, in what is the engine's own.
+const NAMES: [&str; 13] = [
+    "added", "barred", "deputy", "lost", "made_by", "owner", "person", "saved_by", "user", "username", "users",
+    "voided", "voters",
+];
+
+/// Members in which the engine says something in words that may name people; of an error its message too.
+const SENTENCES: [&str; 3] = ["problem", "reason", "standing"];
+/// Members in which it names them in quotes.
+const QUOTES: [&str; 2] = ["prompt", "title"];
+
+/// Who is erased, and what they are called from then on.
+pub(in crate::store) struct Redaction<'a> {
+    name: &'a str,
+    pseudonym: &'a str,
+    /// What they typed, as far as it was found so far.
+    words: BTreeSet<String>,
+}
+
+impl<'a> Redaction<'a> {
+    pub fn new(name: &'a str, pseudonym: &'a str) -> Self {
+        Self { name, pseudonym, words: BTreeSet::new() }
+    }
+
+    /// Takes the name and the words of the person out of a value.
+    pub fn redact(&mut self, value: &mut Value) {
+        self.walk(value, false);
+    }
+
+    /// Takes out what they typed wherever else it was passed on, once all of it was found.
+    pub fn trace(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                // The longest first: one may be a part of another.
+                let mut words: Vec<&String> = self.words.iter().filter(|word| text.contains(word.as_str())).collect();
+                words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+                for word in words {
+                    *text = text.replace(word.as_str(), ERASED);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.trace(item)),
+            Value::Object(members) => members.values_mut().for_each(|member| self.trace(member)),
+            _ => {}
+        }
+    }
+
+    fn walk(&mut self, value: &mut Value, users: bool) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item, users)),
+            Value::Object(members) => {
+                self.words_of(members);
+                let is_error = members.contains_key("code");
+                // Other things lead from somewhere to somewhere too.
+                let is_handed = members.contains_key("at") || members.get("input") == Some(&"delegate".into());
+                for (key, member) in members.iter_mut() {
+                    let key = key.as_str();
+                    if ANYWHERE.contains(&key)
+                        || (!users && (NAMES.contains(&key) || (is_handed && matches!(key, "from" | "to"))))
+                    {
+                        self.rename(member);
+                    } else if let (false, Value::String(text)) = (users, &mut *member)
+                        && text.contains(self.name)
+                    {
+                        if SENTENCES.contains(&key) || (is_error && key == "message") {
+                            *text = self.renamed(text);
+                        } else if QUOTES.contains(&key) {
+                            *text = text.replace(&format!("`{}`", self.name), &format!("`{}`", self.pseudonym));
+                        }
+                    } else if key == "deciders" && !users {
+                        let lists = member.as_object_mut().into_iter().flat_map(Map::values_mut);
+                        lists.for_each(|list| self.rename(list));
+                    } else if let ("people", false, Value::Object(people)) = (key, users, &mut *member)
+                        && let Some(roles) = people.remove(self.name)
+                    {
+                        people.insert(self.pseudonym.to_owned(), roles);
+                    }
+                    // What an engine was told is called so too, and says of which kind it is.
+                    let told = key == "input" && member.get("input").is_some_and(Value::is_string);
+                    self.walk(member, users || (is_users(key) && !told));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A sentence with the pseudonym wherever the name stands as a word.
+    fn renamed(&self, text: &str) -> String {
+        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let (mut renamed, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find(self.name) {
+            let (before, behind) = (&rest[..at], &rest[at + self.name.len()..]);
+            let mut next = behind.chars();
+            let ends = match next.next() {
+                // The end of the sentence, or a part of another name.
+                Some('.') => !next.next().is_some_and(goes_on),
+                other => !other.is_some_and(goes_on),
+            };
+            // What was passed over before ends with a part of another name, which nothing of this one follows.
+            let begins =
+                !before.chars().next_back().or(renamed.chars().next_back()).is_some_and(|c| goes_on(c) || c == '.');
+            renamed.push_str(before);
+            renamed.push_str(if begins && ends { self.pseudonym } else { self.name });
+            rest = behind;
+        }
+        renamed + rest
+    }
+
+    /// Several people may stand in one text, with commas between them.
+    fn rename(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if text.split(", ").any(|name| name == self.name) => {
+                let names = text.split(", ").map(|name| if name == self.name { self.pseudonym } else { name });
+                *text = names.collect::<Vec<_>>().join(", ");
+            }
+            Value::Array(items) => items.iter_mut().filter(|item| item.is_string()).for_each(|item| self.rename(item)),
+            _ => {}
+        }
+    }
+
+    /// Takes out the words of an object that says whose they are.
+    fn words_of(&mut self, members: &mut Map<String, Value>) {
+        let is = |key: &str| members.get(key).is_some_and(|value| self.is_them(value));
+        let (by, made_by, named, actor) = (is("by"), is("made_by"), is("username"), is("actor"));
+        if by {
+            self.erase(members, &["comment", "reason"]);
+            // A remark beside a review, on the record or as it was sent; free text that is an answer has other members.
+            if (members.contains_key("at") && members.len() == 3) || members.get("input") == Some(&"comment".into()) {
+                self.erase(members, &["text"]);
+            }
+            if members.contains_key("aspect") {
+                self.erase(members, &["content", "context"]);
+            }
+            if let Some(Value::Object(request)) = members.get_mut("request") {
+                self.erase(request, &["comment"]);
+                if let Some(Value::Object(verdict)) = request.get_mut("verdict") {
+                    self.verdict(verdict);
+                }
+            }
+            if let Some(Value::Object(feedback)) = members.get_mut("feedback") {
+                self.erase(feedback, &["content", "context"]);
+            }
+            if let Some(Value::Object(verdict)) = members.get_mut("verdict") {
+                self.verdict(verdict);
+            }
+        }
+        if made_by {
+            self.erase(members, &["note"]);
+        }
+        if named {
+            account(members);
+        }
+        let kind = members.get("kind").and_then(Value::as_str);
+        let words: &[&str] = match kind.filter(|_| actor) {
+            Some("run.cancelled") => &["reason"],
+            Some("token.created") => &["name"],
+            _ => &[],
+        };
+        if let Some(Value::Object(data)) = members.get_mut("data") {
+            self.erase(data, words);
+        }
+    }
+
+    /// What an agent is told beside a decision, and why an action does not happen.
+    fn verdict(&mut self, verdict: &mut Map<String, Value>) {
+        self.erase(verdict, &["instructions"]);
+        let actions = verdict.get_mut("decisions").and_then(Value::as_object_mut);
+        for action in actions.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+            // The message of a response is the result of the call.
+            if action.get("type") != Some(&"respond".into()) {
+                self.erase(action, &["message"]);
+            }
+        }
+    }
+
+    fn erase(&mut self, members: &mut Map<String, Value>, keys: &[&str]) {
+        for key in keys {
+            if let Some(Value::String(text)) = members.get_mut(*key)
+                && text != ERASED
+                && !text.is_empty()
+            {
+                let word = text.trim().to_owned();
+                if word.chars().count() >= LONG && word.contains(char::is_whitespace) {
+                    self.words.insert(word);
+                }
+                ERASED.clone_into(text);
+            }
+        }
+    }
+
+    /// A name, one of several, or a principal.
+    fn is_them(&self, value: &Value) -> bool {
+        match value {
+            Value::String(name) => name == self.name,
+            Value::Array(names) => names.iter().any(|name| name == self.name),
+            Value::Object(principal) => principal.get("username").is_some_and(|name| name == self.name),
+            _ => false,
+        }
+    }
+}
+
+/// What an entry says of an account.
+fn account(members: &mut Map<String, Value>) {
+    members.remove("notifications");
+    for key in ["display_name", "email"] {
+        if let Some(Value::String(text)) = members.get_mut(key)
+            && !text.is_empty()
+        {
+            ERASED.clone_into(text);
+        }
+    }
+    if let Some(Value::Object(account)) = members.get_mut("single_sign_on")
+        && let Some(subject) = account.get_mut("subject")
+    {
+        *subject = ERASED.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_name_and_the_words_of_one_person_go_and_nothing_else() {
+        let mut value = json!({
+            "actor": "max",
+            "data": {
+                "from": "max", "status": "approved",
+                "review": {
+                    "voting": {"voters": ["max"], "standing": "max, max.x, x-max and maxi have not voted; max."},
+                    "prompt": "`max` asks for the max",
+                    "requested_by": "max",
+                    "reviewers": {"roles": ["max"], "users": ["max", "zoe"]},
+                    "claimed_by": {"by": "max", "until": 1},
+                    "delegations": [{"from": "zoe", "to": "max", "at": 1}],
+                    "options": [{"id": "max", "kind": "accept", "label": "max", "message": "as it is"}],
+                    "comments": [
+                        {"by": "max", "at": 1, "text": "approved"},
+                        {"by": "zoe", "at": 1, "text": "I say: a long remark, with max"},
+                    ],
+                    "decisions": [{
+                        "by": "max", "comment": "a long remark", "verdict": {"type": "actions", "decisions": {
+                            "c1": {"type": "reject", "message": "too dear"}, "c2": {"type": "respond", "message": "42"},
+                        }},
+                    }],
+                    "items": [{"key": "k", "value": {"to": "max", "by": "max, zoe", "note": "short"}}],
+                },
+                "state": {"told": "Reviewer: a long remark!", "max": "max"},
+            },
+            "people": {"max": ["reviewer"], "zoe": []},
+        });
+        let mut redaction = Redaction::new("max", "erased-1");
+        redaction.redact(&mut value);
+        redaction.trace(&mut value);
+        let wanted = json!({
+            "actor": "erased-1",
+            "data": {
+                "from": "max", "status": "approved",
+                "review": {
+                    "voting": {
+                        "voters": ["erased-1"],
+                        "standing": "erased-1, max.x, x-max and maxi have not voted; erased-1.",
+                    },
+                    "prompt": "`erased-1` asks for the max",
+                    "requested_by": "erased-1",
+                    "reviewers": {"roles": ["max"], "users": ["erased-1", "zoe"]},
+                    "claimed_by": {"by": "erased-1", "until": 1},
+                    "delegations": [{"from": "zoe", "to": "erased-1", "at": 1}],
+                    "options": [{"id": "max", "kind": "accept", "label": "max", "message": "as it is"}],
+                    "comments": [
+                        {"by": "erased-1", "at": 1, "text": ERASED},
+                        {"by": "zoe", "at": 1, "text": "I say: [erased], with max"},
+                    ],
+                    "decisions": [{
+                        "by": "erased-1", "comment": ERASED, "verdict": {"type": "actions", "decisions": {
+                            "c1": {"type": "reject", "message": ERASED}, "c2": {"type": "respond", "message": "42"},
+                        }},
+                    }],
+                    "items": [{"key": "k", "value": {"to": "max", "by": "erased-1, zoe", "note": "short"}}],
+                },
+                "state": {"told": "Reviewer: [erased]!", "max": "max"},
+            },
+            "people": {"erased-1": ["reviewer"], "zoe": []},
+        });
+        assert_eq!(value, wanted);
+        let again = value.clone();
+        redaction.redact(&mut value);
+        assert_eq!(value, again, "a second time changes nothing");
+    }
+
+    #[test]
+    fn an_account_loses_what_an_entry_says_of_it() {
+        let mut value = json!({"events": [{
+            "kind": "user.updated", "actor": "zoe",
+            "data": {
+                "username": "ana", "email": "ana@example.org", "display_name": "Ana", "active": false,
+                "single_sign_on": {"issuer": "https://id", "subject": "7"}, "notifications": {"slack_user_id": "U1"},
+            },
+        }]});
+        Redaction::new("ana", "erased-1").redact(&mut value);
+        let data = json!({
+            "username": "erased-1", "email": ERASED, "display_name": ERASED, "active": false,
+            "single_sign_on": {"issuer": "https://id", "subject": ERASED},
+        });
+        assert_eq!(value["events"][0]["data"], data);
+    }
+}

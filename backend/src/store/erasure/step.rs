@@ -1,0 +1,352 @@
+//! One step of an erasure: a run, or some entries of none, with everything that is to be written in the place of what is
+//! there. It is read and made beside the commits; the commit looks whether anything has happened since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use shared::feedback::Feedback;
+use shared::id::RunId;
+use shared::log::Event;
+use shared::review::Review;
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::super::blobs::{Blobs, NewBlobs, Reader, digest, encode, typed};
+use super::super::db::{Arg, Conn, Row, Sql};
+use super::super::feedback::{COLUMNS as FEEDBACK, feedback_row};
+use super::super::log_row::{Body, Form};
+use super::super::packed::pack;
+use super::super::review_row::{AUDIENCE, INTO, audience_rows, review_row};
+use super::super::row_mac::{Authenticity, RowKeys, Stored};
+use super::super::{Error, Inner, Store};
+use super::Erasing;
+use super::redact::Redaction;
+use crate::engine::RunState;
+
+/// How many keys one statement names.
+const CHUNK: usize = 64;
+
+/// What is to be erased.
+#[derive(Debug)]
+pub enum Prepared {
+    /// Nothing names the person.
+    Nothing,
+    /// The run is not over, or something of it waits for people: it is erased afterwards.
+    Waits,
+    /// This.
+    Step(Box<ErasureStep>),
+}
+
+/// What one transaction changes.
+#[derive(Debug, Clone)]
+pub struct ErasureStep {
+    pub(in crate::store) erasing: Erasing,
+    /// The run, with the number of its last row in the log as it was read.
+    pub(in crate::store) run: Option<(RunId, i64)>,
+    /// The first row that was not indexed.
+    pub(in crate::store) indexed_to: i64,
+    pub(in crate::store) statements: Vec<Sql>,
+    /// Whether the words of the run's reviews are others.
+    pub(in crate::store) reviews: bool,
+    rows: Vec<ErasedRow>,
+}
+
+impl ErasureStep {
+    /// The rows of the log that it changes.
+    pub fn rows(&self) -> &[ErasedRow] {
+        &self.rows
+    }
+
+    /// Who is erased.
+    pub fn erasing(&self) -> &Erasing {
+        &self.erasing
+    }
+}
+
+/// A row of the log that is changed.
+#[derive(Debug, Clone)]
+pub struct ErasedRow {
+    /// Its number.
+    pub number: i64,
+    /// Its entries as they were read, as they are sealed.
+    pub before: Vec<Event>,
+    /// The same as they are from then on.
+    pub after: Vec<Event>,
+}
+
+/// What is stored.
+enum Of {
+    State,
+    Step(Uuid),
+    Review(Uuid),
+    Feedback(Uuid),
+    Answer { scope: String, key: String },
+    Row(LogRow),
+}
+
+/// A row of the log beside its body.
+struct LogRow {
+    seq: i64,
+    at: i64,
+    commit: Uuid,
+    mac: Option<Vec<u8>>,
+}
+
+/// Something that is stored, as it is and as it is to be.
+struct Document {
+    of: Of,
+    stored: String,
+    before: Value,
+    after: Value,
+}
+
+impl Document {
+    fn is_changed(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+const LOG: &str = "SELECT seq, body, at, commit_id, mac FROM log WHERE ";
+
+impl Store {
+    /// What of a run is to be erased.
+    pub async fn erase_of_run(&self, erasing: &Erasing, run: RunId) -> Result<Prepared, Error> {
+        let mut conn = self.inner.db.snapshot().await?;
+        let prepared = conn.erase_of_run(&self.inner, erasing, run).await?;
+        conn.rollback().await?;
+        Ok(prepared)
+    }
+
+    /// What of these rows of the log is to be erased, which are of no run.
+    pub async fn erase_of_rows(&self, erasing: &Erasing, rows: &[i64]) -> Result<Prepared, Error> {
+        let mut conn = self.inner.db.snapshot().await?;
+        let sql = Sql::new(LOG).push("run_id IS NULL AND seq IN (").list(rows.iter().copied()).push(") ORDER BY seq");
+        let stored = conn.fetch(sql).await?.iter().map(log_row).collect::<Result<Vec<_>, _>>()?;
+        let mut blobs = Blobs::default();
+        let documents = conn.documents(Uuid::nil(), stored, &mut blobs).await?;
+        let documents = redacted(documents, erasing);
+        let mut step = Made::new(&self.inner, erasing, None);
+        for document in documents.iter().filter(|document| document.is_changed()) {
+            step.add(document)?;
+        }
+        let prepared = step.finish(&mut conn, None).await?;
+        conn.rollback().await?;
+        Ok(prepared)
+    }
+}
+
+impl Conn {
+    async fn erase_of_run(&mut self, inner: &Inner, erasing: &Erasing, run: RunId) -> Result<Prepared, Error> {
+        let of_run = |sql: &str| Sql::new(sql).bind(run.0);
+        let Some(row) = self.fetch_one(of_run("SELECT state, status FROM runs WHERE id = ")).await? else {
+            return Ok(Prepared::Nothing);
+        };
+        let is_over = matches!(row.text(1)?.as_str(), "completed" | "failed" | "cancelled");
+        let mut stored = vec![(Of::State, row.text(0)?)];
+        for row in self.fetch(of_run("SELECT id, body FROM steps WHERE run_id = ")).await? {
+            stored.push((Of::Step(row.uuid(0)?), row.text(1)?));
+        }
+        let mut pending = false;
+        for row in self.fetch(of_run("SELECT id, body, status FROM reviews WHERE run_id = ")).await? {
+            stored.push((Of::Review(row.uuid(0)?), row.text(1)?));
+            pending |= row.text(2)? == "pending";
+        }
+        for row in self.fetch(of_run("SELECT id, body FROM feedback WHERE run_id = ")).await? {
+            stored.push((Of::Feedback(row.uuid(0)?), row.text(1)?));
+        }
+        let answers = "SELECT scope, key, answer FROM idempotency WHERE answer IS NOT NULL AND run_id = ";
+        for row in self.fetch(of_run(answers)).await? {
+            stored.push((Of::Answer { scope: row.text(0)?, key: row.text(1)? }, row.text(2)?));
+        }
+        let mut last_row = 0;
+        for row in self.fetch(of_run(&format!("{LOG}run_id = ")).push(" ORDER BY seq")).await? {
+            last_row = row.int(0)?;
+            stored.push(log_row(&row)?);
+        }
+        let mut blobs = Blobs::default();
+        let documents = redacted(self.documents(run.0, stored, &mut blobs).await?, erasing);
+        if !documents.iter().any(Document::is_changed) {
+            return Ok(Prepared::Nothing);
+        }
+        let mut step = Made::new(inner, erasing, Some((run, last_row)));
+        for document in &documents {
+            if document.is_changed() {
+                step.add(document)?;
+            } else {
+                step.kept.extend(blobs.reached(run.0, document.stored.clone())?);
+            }
+        }
+        if pending || !is_over {
+            return Ok(Prepared::Waits);
+        }
+        step.finish(self, Some(run.0)).await
+    }
+
+    async fn documents(
+        &mut self,
+        run: Uuid,
+        stored: Vec<(Of, String)>,
+        blobs: &mut Blobs,
+    ) -> Result<Vec<Document>, Error> {
+        let mut reader = Reader::verifying();
+        for (of, stored) in &stored {
+            match of {
+                Of::State => reader.add_state(run, stored.clone()),
+                _ => reader.add(run, stored.clone()),
+            }
+        }
+        let values = reader.finish::<Value>("what is stored", self, blobs).await?;
+        let documents = stored.into_iter().zip(values);
+        Ok(documents.map(|((of, stored), before)| Document { of, stored, after: before.clone(), before }).collect())
+    }
+}
+
+fn log_row(row: &Row) -> Result<(Of, String), Error> {
+    let of = LogRow { seq: row.int(0)?, at: row.int(2)?, commit: row.uuid(3)?, mac: row.blob_opt(4)? };
+    Ok((Of::Row(of), row.text(1)?))
+}
+
+/// Takes the person out of what belongs together: what they typed in one place may have been passed on to another.
+fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
+    let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym);
+    for document in &mut documents {
+        redaction.redact(&mut document.after);
+    }
+    for document in &mut documents {
+        redaction.trace(&mut document.after);
+    }
+    documents
+}
+
+/// A step that is being made.
+struct Made<'a> {
+    keys: Option<&'a RowKeys>,
+    generation: &'a str,
+    step: ErasureStep,
+    blobs: NewBlobs,
+    /// The blobs to which what stays refers.
+    kept: BTreeSet<[u8; 32]>,
+    /// The entries of changed rows, as the index reads them.
+    indexed: BTreeMap<i64, Vec<Event>>,
+}
+
+impl<'a> Made<'a> {
+    fn new(inner: &'a Inner, erasing: &Erasing, run: Option<(RunId, i64)>) -> Self {
+        let step = ErasureStep {
+            erasing: erasing.clone(),
+            run,
+            indexed_to: 0,
+            statements: Vec::new(),
+            reviews: false,
+            rows: Vec::new(),
+        };
+        Self {
+            keys: inner.row_keys.as_ref(),
+            generation: &inner.log.generation,
+            step,
+            blobs: NewBlobs::new(),
+            kept: BTreeSet::new(),
+            indexed: BTreeMap::new(),
+        }
+    }
+
+    /// Writes what has changed in the place of what is there.
+    fn add(&mut self, document: &Document) -> Result<(), Error> {
+        let run = self.step.run.map(|(run, _)| run);
+        let key = run.map_or(Uuid::nil(), |run| run.0);
+        let value = document.after.clone();
+        let statements = &mut self.step.statements;
+        match &document.of {
+            Of::State => {
+                let state: RunState = typed("a state", value)?;
+                let sql = Sql::new("UPDATE runs SET requested_by = ").bind(state.requested_by.as_str());
+                let sql = sql.push(", format = ").bind(state.format).push(", state = ");
+                let sql = sql.bind(pack(encode(key, &state, &mut self.blobs)?));
+                statements.push(sql.push(" WHERE id = ").bind(key));
+            }
+            Of::Step(id) => {
+                let sql = Sql::new("UPDATE steps SET body = ").bind(pack(encode(key, &value, &mut self.blobs)?));
+                statements.push(sql.push(" WHERE run_id = ").bind(key).push(" AND id = ").bind(*id));
+            }
+            Of::Review(id) => {
+                let review: Review = typed("a review", value)?;
+                for table in ["review_audience WHERE review_id = ", "reviews WHERE id = "] {
+                    statements.push(Sql::new("DELETE FROM ").push(table).bind(*id));
+                }
+                let row = review_row(RunId(key), &review, None, &mut self.blobs)?;
+                statements.push(Sql::new(INTO).values([row]));
+                statements.push(Sql::new(AUDIENCE).values(audience_rows(&review)));
+                self.step.reviews = true;
+            }
+            Of::Feedback(id) => {
+                let feedback: Feedback = typed("feedback", value)?;
+                statements.push(Sql::new("DELETE FROM feedback WHERE id = ").bind(*id));
+                statements.push(Sql::new(FEEDBACK).values([feedback_row(&feedback)]));
+            }
+            Of::Answer { scope, key: name } => {
+                let sql =
+                    Sql::new("UPDATE idempotency SET answer = ").bind(pack(encode(key, &value, &mut self.blobs)?));
+                let sql = sql.push(" WHERE scope = ").bind(scope.as_str()).push(" AND key = ").bind(name.as_str());
+                statements.push(sql);
+            }
+            Of::Row(row) => self.row(document, row, run)?,
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, document: &Document, row: &LogRow, run: Option<RunId>) -> Result<(), Error> {
+        let LogRow { seq, at, commit, ref mac } = *row;
+        let id = run.map(|run| run.0);
+        let body = pack(encode(id.unwrap_or_default(), &document.after, &mut self.blobs)?);
+        let stored = |body| Stored { generation: self.generation, seq, commit, at, run: id, body };
+        if mac.is_some() {
+            let keys = self
+                .keys
+                .ok_or_else(|| Error::Settings("nothing is erased without the key of the audit".to_owned()))?;
+            if keys.check(&stored(&document.stored), mac.as_deref()) == Authenticity::Wrong {
+                return Err(Error::Stored(format!("row {seq} of the log is not what was written")));
+            }
+        }
+        // One from before rows were authenticated stays without.
+        let mac = self.keys.filter(|_| mac.is_some()).map(|keys| keys.mac(&stored(&body)));
+        let sql = Sql::new("UPDATE log SET body = ").bind(body).push(", mac = ").bind(Arg::Blob(mac));
+        self.step.statements.push(sql.push(" WHERE seq = ").bind(seq));
+        let events = |value: &Value, form: Form| -> Result<Vec<Event>, Error> {
+            let body: Body = typed("a row of the log", value.clone())?;
+            Ok(body.unpack(Timestamp(at), run, form))
+        };
+        let (before, after) = (events(&document.before, Form::Sealed)?, events(&document.after, Form::Sealed)?);
+        self.step.rows.push(ErasedRow { number: seq, before, after });
+        self.indexed.insert(seq, events(&document.after, Form::Whole)?);
+        Ok(())
+    }
+
+    /// Adds what follows from it: large values, and the index of the log.
+    async fn finish(mut self, conn: &mut Conn, run: Option<Uuid>) -> Result<Prepared, Error> {
+        if self.step.statements.is_empty() {
+            return Ok(Prepared::Nothing);
+        }
+        let mut there = BTreeSet::new();
+        if let Some(run) = run {
+            for row in conn.fetch(Sql::new("SELECT digest FROM blobs WHERE run_id = ").bind(run)).await? {
+                there.insert(digest(&row.blob(0)?)?);
+            }
+        }
+        self.kept.extend(self.blobs.keys().map(|(_, digest)| *digest));
+        let statements = &mut self.step.statements;
+        for ((run, digest), body) in &self.blobs {
+            let row = vec![Arg::from(*run), digest.into(), pack(body.clone()).into()];
+            let sql = Sql::new("INSERT INTO blobs (run_id, digest, body) ").values([row]);
+            statements.push(sql.push(" ON CONFLICT (run_id, digest) DO NOTHING"));
+        }
+        let gone: Vec<&[u8; 32]> = there.difference(&self.kept).collect();
+        for gone in gone.chunks(CHUNK) {
+            let sql = Sql::new("DELETE FROM blobs WHERE run_id = ").bind(run).push(" AND digest IN (");
+            statements.push(sql.list(gone.iter().copied()).push(")"));
+        }
+        let (indexed_to, index) = conn.reindexed(&self.indexed).await?;
+        self.step.indexed_to = indexed_to;
+        self.step.statements.extend(index);
+        Ok(Prepared::Step(Box::new(self.step)))
+    }
+}

@@ -1,0 +1,272 @@
+//! A person is erased: the account at once, and then, step by step, what else names them. A step was made before this
+//! transaction, so it counts only where nothing it rests on has changed since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::access::{Act, Principal};
+use shared::api::User;
+use shared::id::{RunId, Username};
+use shared::log::{EventData, UserErased};
+
+use super::super::archives::{signed, unsigned};
+use super::super::db::{Arg, Conn, Sql};
+use super::super::users::{INTO as INTO_USERS, USER, user, user_row};
+use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord};
+use super::group::{Ended, Group};
+use super::rights::allow;
+use super::write::insert;
+use crate::clock::Moment;
+
+/// What erasing rests on, as it was read; and what is to be written.
+#[derive(Default)]
+pub(super) struct Erasures {
+    /// Of the people that are named: what those are called who were erased, and those whose names are still looked for.
+    names: BTreeSet<Username>,
+    /// By person: how many runs that are not over and reviews that wait have to do with them.
+    waiting: BTreeMap<Username, (i64, i64)>,
+    /// Those in whose record somebody stands who is erased.
+    deputies: BTreeMap<Username, UserRecord>,
+    /// The number of the newest entry `entries.erased`.
+    pub last: u64,
+    /// The last row of each run that is to be changed.
+    rows: BTreeMap<RunId, i64>,
+    indexed_to: i64,
+    /// People who were erased: their names, and their records from then on.
+    erased: Vec<(Username, UserRecord)>,
+    steps: Vec<NewErasure>,
+    /// Which of the entries of no run tell of erased entries: their places with their numbers.
+    entries: Vec<(usize, u64)>,
+}
+
+impl Group {
+    /// Reads what erasing rests on; no statement where nobody is erased, added or changed.
+    pub async fn load_erasures(&mut self, conn: &mut Conn, changes: &[Change], now: i64) -> Result<(), Error> {
+        let (mut names, mut erased, mut runs) = (BTreeSet::new(), Vec::new(), Vec::new());
+        let mut numbers = false;
+        for change in changes {
+            match &change.operation {
+                Operation::CreateUser(new) => _ = names.insert(new.user.username.as_str()),
+                Operation::UpdateUser(change) => _ = names.insert(&change.username),
+                Operation::LinkAccount { username, .. } => _ = names.insert(username),
+                Operation::StartSession(new) if matches!(new.by, SignIn::Provider(_)) => {
+                    names.insert(&new.session.credential.username);
+                }
+                Operation::EraseUser(username) => erased.push(username),
+                Operation::EraseEntries(new) => {
+                    numbers = true;
+                    runs.extend(new.step.run.map(|(run, _)| run.0));
+                }
+                Operation::ArchiveRuns(_) => numbers = true,
+                _ => {}
+            }
+        }
+        names.extend(erased.iter().map(|name| name.as_str()));
+        if !names.is_empty() {
+            let sql = Sql::new("SELECT pseudonym, username FROM erased_users WHERE pseudonym IN (").list(names.clone());
+            for row in conn.fetch(sql.push(") OR username IN (").list(names).push(")")).await? {
+                for name in [Some(row.text(0)?), row.text_opt(1)?].into_iter().flatten() {
+                    self.erasures.names.extend(name.parse::<Username>().ok());
+                }
+            }
+        }
+        for name in erased {
+            let waiting = conn.waiting_for(name, now).await?;
+            self.erasures.waiting.insert(name.clone(), waiting);
+            let like = format!("%\"{name}\"%");
+            let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships LIKE ").bind(like);
+            for row in conn.fetch(sql).await? {
+                let record = user(&row, 0)?;
+                self.erasures.deputies.insert(record.user.username.clone(), record);
+            }
+        }
+        if numbers {
+            let row = conn.fetch_one(Sql::new("SELECT COALESCE(MAX(number), 0) FROM erasures")).await?;
+            self.erasures.last = row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned);
+            self.erasures.indexed_to = conn.indexed_to().await?;
+        }
+        for run in runs {
+            let sql = Sql::new("SELECT MAX(l.seq) FROM runs r JOIN log l ON l.run_id = r.id WHERE r.id = ").bind(run);
+            let last = conn.fetch_one(sql).await?.map(|row| row.int_opt(0)).transpose()?.flatten();
+            self.erasures.rows.extend(last.map(|last| (RunId(run), last)));
+        }
+        Ok(())
+    }
+
+    /// Whether a name cannot be given to anybody, or its account not be changed.
+    pub(super) fn check_not_erased(&self, name: &Username) -> Result<(), CommitError> {
+        if !self.erasures.names.contains(name) {
+            return Ok(());
+        }
+        Err(CommitError::Conflict(if self.users.contains_key(name) {
+            format!("{name} stands for somebody who was erased: nobody logs in by that name any more")
+        } else {
+            format!("somebody named {name} is being erased: the name is free once nothing names them any more")
+        }))
+    }
+
+    pub fn erase_user(
+        &mut self,
+        by: Option<&Principal>,
+        name: &Username,
+        moment: Moment,
+    ) -> Result<Committed, CommitError> {
+        allow(by, Act::ManagePeople)?;
+        let record = self.users.get(name).ok_or(CommitError::NotFound)?;
+        if self.erasures.names.contains(name) {
+            // They are erased already.
+            return Ok(Committed::User { user: Box::new(record.user.clone()) });
+        }
+        if record.user.active {
+            return Err(CommitError::Conflict(format!("{name} may still log in: deactivate the account first")));
+        }
+        let (runs, reviews) = self.erasures.waiting.get(name).copied().unwrap_or_default();
+        if reviews > 0 {
+            let reviews = if reviews == 1 { "1 review waits".to_owned() } else { format!("{reviews} reviews wait") };
+            return Err(CommitError::Conflict(format!(
+                "{reviews} for {name}, who is named in them or has claimed them: have them decided, delegated or withdrawn \
+                 first"
+            )));
+        }
+        if runs > 0 {
+            let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+            return Err(CommitError::Conflict(format!(
+                "{name} has started or decided in {runs} not over yet: let them end, or cancel them, first"
+            )));
+        }
+        let random = moment.ids().uuid().into_bytes();
+        let pseudonym = format!("erased-{}", hex::encode(&random[12..]));
+        let pseudonym: Username =
+            pseudonym.parse().map_err(|_| CommitError::Failed(format!("the name {pseudonym}")))?;
+        let user = User {
+            username: pseudonym.clone(),
+            display_name: None,
+            email: None,
+            roles: Vec::new(),
+            active: false,
+            created_at: record.user.created_at,
+            single_sign_on: false,
+            stands_for: Vec::new(),
+        };
+        let erased = UserRecord {
+            user: user.clone(),
+            password_hash: None,
+            deputyships: Vec::new(),
+            second_factor: None,
+            account: None,
+        };
+        for (deputy, read) in std::mem::take(&mut self.erasures.deputies) {
+            if deputy == *name {
+                continue;
+            }
+            let record = self.users.entry(deputy.clone()).or_insert(read);
+            record.deputyships.retain(|span| span.person != *name);
+            for span in record.deputyships.iter_mut().filter(|span| span.made_by == *name) {
+                span.made_by = pseudonym.clone();
+            }
+            self.out.users.insert(deputy);
+        }
+        self.users.remove(name);
+        self.out.users.remove(name);
+        self.end_access(name, Ended::All);
+        self.credentials.retain(|_, credential| credential.username != *name);
+        self.emit(by, &EventData::UserErased(UserErased { username: pseudonym.clone() }), moment);
+        self.erasures.names.extend([name.clone(), pseudonym.clone()]);
+        self.users.insert(pseudonym, erased.clone());
+        self.erasures.erased.push((name.clone(), erased));
+        Ok(Committed::User { user: Box::new(user) })
+    }
+
+    pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> Result<Committed, CommitError> {
+        let last = self.erasures.last;
+        if !new.told.iter().zip(last + 1..).all(|(told, number)| told.erasure == number) {
+            return Err(CommitError::Conflict(format!("this step does not follow erasure {last}")));
+        }
+        if let Some((run, last_row)) = new.step.run {
+            let changes = self.runs.get(&run).is_some_and(|work| work.changed.is_some());
+            if self.erasures.rows.get(&run) != Some(&last_row) || changes {
+                return Err(CommitError::Conflict(format!("run {run} has changed since it was read")));
+            }
+        }
+        let indexed = new.step.indexed_to..self.erasures.indexed_to;
+        if new.step.rows().iter().any(|row| indexed.contains(&row.number)) {
+            return Err(CommitError::Conflict("more of the log was indexed since it was read".to_owned()));
+        }
+        for told in &new.told {
+            self.erasures.last = told.erasure;
+            self.erasures.entries.push((self.out.events.len(), told.erasure));
+            self.emit(None, &EventData::EntriesErased(told.clone()), moment);
+        }
+        self.erasures.steps.push(new.clone());
+        Ok(Committed::Done)
+    }
+
+    /// Whether something is to be written of erasures.
+    pub(super) fn erases(&self) -> bool {
+        !self.erasures.steps.is_empty()
+    }
+
+    /// Writes what is left of the accounts of people who were erased, after all other people.
+    pub(super) async fn write_erased_people(&self, conn: &mut Conn, now: i64) -> Result<(), Error> {
+        for (name, record) in &self.erasures.erased {
+            for of in ["notifications WHERE username = ", "grants WHERE given_by = ", "users WHERE username = "] {
+                conn.execute(Sql::new("DELETE FROM ").push(of).bind(name.as_str())).await?;
+            }
+            insert(conn, INTO_USERS, vec![user_row(record)], "").await?;
+            let row = vec![record.user.username.as_str().into(), Arg::from(name.as_str()), now.into()];
+            conn.execute(Sql::new("INSERT INTO erased_users (pseudonym, username, at) ").values([row])).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what changes in the place of what is there; before the first row of the log.
+    pub(super) async fn write_erasure_steps(&self, conn: &mut Conn) -> Result<(), Error> {
+        for NewErasure { step, .. } in &self.erasures.steps {
+            for sql in &step.statements {
+                conn.execute(sql.clone()).await?;
+            }
+            if let (Some((run, _)), true) = (step.run, step.reviews) {
+                conn.index_reviews(&BTreeSet::from([run])).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says where the entries stand that tell of it. `first`: the number of the row of the log that has the first entry of
+    /// no run.
+    pub(super) async fn write_erasures(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
+        let entries = std::mem::take(&mut self.erasures.entries).into_iter().map(|(entry, number)| {
+            let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));
+            vec![signed(number).into(), row.into()]
+        });
+        insert(conn, "INSERT INTO erasures (number, seq) ", entries.collect(), "").await
+    }
+}
+
+impl Conn {
+    /// How many runs that are not over somebody has started or had to do with, and how many reviews wait that name them or
+    /// that they have claimed.
+    async fn waiting_for(&mut self, name: &Username, now: i64) -> Result<(i64, i64), Error> {
+        const NOT_OVER: &str = "status NOT IN ('completed', 'failed', 'cancelled')";
+        let subjects = ["user", "asked", "decided", "handed", "gave", "voter", "barred"];
+        let subjects: Vec<String> = subjects.iter().map(|kind| format!("{kind}:{name}")).collect();
+        let mut sql = Sql::new("SELECT COUNT(*) FROM (");
+        for carriers in ["0", "1"] {
+            sql = sql.push("SELECT id FROM runs WHERE carries_question = ").push(carriers).push(" AND requested_by = ");
+            sql = sql.bind(name.as_str()).push(" AND ").push(NOT_OVER).push(" UNION ");
+        }
+        let sql = sql.push("SELECT r.id FROM review_audience a JOIN reviews v ON v.id = a.review_id ");
+        let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
+        let sql = sql.push(") AND r.").push(NOT_OVER).push(") AS u");
+        let runs = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        let sql = Sql::new("SELECT COUNT(*) FROM reviews v WHERE v.status = 'pending' AND (v.id IN (");
+        let sql = sql.push("SELECT review_id FROM review_audience WHERE pending = 1 AND subject IN (");
+        let theirs = subjects.iter().filter(|subject| {
+            let kind = subject.split(':').next().unwrap_or_default();
+            matches!(kind, "user" | "handed" | "voter")
+        });
+        let sql = sql.list(theirs).push(")) OR (v.claimed_until > ").bind(now).push(" AND v.body LIKE ");
+        let sql = sql.bind(format!("%\"claimed_by\":{{\"by\":\"{name}\"%")).push("))");
+        let reviews = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        Ok((runs, reviews))
+    }
+}
