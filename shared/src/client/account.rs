@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Answer, Client, Transport, segment};
 use crate::api::{
-    LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo,
-    User,
+    Erasure, LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState,
+    SessionInfo, User,
 };
 use crate::id::SessionId;
 use crate::single_sign_on::LoginWays;
@@ -55,6 +55,11 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `POST /api/v1/me/totp/remove`.
     pub async fn remove_second_factor(&self, code: String) -> Answer<()> {
         self.send("POST", "/api/v1/me/totp/remove".into(), &SecondFactorCode { code }, None).await
+    }
+
+    /// `DELETE /api/v1/users/{username}/personal-data`.
+    pub async fn erase_person(&self, username: &str) -> Answer<Erasure> {
+        self.send("DELETE", format!("/api/v1/users/{}/personal-data", segment(username)?), &(), None).await
     }
 
     /// `DELETE /api/v1/users/{username}/totp`.

@@ -1,6 +1,7 @@
 //! People and their roles, for admins; for everybody their own tokens, deputies, grants, notifications, password, sessions and second
 //! factor.
 
+mod erase;
 mod place;
 mod roles;
 mod security;

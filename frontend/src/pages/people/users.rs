@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use leptos::prelude::*;
 use shared::api::User;
 
+use super::erase::Erase;
 use super::roles::role_tags;
 use super::user_form::UserForm;
 use crate::client::{Session, use_api};
@@ -20,6 +21,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     let users = LocalResource::new(move || async move { api.users().await.map(|page| page.items) });
     let editing = RwSignal::new(None::<User>);
     let open = RwSignal::new(false);
+    let (erasing, asking) = (RwSignal::new(None::<User>), RwSignal::new(false));
     Effect::new(move |_| {
         if adding.get() {
             adding.set(false);
@@ -38,7 +40,11 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
         users.refetch();
     });
     let row = move |user: User| {
-        let edited = user.clone();
+        let (edited, gone) = (user.clone(), user.clone());
+        // Whoever may still log in is deactivated first, and nobody is erased twice.
+        let erase = (!user.active && !user.username.starts_with("erased-")).then(|| {
+            view! { <button class="b sm stop" aria-label=format!("Erase personal data of {}", user.username) on:click=move |_| { erasing.set(Some(gone.clone())); asking.set(true); }>"Erase personal data…"</button>" " }
+        });
         let name = user.display_name.clone().filter(|name| !name.is_empty());
         view! {
             <tr class:inactive=!user.active>
@@ -46,7 +52,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
                 <td><span class="role-tags">{role_tags(&user.roles)}</span></td>
                 <td>{if user.active { view! { <span class="tag go">"active"</span> } } else { view! { <span class="tag">"deactivated"</span> } }}</td>
                 <td class="soft nowrap"><Ago at=user.created_at/></td>
-                <td class="num"><button class="b sm" aria-label=format!("Edit {}", user.username) on:click=move |_| { editing.set(Some(edited.clone())); open.set(true); }>"Edit"</button></td>
+                <td class="num">{erase}<button class="b sm" aria-label=format!("Edit {}", user.username) on:click=move |_| { editing.set(Some(edited.clone())); open.set(true); }>"Edit"</button></td>
             </tr>
         }
     };
@@ -63,5 +69,6 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
             </table></div>
         </Loaded>
         <Dialog open title><UserForm user=editing.get_untracked() known done/></Dialog>
+        <Erase open=asking who=erasing done=Callback::new(move |()| users.refetch())/>
     }
 }

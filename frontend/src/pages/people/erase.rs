@@ -1,0 +1,48 @@
+//! Asks whether a person is to be erased, and says what goes and what stays.
+
+use leptos::prelude::*;
+use shared::api::User;
+
+use crate::client::use_api;
+use crate::components::dialog::Dialog;
+use crate::components::notice::Notifier;
+
+/// The question, open while `open` is true, about `who`.
+#[component]
+pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<()>) -> impl IntoView {
+    let api = use_api();
+    let notices = Notifier::expect();
+    let name = move || who.with(|who| who.as_ref().map(|user| user.username.to_string()).unwrap_or_default());
+    let erase = Action::new_local(move |name: &String| {
+        let name = name.clone();
+        async move {
+            match api.erase_person(&name).await {
+                Ok(erasure) => {
+                    let archived = match erasure.archived_runs {
+                        0 => String::new(),
+                        1 => " The archive still names them in 1 run.".to_owned(),
+                        count => format!(" The archive still names them in {count} runs."),
+                    };
+                    notices.good(format!("{name} is {} from now on.{archived}", erasure.username));
+                    done.run(());
+                }
+                Err(problem) => notices.bad(format!("Not erased. {problem}")),
+            }
+            open.set(false);
+        }
+    });
+    view! {
+        <Dialog open title=Signal::derive(move || format!("Erase the personal data of {}?", name()))>
+            <div class="in">
+                <p>"Gone for good: their name, address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym stands in the place of their name."</p>
+                <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else of the record was changed. Flow files, archive files, backups and what left the server still name them."</p>
+                <div class="actions">
+                    <button class="b" on:click=move |_| open.set(false)>"Keep them"</button>
+                    <button class="b stop" disabled=erase.pending() on:click=move |_| {
+                        erase.dispatch_local(who.with_untracked(|who| who.as_ref().map(|user| user.username.to_string()).unwrap_or_default()));
+                    }>"Erase personal data"</button>
+                </div>
+            </div>
+        </Dialog>
+    }
+}
