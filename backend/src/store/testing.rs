@@ -17,6 +17,7 @@ use shared::time::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::Options;
+use super::packed;
 use super::schema::POSTGRES;
 use crate::clock::{Clock, SharedClock, SystemClock};
 
@@ -75,7 +76,7 @@ impl Database {
         done.map(|done| done.rows_affected()).map_err(io::Error::other)
     }
 
-    /// The tables that hold a text, in whatever column.
+    /// The tables that hold a text, in whatever column, compressed or not.
     pub async fn holding(&self, text: &str) -> io::Result<Vec<String>> {
         let mut holding = Vec::new();
         if let Some(path) = self.url.strip_prefix("sqlite:") {
@@ -93,6 +94,7 @@ impl Database {
                         let value = row.get_ref(column).map_err(io::Error::other)?;
                         let bytes = value.as_bytes().unwrap_or_default();
                         found |= bytes.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+                        found |= value.as_str().is_ok_and(|stored| is_packed_in(stored, text));
                     }
                 }
                 holding.extend(found.then_some(table));
@@ -106,7 +108,14 @@ impl Database {
             let sql =
                 format!("SELECT count(*) FROM {table} AS t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, $2) > 0");
             let count = sqlx::query_scalar::<_, i64>(AssertSqlSafe(sql)).bind(text).bind(hex::encode(text));
-            holding.extend((count.fetch_one(&mut conn).await.map_err(io::Error::other)? > 0).then_some(table));
+            let plain = count.fetch_one(&mut conn).await.map_err(io::Error::other)? > 0;
+            let sql = format!(
+                "SELECT v.value FROM {table} AS t, jsonb_each_text(to_jsonb(t)) AS v WHERE strpos(v.value, $1) = 1"
+            );
+            let packed = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql)).bind(packed::MARK);
+            let packed = packed.fetch_all(&mut conn).await.map_err(io::Error::other)?;
+            let found = plain || packed.iter().any(|stored| is_packed_in(stored, text));
+            holding.extend(found.then_some(table));
         }
         Ok(holding)
     }
@@ -115,6 +124,11 @@ impl Database {
     pub fn options(&self, clock: SharedClock) -> Options {
         Options::new(self.url.clone(), clock)
     }
+}
+
+/// Whether what is stored is compressed and holds a text.
+fn is_packed_in(stored: &str, text: &str) -> bool {
+    stored.starts_with(packed::MARK) && packed::unpack(stored.to_owned()).is_ok_and(|json| json.contains(text))
 }
 
 impl Drop for Database {

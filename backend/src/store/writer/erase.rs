@@ -10,6 +10,7 @@ use shared::log::{EventData, UserErased};
 
 use super::super::archives::{signed, unsigned};
 use super::super::db::{Arg, Conn, Sql};
+use super::super::packed::unpack;
 use super::super::users::{INTO as INTO_USERS, USER, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord};
 use super::group::{Ended, Group};
@@ -258,15 +259,21 @@ impl Conn {
         let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
         let sql = sql.push(") AND r.").push(NOT_OVER).push(") AS u");
         let runs = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-        let sql = Sql::new("SELECT COUNT(*) FROM reviews v WHERE v.status = 'pending' AND (v.id IN (");
-        let sql = sql.push("SELECT review_id FROM review_audience WHERE pending = 1 AND subject IN (");
         let theirs = subjects.iter().filter(|subject| {
             let kind = subject.split(':').next().unwrap_or_default();
             matches!(kind, "user" | "handed" | "voter")
         });
-        let sql = sql.list(theirs).push(")) OR (v.claimed_until > ").bind(now).push(" AND v.body LIKE ");
-        let sql = sql.bind(format!("%\"claimed_by\":{{\"by\":\"{name}\"%")).push("))");
+        let named = Sql::new("(SELECT review_id FROM review_audience WHERE pending = 1 AND subject IN (").list(theirs);
+        let named = named.push("))");
+        let sql = named.clone().around("SELECT COUNT(*) FROM reviews v WHERE v.status = 'pending' AND v.id IN ");
         let reviews = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-        Ok((runs, reviews))
+        // Only the review itself says who has claimed it, and few are claimed at a time.
+        let sql = named.around("SELECT v.body FROM reviews v WHERE v.status = 'pending' AND v.id NOT IN ");
+        let claim = format!("\"claimed_by\":{{\"by\":\"{name}\"");
+        let mut claimed = 0;
+        for row in self.fetch(sql.push(" AND v.claimed_until > ").bind(now)).await? {
+            claimed += i64::from(unpack(row.text(0)?)?.contains(&claim));
+        }
+        Ok((runs, reviews + claimed))
     }
 }

@@ -272,7 +272,7 @@ impl Rows {
 /// A review as an event shows it, where that is how it is now. Secret votes are shown by none.
 fn newest_of<'a>(review: &Review, events: &'a [Event]) -> Option<Compact<'a>> {
     let shown = events.iter().rev().find_map(|event| review_in(event, review.id))?;
-    let is_newest = shown.0.get("version").and_then(Value::as_u64) == Some(review.version.into());
+    let is_newest = shown.0.get("version").and_then(Value::as_u64) == Some(review.version);
     (review.voting.is_none() && is_newest).then_some(shown)
 }
 
