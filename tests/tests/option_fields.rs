@@ -13,11 +13,10 @@ use thirtyfour::prelude::*;
 fn offer(server: &Server, review: &Review, options: &Value) {
     let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
     database.busy_timeout(std::time::Duration::from_secs(10)).expect("waits");
+    let mut body = serde_json::to_value(review).expect("JSON");
+    body["options"] = options.clone();
     let changed = database
-        .execute(
-            "UPDATE reviews SET body = json_set(body, '$.options', json(?1)) WHERE id = ?2",
-            (options.to_string(), review.id.0.as_bytes().as_slice()),
-        )
+        .execute("UPDATE reviews SET body = ?1 WHERE id = ?2", (body.to_string(), review.id.0.as_bytes().as_slice()))
         .expect("writes");
     assert_eq!(changed, 1);
 }

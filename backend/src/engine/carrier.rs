@@ -100,7 +100,10 @@ fn of_parameters(asked: &NewReview) -> Vec<Mistake> {
     let arguments = asked.arguments();
     let mut mistakes = flow::check_value(&schema, &Value::Object(arguments.clone()), "");
     if mistakes.is_empty() {
-        let fits = asks::read(builtin, &arguments).and_then(|ask| asks::votable(&ask, &asked.policy));
+        let fits = asks::read(builtin, &arguments).and_then(|ask| {
+            asks::can_be_told_apart(&ask)?;
+            asks::votable(&ask, &asked.policy)
+        });
         mistakes.extend(fits.err().map(|why| invalid("", &why)));
     }
     mistakes

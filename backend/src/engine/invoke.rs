@@ -110,6 +110,7 @@ impl Builder<'_> {
             ) => {
                 let ask = asks::read(builtin, &call.arguments)?;
                 asks::can_wait(&ask)?;
+                asks::can_be_told_apart(&ask)?;
                 asks::votable(&ask, &tool.policy)?;
                 if let Ask::Handoff(handoff) = ask {
                     Self::may_hand_over(&handoff, &tool.reviewers)?;

@@ -141,7 +141,9 @@ impl Eraser {
         let mut reached = Reached::End;
         let mut place = Some(0);
         while let Some(after) = place {
+            let begun = Instant::now();
             let (rows, next) = self.store.rows_naming(erasing, after).await?;
+            rest(begun).await;
             if !rows.is_empty() {
                 let prepared = self.store.erase_of_rows(erasing, &rows).await;
                 reached = reached.max(self.step(prepared, steps).await?);
@@ -153,7 +155,9 @@ impl Eraser {
         }
         let mut place: Option<RunPlace> = None;
         loop {
+            let begun = Instant::now();
             let (runs, next) = self.store.runs_naming(erasing, place).await?;
+            rest(begun).await;
             for run in runs {
                 let prepared = self.store.erase_of_run(erasing, run).await;
                 reached = reached.max(self.step(prepared, steps).await?);
@@ -184,7 +188,7 @@ impl Eraser {
         }
     }
 
-    /// Makes a step. What cannot be read, or is not what was sealed, stays as it is, and keeps nothing else from being
+    /// Makes a step. What cannot be read or written, or is not what was sealed, stays as it is, and keeps nothing else from being
     /// erased.
     async fn step(&mut self, prepared: Result<Prepared, store::Error>, steps: &mut u64) -> Result<Reached, EraseError> {
         let reached = match prepared {
@@ -192,9 +196,11 @@ impl Eraser {
             Err(error) => Err(error.into()),
         };
         match reached {
-            Err(error @ (EraseError::Broken(_) | EraseError::Store(store::Error::Stored(_)))) => {
+            Err(
+                error @ (EraseError::Broken(_) | EraseError::Commit(_) | EraseError::Store(store::Error::Stored(_))),
+            ) => {
                 metrics::counter!("countersign_erasure_failures_total").increment(1);
-                tracing::warn!(%error, "somebody who was erased is still named in what cannot be trusted");
+                tracing::warn!(%error, "somebody who was erased is still named in what cannot be changed");
                 Ok(Reached::Later)
             }
             reached => reached,

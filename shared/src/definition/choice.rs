@@ -48,17 +48,33 @@ pub fn as_read(text: &str) -> String {
         TextPart::Plain(text) => Some(text),
         TextPart::Hidden { .. } => None,
     });
-    let words: String = seen.collect();
+    let words: String = seen.collect::<String>().chars().filter(|c| !says_nothing(*c)).collect();
     words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
+/// Whether a character only changes how others are drawn, or is blank: in an emoji it is wanted, and elsewhere nobody sees
+/// it.
+fn says_nothing(c: char) -> bool {
+    matches!(c, '\u{200D}' | '\u{FE00}'..='\u{FE0F}' | '\u{034F}' | '\u{FFA0}')
+}
+
 /// The first text that people read as one before it.
-pub fn read_twice<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn read_twice<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Option<T> {
     let mut known = BTreeSet::new();
-    texts.into_iter().find(|text| !known.insert(as_read(text)))
+    texts.into_iter().find(|text| !known.insert(as_read(text.as_ref())))
+}
+
+/// What people read of an option: its label, and what stands below it.
+pub fn option_text(label: &str, description: Option<&str>) -> String {
+    description.map_or_else(|| label.to_owned(), |more| format!("{label} {more}"))
 }
 
 impl Choice {
+    /// What people read of it.
+    pub fn text(&self) -> String {
+        option_text(&self.label, self.description.as_deref())
+    }
+
     /// One that accepts, whose id is what people read.
     pub fn of_text(text: &str) -> Self {
         let (id, label) = (text.to_owned(), text.to_owned());

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use shared::definition::{
-    AlternativeChoice, Choice, ChoiceKind, ContentType, Human, Reviewers, Stakes, as_read, read_twice,
+    Alternative, AlternativeChoice, Choice, ChoiceKind, ContentType, Human, Reviewers, Stakes, TemplateText, as_read,
+    option_text, read_twice,
 };
 use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
@@ -65,13 +66,17 @@ impl Builder<'_> {
             let message = format!("an option and an alternative have the id `{}`", twice.id);
             return Err(failure(FlowCode::FlowCondition, &step.node, message));
         }
-        // What the flow says stands apart from each other; what the state holds and templates make may not.
-        let held = options.iter().filter(|_| human.options_key.is_some()).map(|option| option.label.as_str());
-        let offered: BTreeSet<_> = options.iter().map(|option| as_read(&option.label)).collect();
-        let made = stakes.choices().map(|choice| choice.description.as_str());
-        if let Some(twice) = read_twice(held).or_else(|| made.into_iter().find(|text| offered.contains(&as_read(text))))
-        {
-            return Err(alike(&step.node, twice));
+        // What the flow itself says was looked at when it was saved; what the state holds and templates make was not.
+        let is_held = human.options_key.is_some();
+        let text = |option: &ReviewOption| option_text(&option.label, option.description.as_deref());
+        let held = options.iter().filter(|_| is_held).map(text);
+        let offered: BTreeSet<_> = options.iter().map(|option| as_read(&text(option))).collect();
+        let written = human.alternatives.iter().filter_map(Alternative::choice);
+        let made =
+            stakes.choices().zip(written).filter(|(_, written)| is_held || TemplateText::is_one(&written.description));
+        let mut made = made.map(|(choice, _)| choice.description.clone());
+        if let Some(twice) = read_twice(held).or_else(|| made.find(|text| offered.contains(&as_read(text)))) {
+            return Err(alike(&step.node, &twice));
         }
         let behind = options.iter().rposition(|option| option.kind == ChoiceKind::Accept).map_or(0, |last| last + 1);
         options.splice(behind..behind, stakes.choices().map(alternative));

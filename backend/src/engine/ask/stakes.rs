@@ -69,7 +69,10 @@ impl Builder<'_> {
             })
         };
         let alternatives: Vec<Alternative> = setting.alternatives.iter().map(alternative).collect::<Result<_, _>>()?;
-        let choices = alternatives.iter().filter_map(Alternative::choice);
+        // What the flow itself says was looked at when it was saved.
+        let written = setting.alternatives.iter().filter_map(Alternative::choice);
+        let is_made = written.into_iter().any(|choice| TemplateText::is_one(&choice.description));
+        let choices = alternatives.iter().filter(|_| is_made).filter_map(Alternative::choice);
         if let Some(twice) = read_twice(choices.map(|choice| choice.description.as_str())) {
             return Err(alike(&step.node, twice));
         }

@@ -5,7 +5,7 @@ mod parameters;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity, read_twice};
+use shared::definition::{AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity, option_text, read_twice};
 use shared::id::Username;
 use shared::statistics::EscalationReason;
 use shared::time::Span;
@@ -192,7 +192,6 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
                 );
             }
             unique("option", options.iter().map(|option| option.id.as_str()))?;
-            unlike("option", options.iter().map(|option| option.label.as_str()))?;
         }
         Ask::Edit(Draft { content, content_type: DraftType::Json, .. }) => {
             serde_json::from_str::<Value>(content).map_err(|error| format!("`content` is no JSON: {error}"))?;
@@ -204,8 +203,6 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Ask::Approval(proposal) => {
             let own = [APPROVE, REJECT];
             unique("alternative", own.into_iter().chain(proposal.alternatives.iter().map(|one| one.id.as_str())))?;
-            let texts = proposal.alternatives.iter().map(|one| one.description.as_str());
-            unlike("alternative", own.into_iter().chain(texts))?;
         }
     }
     Ok(ask)
@@ -229,6 +226,22 @@ impl Ask {
 pub(super) fn can_wait(ask: &Ask) -> Result<(), String> {
     let why = ask.timeout().and_then(Span::why_no_wait);
     why.map_or(Ok(()), |why| Err(format!("`timeout`: {why}")))
+}
+
+/// Whether people can tell apart what is offered. It is looked at when it is asked, never when it is answered: what was
+/// asked by an earlier version is answered all the same.
+pub(super) fn can_be_told_apart(ask: &Ask) -> Result<(), String> {
+    match ask {
+        Ask::Clarification(asked) => unlike(
+            "option",
+            asked.options.iter().map(|option| option_text(&option.label, option.description.as_deref())),
+        ),
+        Ask::Approval(proposal) => {
+            let texts = proposal.alternatives.iter().map(|one| one.description.clone());
+            unlike("alternative", [APPROVE, REJECT].map(str::to_owned).into_iter().chain(texts))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether several people can decide what is asked by votes; where not, what would have to be different.
@@ -260,7 +273,7 @@ pub(super) const APPROVE: &str = "approve";
 pub(super) const REJECT: &str = "reject";
 
 /// Refuses what people could not tell apart.
-fn unlike<'a>(what: &str, texts: impl Iterator<Item = &'a str>) -> Result<(), String> {
+fn unlike(what: &str, texts: impl Iterator<Item = String>) -> Result<(), String> {
     read_twice(texts).map_or(Ok(()), |twice| {
         Err(format!("the {what} `{twice}` reads like another answer that is offered: people could not tell them apart"))
     })

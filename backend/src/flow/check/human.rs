@@ -66,7 +66,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
         }
         if option.label.trim().is_empty() {
             checker.invalid(&format!("{path}/label"), "an option needs a label: people read it");
-        } else if !labels.insert(as_read(&option.label)) {
+        } else if !labels.insert(as_read(&option.text())) {
             let message = format!("two options read `{}`: people could not tell them apart", option.label);
             checker.invalid(&format!("{path}/label"), message);
         }

@@ -10,7 +10,7 @@ use super::Checker;
 /// no two texts read the same; what a template makes of one is looked at when it is asked.
 pub fn alternatives(checker: &mut Checker<'_>, base: &str, alternatives: &[Alternative], options: &[Choice]) {
     let mut ids: BTreeSet<&str> = options.iter().map(|option| option.id.as_str()).collect();
-    let mut texts: BTreeSet<String> = options.iter().map(|option| as_read(&option.label)).collect();
+    let mut texts: BTreeSet<String> = options.iter().map(|option| as_read(&option.text())).collect();
     for (index, choice) in alternatives.iter().map(Alternative::choice).enumerate() {
         let Some(choice) = choice else { continue };
         let path = format!("{base}/alternatives/{index}");

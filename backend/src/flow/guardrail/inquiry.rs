@@ -8,6 +8,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Effect, GuardrailScope, GuardrailWebhook, OnError};
 use shared::request::Request;
+use tokio::time::{Instant, timeout_at};
 
 use super::{Finding, Matter, Rule};
 
@@ -48,6 +49,9 @@ pub enum Answer {
         /// Why, in words.
         reason: String,
     },
+    /// There is no answer, since a deadline left no time for it. Whoever decides chooses when, so it never lets pass what
+    /// nobody looked at.
+    CutOff,
 }
 
 /// Asks the programs of guardrails.
@@ -60,9 +64,20 @@ pub trait GuardrailPrograms: Send + Sync {
 /// How many programs are asked at once.
 const AT_ONCE: usize = 64;
 
-/// Asks all of this; the answers in its order.
-pub async fn ask_all<P: GuardrailPrograms + ?Sized>(programs: &P, inquiries: &[Inquiry]) -> Vec<Answer> {
-    let asked: Vec<_> = inquiries.iter().map(|inquiry| programs.look(inquiry)).collect();
+/// Asks all of this, each until then at most; the answers in its order.
+pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
+    programs: &P,
+    inquiries: &[Inquiry],
+    until: Option<Instant>,
+) -> Vec<Answer> {
+    let ask = |inquiry| async move {
+        let look = programs.look(inquiry);
+        match until {
+            Some(until) => timeout_at(until, look).await.unwrap_or(Answer::CutOff),
+            None => look.await,
+        }
+    };
+    let asked: Vec<_> = inquiries.iter().map(ask).collect();
     stream::iter(asked).buffered(AT_ONCE).collect().await
 }
 
@@ -98,6 +113,9 @@ impl Rule {
                 OnError::Block => failed(Effect::Block, format!("it could not be asked: {reason}")),
                 OnError::Allow => failed(Effect::Warn, format!("it could not be asked, and lets this pass: {reason}")),
             }),
+            Some(Answer::CutOff) => {
+                Some(failed(Effect::Block, "it could not be asked: there was no time left to ask it".to_owned()))
+            }
             None => {
                 let inquiry = Some(Box::new(inquiry));
                 Some(Finding { inquiry, ..failed(Effect::Block, "it has not been asked yet".to_owned()) })

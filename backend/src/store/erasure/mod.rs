@@ -65,6 +65,14 @@ impl Store {
     }
 }
 
+impl Conn {
+    /// The number of the newest entry `entries.erased`; 0 where there is none.
+    pub async fn last_erasure(&mut self) -> Result<u64, Error> {
+        let row = self.fetch_one(Sql::new("SELECT COALESCE(MAX(number), 0) FROM erasures")).await?;
+        Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
+    }
+}
+
 /// Where a column has a text in it, from 1; 0 where it has not.
 fn place(conn: &Conn, sql: Sql, column: &str, text: &str) -> Sql {
     let function = if conn.is_postgres() { "strpos(" } else { "instr(" };

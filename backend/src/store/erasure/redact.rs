@@ -34,16 +34,25 @@ pub(in crate::store) struct Redaction<'a> {
     pseudonym: &'a str,
     /// What they typed, as far as it was found so far.
     words: BTreeSet<String>,
+    /// What of that is not looked for elsewhere.
+    kept: BTreeSet<String>,
 }
 
 impl<'a> Redaction<'a> {
     pub fn new(name: &'a str, pseudonym: &'a str) -> Self {
-        Self { name, pseudonym, words: BTreeSet::new() }
+        Self { name, pseudonym, words: BTreeSet::new(), kept: BTreeSet::new() }
     }
 
     /// Takes the name and the words of the person out of a value.
     pub fn redact(&mut self, value: &mut Value) {
         self.walk(value, false);
+    }
+
+    /// Leaves what they typed where else it stands, if it was known before.
+    pub fn keep_known(&mut self, is_known: &dyn Fn(&str) -> bool) {
+        let (kept, words) = std::mem::take(&mut self.words).into_iter().partition(|word| is_known(word));
+        self.words = words;
+        self.kept.extend::<BTreeSet<String>>(kept);
     }
 
     /// Takes out what they typed wherever else it was passed on, once all of it was found.
@@ -198,7 +207,8 @@ impl<'a> Redaction<'a> {
                 && !text.is_empty()
             {
                 let word = text.trim().to_owned();
-                if word.chars().count() >= LONG && word.contains(char::is_whitespace) {
+                let is_long = word.chars().count() >= LONG && word.contains(char::is_whitespace);
+                if is_long && !self.kept.contains(&word) {
                     self.words.insert(word);
                 }
                 ERASED.clone_into(text);

@@ -45,6 +45,8 @@ pub struct ErasureStep {
     pub(in crate::store) run: Option<(RunId, i64)>,
     /// The first row that was not indexed.
     pub(in crate::store) indexed_to: i64,
+    /// The newest entry `entries.erased` of then.
+    pub(in crate::store) erasures: u64,
     pub(in crate::store) statements: Vec<Sql>,
     /// Whether the words of the run's reviews are others.
     pub(in crate::store) reviews: bool,
@@ -209,13 +211,29 @@ fn log_row(row: &Row) -> Result<(Of, String), Error> {
 /// Takes the person out of what belongs together: what they typed in one place may have been passed on to another.
 fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
     let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym);
-    for document in &mut documents {
+    let rows: Vec<usize> = (0..documents.len()).filter(|index| matches!(documents[*index].of, Of::Row(_))).collect();
+    for (place, index) in rows.iter().enumerate() {
+        redaction.redact(&mut documents[*index].after);
+        // What was there before they typed it is not theirs: an approved text, or what somebody else has said.
+        redaction.keep_known(&|word| rows[..place].iter().any(|before| contains(&documents[*before].before, word)));
+    }
+    for document in documents.iter_mut().filter(|document| !matches!(document.of, Of::Row(_))) {
         redaction.redact(&mut document.after);
     }
     for document in &mut documents {
         redaction.trace(&mut document.after);
     }
     documents
+}
+
+/// Whether a text stands anywhere in a value.
+fn contains(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(whole) => whole.contains(text),
+        Value::Array(items) => items.iter().any(|item| contains(item, text)),
+        Value::Object(members) => members.values().any(|member| contains(member, text)),
+        _ => false,
+    }
 }
 
 /// A step that is being made.
@@ -236,6 +254,7 @@ impl<'a> Made<'a> {
             erasing: erasing.clone(),
             run,
             indexed_to: 0,
+            erasures: 0,
             statements: Vec::new(),
             reviews: false,
             rows: Vec::new(),
@@ -299,16 +318,23 @@ impl<'a> Made<'a> {
         let id = run.map(|run| run.0);
         let body = pack(encode(id.unwrap_or_default(), &document.after, &mut self.blobs)?);
         let stored = |body| Stored { generation: self.generation, seq, commit, at, run: id, body };
-        if mac.is_some() {
-            let keys = self
-                .keys
-                .ok_or_else(|| Error::Settings("nothing is erased without the key of the audit".to_owned()))?;
-            if keys.check(&stored(&document.stored), mac.as_deref()) == Authenticity::Wrong {
-                return Err(Error::Stored(format!("row {seq} of the log is not what was written")));
+        let mac = match mac {
+            // One from before rows were authenticated stays without.
+            None => None,
+            Some(mac) => {
+                let keys = self
+                    .keys
+                    .ok_or_else(|| Error::Settings("nothing is erased without the key of the audit".to_owned()))?;
+                match keys.check(&stored(&document.stored), Some(mac)) {
+                    Authenticity::Authentic => Some(keys.mac(&stored(&body))),
+                    Authenticity::Wrong => {
+                        return Err(Error::Stored(format!("row {seq} of the log is not what was written")));
+                    }
+                    // What this server cannot check, it does not vouch for.
+                    _ => Some(mac.clone()),
+                }
             }
-        }
-        // One from before rows were authenticated stays without.
-        let mac = self.keys.filter(|_| mac.is_some()).map(|keys| keys.mac(&stored(&body)));
+        };
         let sql = Sql::new("UPDATE log SET body = ").bind(body).push(", mac = ").bind(Arg::Blob(mac));
         self.step.statements.push(sql.push(" WHERE seq = ").bind(seq));
         let events = |value: &Value, form: Form| -> Result<Vec<Event>, Error> {
@@ -346,6 +372,7 @@ impl<'a> Made<'a> {
         }
         let (indexed_to, index) = conn.reindexed(&self.indexed).await?;
         self.step.indexed_to = indexed_to;
+        self.step.erasures = conn.last_erasure().await?;
         self.step.statements.extend(index);
         Ok(Prepared::Step(Box::new(self.step)))
     }

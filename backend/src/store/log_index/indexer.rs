@@ -114,6 +114,7 @@ impl Store {
             _ => end,
         };
         let (mut latest, mut behind) = conn.end_of_blocks().await?;
+        let erasures = conn.last_erasure().await?;
         let mut blocks: Vec<NewBlock> = Vec::new();
         let mut runs = BTreeSet::new();
         for (row, (place, events)) in rows.iter().zip(read_rows(&mut conn, &rows, Form::Whole).await?) {
@@ -138,25 +139,26 @@ impl Store {
             }
         }
         conn.rollback().await?;
-        if !self.write_blocks(next, to, &blocks, &runs).await? {
+        if !self.write_blocks((next, to), erasures, &blocks, &runs).await? {
             return Ok((Indexed::Elsewhere, next));
         }
         Ok((if to < end { Indexed::Some(head - to) } else { Indexed::All }, to))
     }
 
     /// Stores blocks, with the words of the reviews of these runs as they are now, and moves the place. False: somebody
-    /// else has moved it.
+    /// else has moved it, or something was erased since the rows were read.
     async fn write_blocks(
         &self,
-        next: i64,
-        to: i64,
+        (next, to): (i64, i64),
+        erasures: u64,
         blocks: &[NewBlock],
         runs: &BTreeSet<RunId>,
     ) -> Result<bool, Error> {
         let mut conn = self.inner.db.write_here().await?;
         conn.let_go_soon().await?;
         let sql = Sql::new("UPDATE log_index SET next = ").bind(to).push(" WHERE next = ").bind(next);
-        if conn.execute(sql).await? == 0 {
+        // What was erased since it was read must not stand in the index.
+        if conn.execute(sql).await? == 0 || conn.last_erasure().await? != erasures {
             conn.rollback().await?;
             return Ok(false);
         }

@@ -8,7 +8,7 @@ use shared::api::User;
 use shared::id::{RunId, Username};
 use shared::log::{EventData, UserErased};
 
-use super::super::archives::{signed, unsigned};
+use super::super::archives::signed;
 use super::super::db::{Arg, Conn, Sql};
 use super::super::packed::unpack;
 use super::super::users::{INTO as INTO_USERS, USER, user, user_row};
@@ -73,16 +73,12 @@ impl Group {
         for name in erased {
             let waiting = conn.waiting_for(name, now).await?;
             self.erasures.waiting.insert(name.clone(), waiting);
-            let like = format!("%\"{name}\"%");
-            let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships LIKE ").bind(like);
-            for row in conn.fetch(sql).await? {
-                let record = user(&row, 0)?;
+            for record in conn.deputies_naming(name).await? {
                 self.erasures.deputies.insert(record.user.username.clone(), record);
             }
         }
         if numbers {
-            let row = conn.fetch_one(Sql::new("SELECT COALESCE(MAX(number), 0) FROM erasures")).await?;
-            self.erasures.last = row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned);
+            self.erasures.last = conn.last_erasure().await?;
             self.erasures.indexed_to = conn.indexed_to().await?;
         }
         for run in runs {
@@ -183,10 +179,13 @@ impl Group {
             return Err(CommitError::Conflict(format!("this step does not follow erasure {last}")));
         }
         if let Some((run, last_row)) = new.step.run {
-            let changes = self.runs.get(&run).is_some_and(|work| work.changed.is_some());
-            if self.erasures.rows.get(&run) != Some(&last_row) || changes {
+            // Whatever else of the group is of that run rests on what is there now.
+            if self.erasures.rows.get(&run) != Some(&last_row) || self.runs.contains_key(&run) {
                 return Err(CommitError::Conflict(format!("run {run} has changed since it was read")));
             }
+        }
+        if new.step.erasures != last {
+            return Err(CommitError::Conflict("something was erased since it was read".to_owned()));
         }
         let indexed = new.step.indexed_to..self.erasures.indexed_to;
         if new.step.rows().iter().any(|row| indexed.contains(&row.number)) {
@@ -244,6 +243,13 @@ impl Group {
 }
 
 impl Conn {
+    /// Whoever has a deputyship that names somebody.
+    pub(super) async fn deputies_naming(&mut self, name: &Username) -> Result<Vec<UserRecord>, Error> {
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships LIKE ");
+        let rows = self.fetch(sql.bind(format!("%\"{name}\"%"))).await?;
+        rows.iter().map(|row| user(row, 0)).collect()
+    }
+
     /// How many runs that are not over somebody has started or had to do with, and how many reviews wait that name them or
     /// that they have claimed.
     async fn waiting_for(&mut self, name: &Username, now: i64) -> Result<(i64, i64), Error> {

@@ -20,12 +20,14 @@ pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock
     let mut reviews = Vec::new();
     let mut tokens = Vec::new();
     let mut deputyships = Vec::new();
+    let mut erased = Vec::new();
     for change in changes {
         keys.of(change);
         match &change.operation {
             Operation::Review { review, .. } => reviews.push(review.0),
             Operation::RevokeToken { id, .. } => tokens.push(id.0),
             Operation::RemoveDeputy(id) => deputyships.push(*id),
+            Operation::EraseUser(name) => erased.push(name),
             _ => {}
         }
     }
@@ -37,6 +39,13 @@ pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock
     }
     for deputy in conn.deputies_of(deputyships).await? {
         keys.user(&deputy.user.username, true);
+    }
+    // Whoever stands in for somebody who is erased is written too. Nobody is added behind this: who names a deputy takes the
+    // lock of the person.
+    for name in erased {
+        for deputy in conn.deputies_naming(name).await? {
+            keys.user(&deputy.user.username, true);
+        }
     }
     if !reviews.is_empty() {
         // A review never moves to another run.

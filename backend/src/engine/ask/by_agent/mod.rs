@@ -56,9 +56,9 @@ impl Builder<'_> {
         let on_timeout = tool.on_timeout.clone().unwrap_or_else(|| shown.on_timeout.clone());
         let own_time = tool.timeout.or(self.flow.of(&step.node).flow.defaults.timeout);
         let mut timeout = shown.timeout.or(own_time);
-        if *on_timeout.last() == OnTimeout::Approve {
-            // Whoever asks may give people more time, but no leave to itself before the flow would.
-            timeout = timeout.max(own_time);
+        if agent.is_some() && *on_timeout.last() == OnTimeout::Approve {
+            // An agent may give people more time, but no leave to itself before the flow would, or where it would not.
+            timeout = own_time.map(|own| shown.timeout.map_or(own, |asked| asked.max(own)));
         }
         if matches!(subject, Subject::Ask { paused: true, .. }) {
             shown.pause();
