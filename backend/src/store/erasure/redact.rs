@@ -36,11 +36,13 @@ pub(in crate::store) struct Redaction<'a> {
     words: BTreeSet<String>,
     /// What of that is not looked for elsewhere.
     kept: BTreeSet<String>,
+    /// What was found since it was last asked what was known before.
+    found: BTreeSet<String>,
 }
 
 impl<'a> Redaction<'a> {
     pub fn new(name: &'a str, pseudonym: &'a str) -> Self {
-        Self { name, pseudonym, words: BTreeSet::new(), kept: BTreeSet::new() }
+        Self { name, pseudonym, words: BTreeSet::new(), kept: BTreeSet::new(), found: BTreeSet::new() }
     }
 
     /// Takes the name and the words of the person out of a value.
@@ -48,11 +50,15 @@ impl<'a> Redaction<'a> {
         self.walk(value, false);
     }
 
-    /// Leaves what they typed where else it stands, if it was known before.
-    pub fn keep_known(&mut self, is_known: &dyn Fn(&str) -> bool) {
-        let (kept, words) = std::mem::take(&mut self.words).into_iter().partition(|word| is_known(word));
-        self.words = words;
-        self.kept.extend::<BTreeSet<String>>(kept);
+    /// Looks elsewhere for what was found last, but for what was known before it was typed.
+    pub fn seek(&mut self, is_known: &dyn Fn(&str) -> bool) {
+        for word in std::mem::take(&mut self.found) {
+            if is_known(&word) {
+                self.kept.insert(word)
+            } else {
+                self.words.insert(word)
+            };
+        }
     }
 
     /// Takes out what they typed wherever else it was passed on, once all of it was found.
@@ -208,8 +214,8 @@ impl<'a> Redaction<'a> {
             {
                 let word = text.trim().to_owned();
                 let is_long = word.chars().count() >= LONG && word.contains(char::is_whitespace);
-                if is_long && !self.kept.contains(&word) {
-                    self.words.insert(word);
+                if is_long && !self.kept.contains(&word) && !self.words.contains(&word) {
+                    self.found.insert(word);
                 }
                 ERASED.clone_into(text);
             }
@@ -281,6 +287,7 @@ mod tests {
         });
         let mut redaction = Redaction::new("max", "erased-1");
         redaction.redact(&mut value);
+        redaction.seek(&|_| false);
         redaction.trace(&mut value);
         let wanted = json!({
             "actor": "erased-1",
@@ -333,5 +340,20 @@ mod tests {
             "single_sign_on": {"issuer": "https://id", "subject": ERASED},
         });
         assert_eq!(value["events"][0]["data"], data);
+    }
+
+    #[test]
+    fn what_was_known_before_they_typed_it_is_not_theirs() {
+        let mut said = json!({"by": "ana", "comment": "The letter as it was approved"});
+        let mut own = json!({"by": "ana", "comment": "Only I would say this"});
+        let mut told = json!({"messages": ["The letter as it was approved", "Ana says: Only I would say this"]});
+        let mut redaction = Redaction::new("ana", "erased-1");
+        for value in [&mut said, &mut own] {
+            redaction.redact(value);
+            redaction.seek(&|word| word.starts_with("The letter"));
+        }
+        redaction.trace(&mut told);
+        assert_eq!([&said["comment"], &own["comment"]], [ERASED, ERASED]);
+        assert_eq!(told, json!({"messages": ["The letter as it was approved", format!("Ana says: {ERASED}")]}));
     }
 }

@@ -215,11 +215,12 @@ fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
     for (place, index) in rows.iter().enumerate() {
         redaction.redact(&mut documents[*index].after);
         // What was there before they typed it is not theirs: an approved text, or what somebody else has said.
-        redaction.keep_known(&|word| rows[..place].iter().any(|before| contains(&documents[*before].before, word)));
+        redaction.seek(&|word| rows[..place].iter().any(|before| contains(&documents[*before].before, word)));
     }
     for document in documents.iter_mut().filter(|document| !matches!(document.of, Of::Row(_))) {
         redaction.redact(&mut document.after);
     }
+    redaction.seek(&|_| false);
     for document in &mut documents {
         redaction.trace(&mut document.after);
     }
