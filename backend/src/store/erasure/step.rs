@@ -214,8 +214,11 @@ fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
     let rows: Vec<usize> = (0..documents.len()).filter(|index| matches!(documents[*index].of, Of::Row(_))).collect();
     for (place, index) in rows.iter().enumerate() {
         redaction.redact(&mut documents[*index].after);
-        // What was there before they typed it is not theirs: an approved text, or what somebody else has said.
-        redaction.seek(&|word| rows[..place].iter().any(|before| contains(&documents[*before].before, word)));
+        // What was there before they typed it is not theirs: an approved text, or what somebody else has said. What they
+        // have typed themselves is gone from there by now.
+        let is_known = |word: &str| rows[..place].iter().any(|before| contains(&documents[*before].after, word));
+        redaction.seek(&is_known);
+        redaction.trace(&mut documents[*index].after);
     }
     for document in documents.iter_mut().filter(|document| !matches!(document.of, Of::Row(_))) {
         redaction.redact(&mut document.after);
