@@ -28,6 +28,9 @@ pub(super) enum Fault {
     },
     /// The model declines to answer; what it says of that may be empty.
     Declined(String),
+    /// The answer came to the most tokens that it may have, before it was complete: its last sentence or the arguments
+    /// of its last call may be cut.
+    CutOff,
 }
 
 /// Whether an answer has come to its end.

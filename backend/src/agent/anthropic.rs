@@ -73,8 +73,10 @@ impl Wire for Anthropic {
             }
             Some("message_delta") => {
                 used(&event["usage"], answer);
-                if event["delta"]["stop_reason"] == "refusal" {
-                    return Err(Fault::Declined(String::new()));
+                match event["delta"]["stop_reason"].as_str() {
+                    Some("refusal") => return Err(Fault::Declined(String::new())),
+                    Some("max_tokens" | "model_context_window_exceeded") => return Err(Fault::CutOff),
+                    _ => {}
                 }
             }
             Some("message_stop") => answer.end = End::Over,

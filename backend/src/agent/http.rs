@@ -157,6 +157,13 @@ impl HttpModels {
                 let retryable = !LASTING.iter().any(|lasting| kind.contains(lasting));
                 failed(format!("the model `{model}` failed: {}", self.told(&message)), retryable)
             }
+            Fault::CutOff => failed(
+                format!(
+                    "the answer of `{model}` was cut off at its limit of tokens; raise the agent's `max_tokens`, or ask \
+                     for less"
+                ),
+                true,
+            ),
             Fault::Declined(why) if why.is_empty() => failed(format!("the model `{model}` declined to answer"), false),
             Fault::Declined(why) => {
                 failed(format!("the model `{model}` declined to answer: {}", self.told(&why)), false)

@@ -60,6 +60,9 @@ impl Wire for Ollama {
             }
         }
         if line["done"] == true {
+            if line["done_reason"] == "length" {
+                return Err(Fault::CutOff);
+            }
             answer.used = Tokens { input: count(&line, "prompt_eval_count"), output: count(&line, "eval_count") };
             answer.end = End::Over;
         }

@@ -81,6 +81,7 @@ impl Wire for OpenAi {
         }
         match choice["finish_reason"].as_str() {
             Some("content_filter") => Err(Fault::Declined(String::new())),
+            Some("length") => Err(Fault::CutOff),
             Some(_) => {
                 answer.end = End::Said;
                 Ok(())

@@ -49,6 +49,18 @@ async fn a_refusal_says_what_the_provider_said_and_whether_trying_again_could_he
 }
 
 #[tokio::test]
+async fn an_answer_that_came_to_its_limit_of_tokens_is_no_answer() {
+    for wire in WIRES {
+        // Of a call that was cut before its arguments, a call without arguments would be made.
+        let cut = Call::new("call_1", "pay", if wire == Wire::Ollama { &["{}"] } else { &[] });
+        for (texts, calls) in [(&["Half a sen"][..], &[][..]), (&[], &[cut])] {
+            let failure = failure(wire, Answer::whole(wire.cut_off(texts, calls))).await;
+            assert!(failure.retryable && failure.message.contains("`max_tokens`"), "{wire:?}: {failure:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_without_a_form_is_told_as_it_is_and_cut() {
     for wire in WIRES {
         let page = Answer { status: 502, ..Answer::whole(format!("<h1>Bad gateway</h1>{}", "x".repeat(5000))) };

@@ -28,8 +28,9 @@ fn tools(request: &mut ModelRequest) {
             name: "search".to_owned(),
             description: Some("Looks".to_owned()),
             parameters: Some(json!({ "type": "object", "properties": { "q": { "type": "string" } } })),
+            mcp: None,
         },
-        ToolSpec { name: "publish".to_owned(), description: None, parameters: None },
+        ToolSpec { name: "publish".to_owned(), description: None, parameters: None, mcp: None },
     ];
 }
 

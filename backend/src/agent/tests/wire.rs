@@ -117,6 +117,28 @@ impl Wire {
         }
     }
 
+    /// An answer that came to its limit of tokens in the middle of a text or of a call's arguments.
+    pub fn cut_off(self, texts: &[&str], calls: &[Call]) -> Vec<u8> {
+        let last = match self {
+            Self::OpenAi => {
+                let choice = json!({ "index": 0, "delta": {}, "finish_reason": "length" });
+                let chunk = json!({ "id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice] });
+                format!("data: {chunk}\n\ndata: [DONE]\n\n").into_bytes()
+            }
+            Self::Anthropic => anthropic_events(&[
+                json!({ "type": "message_delta", "delta": { "stop_reason": "max_tokens", "stop_sequence": null },
+                    "usage": { "output_tokens": 4 } }),
+                json!({ "type": "message_stop" }),
+            ]),
+            Self::Ollama => {
+                let last = json!({ "model": "m", "message": { "role": "assistant", "content": "" }, "done": true,
+                    "done_reason": "length", "prompt_eval_count": 5, "eval_count": 4 });
+                format!("{last}\n").into_bytes()
+            }
+        };
+        [self.begun(texts), self.calls(calls), last].concat()
+    }
+
     fn end(self, has_calls: bool) -> Vec<u8> {
         match self {
             Self::OpenAi => {
