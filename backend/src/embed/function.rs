@@ -11,7 +11,7 @@ use shared::JsonMap;
 use shared::definition::{Flow, ToolKind};
 use shared::error::{FlowCode, Mistake, pointer};
 
-use crate::engine::{TaskFailure, ToolRequest};
+use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use crate::tool::{Tool, Tools};
 
 type Function = Arc<dyn Fn(JsonMap) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
@@ -71,6 +71,10 @@ impl Tool for WithFunctions {
             Ok(Err(message)) => Err(failed(message, false)),
             Err(_) => Err(failed(format!("`{}` did not answer within {limit}", request.name), true)),
         }
+    }
+
+    async fn describe(&self, tools: &mut [ToolSpec]) {
+        self.others.describe(tools).await;
     }
 
     async fn close(&self) {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Budget, DemoScript, Effort, Handler, Tool};
+use shared::definition::{Budget, DemoScript, Effort, Handler, McpTool, Tool, ToolKind};
 use shared::error::FlowCode;
 use shared::id::{NodeId, RunId, TaskId};
 use shared::request::Request;
@@ -87,6 +87,8 @@ pub struct ToolSpec {
     pub description: Option<String>,
     /// JSON Schema of its arguments.
     pub parameters: Option<Value>,
+    /// The tool of an MCP server that it is: where the flow says nothing of it, the server does.
+    pub mcp: Option<McpTool>,
 }
 
 /// One tool call.
@@ -221,7 +223,11 @@ fn tools(flow: &Compiled, names: Vec<String>) -> Vec<ToolSpec> {
     let tools = names.into_iter().filter_map(|name| {
         let tool = flow.tool(&name)?;
         let parameters = parameters(&tool).map(Cow::into_owned);
-        Some(ToolSpec { name, description: tool.description.clone(), parameters })
+        let mcp = match &tool.kind {
+            ToolKind::Mcp(mcp) => Some(mcp.clone()),
+            _ => None,
+        };
+        Some(ToolSpec { name, description: tool.description.clone(), parameters, mcp })
     });
     tools.collect()
 }

@@ -3,15 +3,17 @@
 mod connection;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::future::join_all;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode, RequestMetaObject};
 use rmcp::service::ServiceError;
 use serde_json::Value;
+use shared::definition::McpTool;
 use tokio::time::{Instant, timeout_at};
 
 use super::{MAX_RESULT, McpServer, failed, uncertain};
-use crate::engine::{TaskFailure, ToolRequest};
+use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use connection::{Connection, Server};
 
 /// Where a call carries its idempotency key, in its `_meta`: the protocol has no name of its own for it.
@@ -20,6 +22,9 @@ const IDEMPOTENCY_KEY: &str = "countersign/idempotency-key";
 /// How many tools of a server are named where one is missing.
 const MAX_NAMED: usize = 20;
 
+/// How long a turn of a model waits for what servers say of its tools.
+const TO_DESCRIBE: Duration = Duration::from_secs(5);
+
 /// The MCP servers of the settings.
 pub(super) struct Mcp {
     servers: BTreeMap<String, Server>,
@@ -27,6 +32,8 @@ pub(super) struct Mcp {
 
 impl Mcp {
     pub(super) fn new(servers: BTreeMap<String, McpServer>) -> Self {
+        // Whoever else brings a client of HTTP has done so already; the first one counts.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let server = |(name, how): (String, McpServer)| (name.clone(), Server::new(name, how));
         Self { servers: servers.into_iter().map(server).collect() }
     }
@@ -51,6 +58,26 @@ impl Mcp {
         value(called.map_err(|error| unanswered(name, &error))?)
     }
 
+    /// Adds what the servers say of these tools where the flow says nothing: what they do, and their arguments. A server
+    /// that cannot be asked now leaves a tool as it is; whether it can be called shows when it is.
+    pub(super) async fn describe(&self, tools: &mut [ToolSpec]) {
+        let end = Instant::now() + TO_DESCRIBE;
+        for spec in tools {
+            let Some(McpTool { server, tool }) = &spec.mcp else { continue };
+            let is_told = spec.description.is_some() && spec.parameters.is_some();
+            let Some(known) = self.servers.get(server).filter(|_| !is_told) else { continue };
+            match timeout_at(end, known.listed(end, tool)).await {
+                Ok(Ok(Some(listed))) => {
+                    spec.description = spec.description.take().or(listed.description);
+                    spec.parameters = spec.parameters.take().or(listed.parameters);
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => tracing::warn!(server, tool, error = %error.message, "a tool is not described"),
+                Err(_) => tracing::warn!(server, tool, "a tool is not described in time"),
+            }
+        }
+    }
+
     /// Ends all servers, and waits until they have ended.
     pub(super) async fn close(&self) {
         join_all(self.servers.values().map(Server::close)).await;
@@ -64,22 +91,20 @@ impl Mcp {
 
 /// Whether a server has a tool, by the list that it gave; a tool that is not in it may have been added since.
 async fn offers(server: &str, connection: &Connection, tool: &str) -> Result<(), TaskFailure> {
-    if connection.tools().iter().any(|known| known == tool) {
+    if connection.tools().iter().any(|known| known.name == tool) {
         return Ok(());
     }
-    let listed: Vec<String> = match connection.peer.list_all_tools().await {
-        Ok(listed) => listed.into_iter().map(|tool| tool.name.into_owned()).collect(),
+    let listed = match connection.list().await {
+        Ok(listed) => listed,
         // One that cannot tell is asked to do it all the same.
         Err(ServiceError::McpError(_)) => return Ok(()),
         // Nothing was called yet.
         Err(error) => return Err(failed(format!("the MCP server `{server}`: {error}"), true)),
     };
-    let has_it = listed.iter().any(|known| known == tool);
-    let named = listed.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    connection.tools().clone_from(&listed);
-    if has_it {
+    if listed.iter().any(|known| known.name == tool) {
         return Ok(());
     }
+    let named = listed.iter().take(MAX_NAMED).map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
     let has = if named.is_empty() { "it has none".to_owned() } else { format!("it has {named}") };
     Err(failed(format!("the MCP server `{server}` has no tool `{tool}`: {has}"), false))
 }

@@ -20,7 +20,7 @@ use serde_json::Value;
 use shared::error::FlowCode;
 use shared::request::Request;
 
-use crate::engine::{TaskFailure, ToolRequest};
+use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use http::Http;
 use mcp::Mcp;
 pub use secrets::{SecretSettings, Secrets};
@@ -33,6 +33,9 @@ const MAX_RESULT: usize = 1024 * 1024;
 pub trait Tool: Send + Sync {
     /// Makes the call. Fails with `TOOL_FAILED`.
     async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure>;
+
+    /// Adds to these tools, which a model is about to be told of, what the servers that have them say of them.
+    async fn describe(&self, _tools: &mut [ToolSpec]) {}
 
     /// Ends what runs beside this process for calls, and waits until it has ended. No call is made any more.
     async fn close(&self) {}
@@ -115,6 +118,10 @@ impl Tool for Tools {
             Ok(result) => Ok(self.secrets.mask_value(result)),
             Err(failure) => Err(TaskFailure { message: self.secrets.mask(&failure.message), ..failure }),
         }
+    }
+
+    async fn describe(&self, tools: &mut [ToolSpec]) {
+        self.mcp.describe(tools).await;
     }
 
     async fn close(&self) {

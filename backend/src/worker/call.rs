@@ -99,10 +99,13 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         Err(why) => return Ok(end(claimed, FlowCode::FlowUnreadable, why)),
     };
     Ok(match engine::work(&flow, &state, task).ok_or(Nothing::Over)? {
-        Work::Model(request) => match call_model(options, claimed, &request).await {
-            Ok(answer) => Input::ModelAnswered { task: task.id, attempt: claimed.attempt, answer },
-            Err(failure) => failed(claimed, failure),
-        },
+        Work::Model(mut request) => {
+            options.tools.describe(&mut request.tools).await;
+            match call_model(options, claimed, &request).await {
+                Ok(answer) => Input::ModelAnswered { task: task.id, attempt: claimed.attempt, answer },
+                Err(failure) => failed(claimed, failure),
+            }
+        }
         Work::Tool(request) => {
             match call_tool(options, &request, abandoned).await.and_then(|result| bounded(task, result)) {
                 Ok(result) => Input::ToolReturned { task: task.id, attempt: claimed.attempt, result },

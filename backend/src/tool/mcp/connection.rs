@@ -5,8 +5,9 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rmcp::service::{Peer, RoleClient, RunningService, ServiceExt};
+use rmcp::service::{Peer, RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use serde_json::Value;
 use shared::time::Span;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout_at};
@@ -22,6 +23,10 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// How long a server must have been there for its end to be no sign that the next one will end too.
 const STAYED: Duration = Duration::from_mins(1);
+
+/// The longest description and the largest schema that a model is told, in characters and bytes.
+const MAX_DESCRIPTION: usize = 4096;
+const MAX_SCHEMA: usize = 64 * 1024;
 
 /// The library's connection: its task speaks to the server.
 pub(super) type Service = RunningService<RoleClient, ()>;
@@ -48,20 +53,46 @@ struct Live {
     service: Service,
     group: Group,
     since: Instant,
-    tools: Arc<Mutex<Vec<String>>>,
+    tools: Arc<Mutex<Vec<Listed>>>,
+}
+
+/// A tool that a server has listed.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    /// Its name there.
+    pub(super) name: String,
+    /// What it does, as the server says.
+    pub(super) description: Option<String>,
+    /// JSON Schema of its arguments, as the server says; none where it is too large to be told.
+    pub(super) parameters: Option<Value>,
 }
 
 /// What a call needs of a connection.
 pub(super) struct Connection {
     /// Whom to ask.
     pub(super) peer: Peer<RoleClient>,
-    tools: Arc<Mutex<Vec<String>>>,
+    tools: Arc<Mutex<Vec<Listed>>>,
 }
 
 impl Connection {
-    /// The names of the tools that the server has listed.
-    pub(super) fn tools(&self) -> MutexGuard<'_, Vec<String>> {
+    /// The tools that the server has listed.
+    pub(super) fn tools(&self) -> MutexGuard<'_, Vec<Listed>> {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the server which tools it has.
+    pub(super) async fn list(&self) -> Result<Vec<Listed>, ServiceError> {
+        let listed = self.peer.list_all_tools().await?.into_iter().map(|tool| {
+            let parameters = Value::Object(Arc::unwrap_or_clone(tool.input_schema));
+            Listed {
+                name: tool.name.into_owned(),
+                description: tool.description.map(|text| text.chars().take(MAX_DESCRIPTION).collect()),
+                parameters: Some(parameters).filter(|schema| schema.to_string().len() <= MAX_SCHEMA),
+            }
+        });
+        let listed: Vec<_> = listed.collect();
+        self.tools().clone_from(&listed);
+        Ok(listed)
     }
 }
 
@@ -105,6 +136,18 @@ impl Server {
                 Err(TaskFailure { retry_after, ..failed(message, true) })
             }
         }
+    }
+
+    /// What it says of one of its tools; none where it has no such tool.
+    pub(super) async fn listed(&self, end: Instant, tool: &str) -> Result<Option<Listed>, TaskFailure> {
+        let connection = self.connection(end).await?;
+        let known = connection.tools().iter().find(|known| known.name == tool).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let listed = connection.list().await;
+        let listed = listed.map_err(|error| failed(format!("the MCP server `{}`: {error}", self.name), true))?;
+        Ok(listed.into_iter().find(|known| known.name == tool))
     }
 
     /// Ends it, and waits until it has ended: first by the end of its input, as the protocol wants it, then by signals.

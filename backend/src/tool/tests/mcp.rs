@@ -7,9 +7,11 @@ use std::time::Duration;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams, Tool};
 use rmcp::service::{RequestContext, RoleServer, ServiceExt};
+use shared::definition::McpTool;
 use tempfile::TempDir;
 
 use super::*;
+use crate::engine::ToolSpec;
 use crate::tool::mcp::Mcp;
 
 /// An MCP server with a few tools; tells when a call was cancelled.
@@ -23,8 +25,10 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, rmcp::ErrorData> {
         let tool = |name| Tool::new(name, "", Arc::default());
-        let names = ["add", "key", "wait", "break", "say", "read"];
-        Ok(ListToolsResult::with_all_items(names.map(tool).to_vec()))
+        let names = ["key", "wait", "break", "say", "read"];
+        let schema = serde_json::from_value(json!({ "type": "object", "required": ["a"] })).unwrap();
+        let add = Tool::new("add", "Adds up.", Arc::new(schema));
+        Ok(ListToolsResult::with_all_items(names.map(tool).into_iter().chain([add]).collect()))
     }
 
     async fn call_tool(
@@ -303,4 +307,65 @@ async fn nothing_is_left_of_a_server_that_has_died() {
     let pids = program.lines("pids");
     eventually("all have ended", || pids.iter().take(2).all(|pid| !runs(pid))).await;
     program.mcp.close().await;
+}
+
+fn told(name: &str, tool: &str, parameters: Option<Value>) -> ToolSpec {
+    let mcp = McpTool { server: "files".to_owned(), tool: tool.to_owned() };
+    ToolSpec { name: name.to_owned(), description: None, parameters, mcp: Some(mcp) }
+}
+
+#[tokio::test]
+async fn a_model_is_told_what_the_server_says_of_its_tools_where_the_flow_says_nothing() {
+    let (mcp, _server) = connected().await;
+    let own = json!({ "type": "object", "required": ["b"] });
+    let mut tools = [told("sum", "add", None), told("own", "add", Some(own.clone())), told("gone", "gone", None)];
+    mcp.describe(&mut tools).await;
+    let [sum, kept, gone] = tools;
+    assert_eq!(sum.description.as_deref(), Some("Adds up."));
+    assert_eq!(sum.parameters, Some(json!({ "type": "object", "required": ["a"] })));
+    assert_eq!(kept.parameters, Some(own), "what the flow says holds");
+    assert_eq!((gone.description, gone.parameters), (None, None));
+
+    // A server that cannot be reached keeps no turn from being taken.
+    let away = Mcp::new(settings(Path::new("/no/such/folder")));
+    let mut tools = [ToolSpec { mcp: Some(McpTool { server: "nobody".to_owned(), tool: "x".to_owned() }), ..sum }];
+    away.describe(&mut tools).await;
+    assert_eq!(tools[0].description.as_deref(), Some("Adds up."));
+}
+
+/// A server that speaks MCP over HTTP, as far as is needed for a call.
+async fn over_http() -> String {
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse as _;
+    let answer = async |axum::Json(asked): axum::Json<Value>| {
+        let result = match asked["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "http", "version": "1" },
+            }),
+            Some("tools/list") => json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] }),
+            Some("tools/call") => json!({
+                "content": [], "structuredContent": { "heard": asked["params"]["arguments"] },
+            }),
+            _ => return StatusCode::ACCEPTED.into_response(),
+        };
+        axum::Json(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result })).into_response()
+    };
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(
+        async move { axum::serve(listener, axum::Router::new().route("/mcp", axum::routing::post(answer))).await },
+    );
+    url
+}
+
+#[tokio::test]
+async fn an_mcp_server_at_a_url_is_listed_and_called() {
+    let mcp = Mcp::new(BTreeMap::from([("web".to_owned(), McpServer::Url { url: over_http().await })]));
+    let tool = json!({ "mcp": { "server": "web", "tool": "echo" }, "timeout": "20s" });
+    let called = mcp.call("web", "echo", &request(tool, json!({ "a": 1 }))).await;
+    assert_eq!(called.unwrap(), json!({ "heard": { "a": 1 } }));
+    let tool = json!({ "mcp": { "server": "web", "tool": "gone" }, "timeout": "20s" });
+    let failure = mcp.call("web", "gone", &request(tool, json!({}))).await.unwrap_err();
+    assert!(failure.message.contains("has no tool `gone`: it has echo"), "{failure:?}");
 }
