@@ -60,7 +60,9 @@ pub struct Review {
     pub id: ReviewId,
     /// Raised when the content changes; a decision names it.
     pub revision: u32,
-    /// `sha256:` over the canonical JSON of what is shown; a decision names it.
+    /// `sha256:` over the canonical JSON (RFC 8785) of what is shown: kind, title, prompt, items, options, actions and
+    /// consequences, and of severity, category, reversible, estimated cost and alternatives those that are said. A
+    /// decision names it.
     pub digest: String,
     /// Raised by every change, votes and claims too; folds ignore older or equal ones.
     pub version: u64,

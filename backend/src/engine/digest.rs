@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::JsonMap;
 use shared::decision::DecisionRequest;
-use shared::definition::AlternativeChoice;
+use shared::definition::{Alternative, Cost, Severity, Stakes};
 use shared::request::Request;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
@@ -24,13 +24,27 @@ struct Shown<'a> {
     options: &'a [ReviewOption],
     actions: Vec<Cow<'a, Action>>,
     consequences: &'a [String],
-    /// What can be chosen in place of calls. Reviews of before there was such a thing have a digest without it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    alternatives: Vec<&'a AlternativeChoice>,
+    /// What is at stake besides. What is not said leaves no trace, so that a client that knows less has the same digest.
+    #[serde(skip_serializing_if = "is_usual")]
+    severity: Severity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reversible: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_cost: Option<&'a Cost>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    alternatives: &'a [Alternative],
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_usual(severity: &Severity) -> bool {
+    *severity == Severity::default()
 }
 
 /// The digest of what a review shows.
 pub(super) fn of_review(review: &Review) -> String {
+    let Stakes { severity, category, reversible, consequences, estimated_cost, alternatives } = &review.stakes;
     of(&Shown {
         kind: review.kind,
         title: &review.title,
@@ -38,8 +52,12 @@ pub(super) fn of_review(review: &Review) -> String {
         items: &review.items,
         options: &review.options,
         actions: review.actions.iter().map(as_shown).collect(),
-        consequences: &review.stakes.consequences,
-        alternatives: review.stakes.choices().collect(),
+        consequences,
+        severity: *severity,
+        category: category.as_deref(),
+        reversible: *reversible,
+        estimated_cost: estimated_cost.as_ref(),
+        alternatives,
     })
 }
 

@@ -100,14 +100,32 @@ fn an_alternative_can_be_chosen_in_place_of_a_call_or_beside_options() {
 }
 
 #[test]
-fn what_can_be_chosen_in_place_of_a_call_is_in_its_digest() {
+fn what_is_at_stake_is_in_the_digest_of_the_review_that_shows_it() {
     let asked = |source: &str| {
         let mut play = Play::start(source, json!({ "day": "Monday" }));
         play.model("serve", calls([("refund", json!({ "amount": 20 }))]));
         play.review().digest
     };
     assert_ne!(asked(REFUND), asked(&REFUND.replace("tradeoffs: Slower", "tradeoffs: Faster")));
-    assert_eq!(asked(REFUND), asked(&REFUND.replace("Say sorry.", "Wait.")), "a sentence decides nothing");
+    assert_ne!(asked(REFUND), asked(&REFUND.replace("Say sorry.", "Wait.")));
+    assert_eq!(asked(REFUND), asked(&REFUND.replace("Close it on", "Close on")), "another review shows that");
+    let stakes = |stakes: &str| {
+        asked(&REFUND.replace(
+            "      alternatives:\n        - { id: v",
+            &format!("      {stakes}\n      alternatives:\n        - {{ id: v"),
+        ))
+    };
+    let said = [
+        "severity: medium",
+        "severity: high",
+        "reversible: false",
+        "category: money",
+        "estimated_cost: { amount: '{{ arguments.amount }}', currency: EUR }",
+        "estimated_cost: { amount: '{{ arguments.amount * 2 }}', currency: EUR }",
+    ];
+    let digests: std::collections::BTreeSet<_> = said.iter().map(|said| stakes(said)).collect();
+    assert_eq!(digests.len(), said.len(), "two reviews that show different stakes have different digests");
+    assert_eq!(stakes(said[0]), asked(REFUND), "what is usual need not be said");
 }
 
 #[test]
