@@ -119,6 +119,12 @@ pub(super) fn may_read(node: &Node, key: &str) -> bool {
     node.read_keys.as_ref().is_none_or(|keys| keys.iter().any(|readable| readable == "*" || readable == key))
 }
 
+/// Whether a step may see a value under a name: its item always, a state key where its node may.
+pub(super) fn step_may_read(flow: &Compiled, state: &RunState, step: &Step, key: &str) -> bool {
+    let is_item = item::item(flow, state, &step.node, step.visit).is_some_and(|(name, _)| name == key);
+    is_item || flow.node(&step.node).is_none_or(|node| may_read(node, key))
+}
+
 /// Whether a node may write a state key.
 pub(super) fn may_write(flow: &Compiled, id: &NodeId, node: &Node, key: &str) -> bool {
     if node.write_keys.iter().flatten().any(|key| key == ANY) {

@@ -31,7 +31,7 @@ impl Builder<'_> {
         let source = self.source(&step.node);
         let stakes = self.stakes_of(step, human.stakes(), Visit::default())?;
         let options = self.options(step, human, &stakes)?;
-        let items = items(human, |key| scope::value(self.flow, &self.state, step, key));
+        let items = self.shown_items(step, human);
         let defaults = &self.flow.of(&step.node).flow.defaults;
         Ok(Content {
             kind: ReviewKind::Approval,
@@ -49,6 +49,15 @@ impl Builder<'_> {
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
             warnings: Vec::new(),
         })
+    }
+
+    /// What a human node shows as things are.
+    pub(super) fn shown_items(&self, step: &Step, human: &Human) -> Vec<Item> {
+        items(
+            human,
+            |key| scope::step_may_read(self.flow, &self.state, step, key),
+            |key| scope::value(self.flow, &self.state, step, key),
+        )
     }
 
     /// Who may decide at a node, where it or its gate names these.
@@ -87,7 +96,8 @@ impl Builder<'_> {
     fn options_held(&self, step: &Step, key: &str) -> Result<Vec<ReviewOption>, RunError> {
         let wrong =
             |why: String| failure(FlowCode::FlowCondition, &step.node, format!("the options in `{key}`: {why}"));
-        let held = scope::value(self.flow, &self.state, step, key).and_then(Value::as_array);
+        let held = Some(key).filter(|key| scope::step_may_read(self.flow, &self.state, step, key));
+        let held = held.and_then(|key| scope::value(self.flow, &self.state, step, key)).and_then(Value::as_array);
         let held = held.ok_or_else(|| wrong("expected a list".to_owned()))?;
         if held.is_empty() || held.len() > MAX_OPTIONS {
             return Err(wrong(format!("expected 1 to {MAX_OPTIONS}, found {}", held.len())));
@@ -181,8 +191,9 @@ pub(super) fn alternative(choice: &AlternativeChoice) -> ReviewOption {
     }
 }
 
-/// The review keys, then the edit keys that are not among them; a key that is both is one item.
-pub(super) fn items<'s>(human: &Human, value: impl Fn(&str) -> Option<&'s Value>) -> Vec<Item> {
+/// The review keys, then the edit keys that are not among them; a key that is both is one item, and one that the node may
+/// not read is none.
+fn items<'s>(human: &Human, may_read: impl Fn(&str) -> bool, value: impl Fn(&str) -> Option<&'s Value>) -> Vec<Item> {
     let value = |key: &str| value(key).cloned().unwrap_or(Value::Null);
     let edit_key = |key: &str| human.edit_keys.iter().find(|edit| edit.key == key);
     let shown = human.review_keys.iter().map(|review| (&review.key, Some(review), edit_key(&review.key)));
@@ -190,6 +201,7 @@ pub(super) fn items<'s>(human: &Human, value: impl Fn(&str) -> Option<&'s Value>
     let rest = human.edit_keys.iter().filter(|edit| !is_shown(&edit.key)).map(|edit| (&edit.key, None, Some(edit)));
     shown
         .chain(rest)
+        .filter(|(key, ..)| may_read(key))
         .map(|(key, review, edit)| {
             let value = value(key);
             let content_type = review

@@ -13,7 +13,6 @@ use shared::voting::Edited;
 use super::asking::Asking;
 use super::content::{Content, human};
 use super::deadline::warning;
-use super::node;
 use super::subject::nothing_waits;
 use super::title;
 use super::vote::void::{overlay, void};
@@ -23,7 +22,7 @@ use crate::engine::next::Answer;
 use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::ruling::Findings;
 use crate::engine::transition::TaskKind;
-use crate::engine::{digest, scope, view};
+use crate::engine::{digest, view};
 
 impl Builder<'_> {
     /// Asks people, and nobody else any more: a new review, or one that is pending already. They may be told in a channel.
@@ -203,7 +202,7 @@ impl Builder<'_> {
         for (id, subject) in shown {
             let Some(step) = self.state.step_of(&subject) else { continue };
             let Some(human) = human(self.flow, &step.node) else { continue };
-            let mut items = node::items(human, |key| scope::value(self.flow, &self.state, step, key));
+            let mut items = self.shown_items(step, human);
             let Some(review) = self.reviews.get(&id) else { continue };
             let edited = overlay(review, &mut items);
             if review.items != items {

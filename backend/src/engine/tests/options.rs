@@ -78,3 +78,29 @@ fn people_see_what_an_agent_was_told_said_and_called_cut_where_it_is_long() {
     assert!(error.starts_with("TOOL_PERMISSION_DENIED: No."), "{error}");
     assert!(last.input.starts_with("look: ") && last.output.contains("Soup"), "{last:?}");
 }
+
+#[test]
+fn a_person_is_shown_and_edits_what_the_node_may_read_and_nothing_else() {
+    let source = "
+id: f
+nodes:
+  make: { set: { draft: Hello, salary: 9000 }, write_keys: [draft, salary], next: ask }
+  ask:
+    human:
+      prompt: Fine?
+      review_keys: [draft, salary]
+      edit_keys: [draft, salary]
+      options: [{ id: ok, kind: accept, label: Fine }]
+    read_keys: [draft]
+";
+    let mut play = Play::start(source, json!({}));
+    let review = play.review();
+    let shown: Vec<_> = review.items.iter().map(|item| (&*item.key, item.editable)).collect();
+    assert_eq!(shown, [("draft", true)]);
+    let edits = object(json!({ "salary": 1 }));
+    let sent = DecisionRequest { edits, ..request(&review, choose("ok")) };
+    let Err(Refusal::Invalid(mistakes)) = play.try_decide(review.id, &ana(), sent) else { panic!() };
+    assert_eq!(mistakes[0].path, "/edits/salary");
+    play.decide(choose("ok"));
+    assert_eq!((play.status(), play.key("salary")), (RunStatus::Completed, &json!(9000)));
+}

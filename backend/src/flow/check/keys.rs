@@ -43,6 +43,7 @@ pub fn check(checker: &mut Checker<'_>) {
     }
     if checker.whole {
         unused(checker);
+        unreadable(checker);
     }
     if checker.whole
         && let Some(known) = known(flow)
@@ -77,6 +78,30 @@ fn unused(checker: &mut Checker<'_>) {
             let path = format!("{}/{index}", pointer(["nodes", id.as_str(), "write_keys"]));
             let message = format!("nothing is written to `{key}`: {what} goes to one key, here `{}`", keys[taken]);
             checker.warn(&path, message);
+        }
+    }
+}
+
+/// Keys that a human node is to show or to have edited, and that its `read_keys` keep from it.
+fn unreadable(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    for (id, node) in &flow.nodes {
+        let (NodeKind::Human(human), Some(readable)) = (&node.kind, &node.read_keys) else { continue };
+        let item = flow.nodes.values().find_map(|node| match &node.kind {
+            NodeKind::Map(map) if map.node == *id => Some(map.r#as.as_str()),
+            _ => None,
+        });
+        let reviewed = human.review_keys.iter().enumerate().map(|(index, item)| ("review_keys", index, &item.key));
+        let edited = human.edit_keys.iter().enumerate().map(|(index, item)| ("edit_keys", index, &item.key));
+        let may_read = |key: &str| item == Some(key) || readable.iter().any(|known| known == "*" || known == key);
+        for (list, index, key) in reviewed.chain(edited).filter(|(.., key)| !may_read(key)) {
+            let path = format!("{}/{list}/{index}", pointer(["nodes", id.as_str(), "human"]));
+            checker.warn(&path, format!("`{key}` is not shown: it is not among the node's `read_keys`"));
+        }
+        if let Some(key) = human.options_key.as_deref().filter(|key| !may_read(key)) {
+            let path = format!("{}/options_key", pointer(["nodes", id.as_str(), "human"]));
+            checker
+                .invalid(&path, format!("`{key}` is not among the node's `read_keys`, so its options cannot be read"));
         }
     }
 }
