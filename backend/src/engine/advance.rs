@@ -93,8 +93,8 @@ impl Builder<'_> {
             (Phase::Agent { step, conversation }, Answer::Calls { rulings, instructions, .. }) => {
                 self.agent_calls_decided(number, step, conversation, rulings, instructions);
             }
-            (Phase::Agent { step, conversation }, Answer::Action { ruling, instructions, .. }) => {
-                self.agent_decided(number, step, conversation, ruling, instructions.as_deref());
+            (Phase::Agent { step, conversation }, Answer::Action { ruling, .. }) => {
+                self.agent_decided(number, step, conversation, ruling);
             }
             (Phase::Agent { step, .. }, Answer::Written(writes)) => self.finish_step(number, step, writes),
             (Phase::Agent { step, conversation }, Answer::Reply(Reply::TakesOver { result, then })) => {

@@ -58,7 +58,8 @@ pub struct Conversation {
     /// The members of its team that it may call as tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
-    /// What the ids of its calls begin with, where several agents work on a step.
+    /// What the ids of its calls begin with, where several agents work on a step. A dot stands behind the name of an
+    /// agent and nowhere else, so that no two calls of a step have one id, however agents and specialists are called.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id_prefix: String,
     /// What the answer is for.

@@ -125,8 +125,6 @@ pub(super) enum Answer {
         ruling: Ruling<JsonMap>,
         /// What guardrails found in it.
         findings: Findings,
-        /// What the agent is told beside.
-        instructions: Option<String>,
     },
     /// It could not be asked: the step fails.
     Failed(RunError),

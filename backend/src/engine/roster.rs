@@ -7,7 +7,7 @@ use shared::log::{EventData, SpecialistMade, StrategyChanged};
 use shared::run::Step;
 
 use super::builder::Builder;
-use super::conversation::{Conversation, Specialist, ToolCall, delegate_tool};
+use super::conversation::{Conversation, Purpose, Specialist, ToolCall, delegate_tool};
 use super::phase::Phase;
 use super::team::TeamWork;
 use crate::flow::DELEGATE;
@@ -163,13 +163,27 @@ impl<'f> Builder<'f> {
         let specialist = Specialist { agent, made_by: caller.gates_of.unwrap_or_default().to_owned() };
         let by = caller.agent.unwrap_or_default().to_owned();
         let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
-        if let Some(Phase::Team { team, .. }) = team.map(|team| &mut team.phase) {
-            team.specialists.insert(role.clone(), specialist);
-            team.members.push(role.clone());
-        }
+        let Some(Phase::Team { team, .. }) = team.map(|team| &mut team.phase) else {
+            return Err("you work in no team".to_owned());
+        };
+        team.specialists.insert(role.clone(), specialist);
+        team.members.push(role.clone());
+        let is_routed = team.strategy == TeamStrategy::Router;
         let node = step.node.clone();
         self.emit(None, None, EventData::SpecialistMade(SpecialistMade { node, role: role.clone(), by, instructions }));
-        Ok(json!({ "joined": role, "call": delegate_tool(&role) }))
+        // Elsewhere than below a routing lead nobody calls it: it speaks when its turn comes.
+        Ok(if is_routed { json!({ "joined": role, "call": delegate_tool(&role) }) } else { json!({ "joined": role }) })
+    }
+
+    /// A routing lead can call whoever has joined its team since its turn began.
+    pub(super) fn meet_specialists(&self, conversation: &mut Conversation) {
+        let Purpose::Turn { team, as_lead: true, .. } = conversation.purpose else { return };
+        if let Some(Phase::Team { team, .. }) = self.state.branches.get(&team).map(|branch| &branch.phase)
+            && !conversation.delegates.is_empty()
+            && team.strategy == TeamStrategy::Router
+        {
+            conversation.delegates = team.delegates();
+        }
     }
 
     /// Nothing holds a change of strategy back any more: it counts from the next turn on.

@@ -121,6 +121,11 @@ impl TeamWork {
         self.members.iter().filter(move |member| all || **member != self.lead)
     }
 
+    /// Whom its lead calls as tools: all others, where the lead routes; else nobody.
+    pub fn delegates(&self) -> Vec<String> {
+        if self.strategy == TeamStrategy::Router { self.speakers().cloned().collect() } else { Vec::new() }
+    }
+
     /// Whose turn is next, where none is under way.
     pub(super) fn next_turn(&self) -> NextTurn {
         let said = &self.said[self.before.min(self.said.len())..];

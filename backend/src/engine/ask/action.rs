@@ -25,6 +25,9 @@ use crate::engine::{scope, view};
 use crate::flow::Compiled;
 use crate::flow::guardrail::{Finding, Verdict, action};
 
+/// The id of the action that is an agent's step about to begin.
+pub(super) const AGENT: &str = "agent";
+
 /// What is about to happen.
 pub(in crate::engine) struct Proposed {
     action_type: ActionType,
@@ -58,7 +61,7 @@ impl Proposed {
     /// The id of the action in its review, which has no other.
     fn id(&self) -> &'static str {
         match self.action_type {
-            ActionType::Agent => "agent",
+            ActionType::Agent => AGENT,
             _ => "output",
         }
     }
@@ -113,6 +116,12 @@ impl<'f> Builder<'f> {
         }
     }
 
+    /// What an agent is about to begin with, where that is what is asked about.
+    pub(super) fn proposed_agent(&self, subject: &Subject) -> Option<JsonMap> {
+        let proposed = self.proposed(subject).filter(|proposed| proposed.action_type == ActionType::Agent)?;
+        Some(proposed.arguments)
+    }
+
     /// What is asked about it.
     pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, RunError> {
         let Some((proposed, gate)) = self.proposed(subject).zip(self.gate_of(subject)) else { return Ok(None) };
@@ -156,16 +165,11 @@ impl<'f> Builder<'f> {
     }
 
     /// What becomes of it, once it was decided.
-    pub(super) fn rule_action(
-        &self,
-        subject: &Subject,
-        decisions: &BTreeMap<String, ActionDecision>,
-        instructions: Option<String>,
-    ) -> Answer {
+    pub(super) fn rule_action(&self, subject: &Subject, decisions: &BTreeMap<String, ActionDecision>) -> Answer {
         let known = || Some((self.proposed(subject)?, self.state.step_of(subject)?, self.gate_of(subject)?));
         let Some((proposed, step, gate)) = known() else {
             let ruling = Ruling::Refused(FlowCode::FlowInvalid, "no gate holds it back any more".to_owned());
-            return Answer::Action { ruling, findings: Findings::default(), instructions };
+            return Answer::Action { ruling, findings: Findings::default() };
         };
         let (ruling, findings) = match decisions.get(proposed.id()) {
             Some(ActionDecision::Approve { .. }) => self.let_pass(step, gate, &proposed, proposed.arguments.clone()),
@@ -183,7 +187,7 @@ impl<'f> Builder<'f> {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, "it was rejected".to_owned()), Vec::new())
             }
         };
-        Answer::Action { ruling, findings: Findings::of(proposed.id(), findings), instructions }
+        Answer::Action { ruling, findings: Findings::of(proposed.id(), findings) }
     }
 
     /// It happens with these arguments, where no guardrail says otherwise. What is redacted is looked at again.

@@ -53,10 +53,10 @@ impl Builder<'_> {
         }
         let put_in = self.put_in(review, request)?;
         let requests = match &said {
-            Said::Actions(decisions, _) => {
+            Said::Actions(decisions, instructions) => {
                 self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
                 let requests = self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?;
-                self.refuse_unasked(review, subject, decisions)?;
+                self.refuse_unasked(review, subject, decisions, instructions.as_deref())?;
                 requests
             }
             Said::Node(_) => {
@@ -112,7 +112,7 @@ impl Builder<'_> {
         if !approves || (changes.is_empty() && !review.actions.is_empty()) {
             let said = said(review, approves, comment.as_deref()).map_err(|why| mistake("/approved", why))?;
             if let Said::Actions(decisions, _) = &said {
-                self.refuse_unasked(review, subject, decisions)?;
+                self.refuse_unasked(review, subject, decisions, None)?;
             }
             return Ok(Decided { said, put_in: PutIn::default(), comment, metadata, via });
         }

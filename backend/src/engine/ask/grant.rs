@@ -173,7 +173,7 @@ impl<'f> Builder<'f> {
         let Some(granted) = all.into_iter().find(may) else { return false };
         let grant = &granted.grant;
         let decisions = BTreeMap::from([(call.clone(), ActionDecision::APPROVE)]);
-        if let Err(Refusal::Unasked { inquiries, .. }) = self.refuse_unasked(&review, subject, &decisions) {
+        if let Err(Refusal::Unasked { inquiries, .. }) = self.refuse_unasked(&review, subject, &decisions, None) {
             self.used.push(granted);
             let (subject, advice) = (subject.clone(), Vec::new());
             self.ask_guardrails(

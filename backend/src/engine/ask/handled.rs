@@ -29,7 +29,7 @@ impl Builder<'_> {
             Ok(said) => {
                 if let Said::Actions(decisions, _) = &said
                     && let Err(Refusal::Unasked { inquiries, .. }) =
-                        self.refuse_unasked(&review, &asking.subject, decisions)
+                        self.refuse_unasked(&review, &asking.subject, decisions, None)
                 {
                     self.ask_guardrails(asking, Leave::Auto, inquiries);
                     return Ok(());

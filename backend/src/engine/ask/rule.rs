@@ -3,16 +3,23 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict as Said};
-use shared::definition::Effect;
+use shared::definition::{Builtin, Effect, ToolKind};
 use shared::review::{Checked, Review};
+use shared::run::Step;
 
+use super::action::AGENT;
 use crate::engine::builder::Builder;
+use crate::engine::conversation::ToolCall;
 use crate::engine::next::Answer;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Findings, inquiries, veto, warning};
 use crate::engine::transition::Refusal;
 use crate::flow::guardrail::Finding;
+
+/// The argument by which an agent that begins, and a specialist, is told what it is.
+const INSTRUCTIONS: &str = "instructions";
 
 impl Builder<'_> {
     /// What becomes of what a question is about, once it was decided as the review shows it.
@@ -21,15 +28,54 @@ impl Builder<'_> {
         review: &Review,
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
-        instructions: Option<String>,
+        instructions: Option<&str>,
     ) -> Answer {
+        let instructed = instructions.and_then(|more| self.instructed(subject, decisions, more));
+        let decisions = instructed.as_ref().unwrap_or(decisions);
         match subject {
-            Subject::Agent { .. } | Subject::Output { .. } => self.rule_action(subject, decisions, instructions),
+            Subject::Agent { .. } | Subject::Output { .. } => self.rule_action(subject, decisions),
             _ => {
                 let (rulings, findings) = self.rule_calls(review, subject, decisions);
+                let instructions = instructions.filter(|_| instructed.is_none()).map(str::to_owned);
                 Answer::Calls { rulings, findings, instructions }
             }
         }
+    }
+
+    /// The same decisions, where what is said beside becomes part of what happens: an agent that is about to begin, or a
+    /// specialist, has instructions of its own. Guardrails then look at them as at any edit.
+    fn instructed(
+        &self,
+        subject: &Subject,
+        decisions: &BTreeMap<String, ActionDecision>,
+        more: &str,
+    ) -> Option<BTreeMap<String, ActionDecision>> {
+        let (id, asked) = match self.proposed_agent(subject) {
+            Some(opening) => (AGENT.to_owned(), opening),
+            None => {
+                let step = self.state.step_of(subject)?;
+                let call = self.state.calls_of(subject).1.find(|call| self.makes_specialist(step, call))?;
+                (call.id.clone(), call.arguments.clone())
+            }
+        };
+        let mut arguments = match decisions.get(&id)? {
+            ActionDecision::Approve { .. } => asked,
+            ActionDecision::Edit { arguments } => arguments.clone(),
+            ActionDecision::Reject { .. } | ActionDecision::Respond { .. } | ActionDecision::Choose { .. } => {
+                return None;
+            }
+        };
+        let own = arguments.get(INSTRUCTIONS).and_then(Value::as_str).filter(|own| !own.is_empty());
+        let whole = own.map_or_else(|| more.to_owned(), |own| format!("{own}\n\n{more}"));
+        arguments.insert(INSTRUCTIONS.to_owned(), whole.into());
+        let mut decisions = decisions.clone();
+        decisions.insert(id, ActionDecision::Edit { arguments });
+        Some(decisions)
+    }
+
+    fn makes_specialist(&self, step: &Step, call: &ToolCall) -> bool {
+        let tool = self.flow.of(&step.node).tool(&call.tool);
+        tool.is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SpawnSpecialist))
     }
 
     /// Refuses what guardrails ask programs about before it can count.
@@ -38,9 +84,10 @@ impl Builder<'_> {
         review: &Review,
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
+        instructions: Option<&str>,
     ) -> Result<(), Refusal> {
         let asks = self.state.step_of(subject).is_some_and(|step| self.flow.of(&step.node).asks_programs());
-        let answer = asks.then(|| self.rule(review, subject, decisions, None));
+        let answer = asks.then(|| self.rule(review, subject, decisions, instructions));
         let unasked = answer.as_ref().and_then(Answer::findings).map(Findings::inquiries).unwrap_or_default();
         if unasked.is_empty() { Ok(()) } else { Err(Refusal::unasked(unasked)) }
     }
@@ -53,9 +100,10 @@ impl Builder<'_> {
         request: &DecisionRequest,
     ) -> Result<Checked, Refusal> {
         let mut findings: Vec<(Option<String>, Finding)> = Vec::new();
-        if let Said::Actions { decisions, .. } = &request.verdict {
+        if let Said::Actions { decisions, instructions } = &request.verdict {
             let question = self.state.question(review.id);
-            let answer = question.map(|question| self.rule(review, &question.subject, decisions, None));
+            let said = instructions.as_deref().filter(|said| !said.trim().is_empty());
+            let answer = question.map(|question| self.rule(review, &question.subject, decisions, said));
             findings.extend(answer.iter().filter_map(Answer::findings).flat_map(|findings| findings.0.iter().cloned()));
         }
         findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));

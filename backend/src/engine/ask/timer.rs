@@ -83,7 +83,9 @@ impl Builder<'_> {
             (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
             (on_timeout, _) => {
                 let decisions = answer_all(&review.actions, on_timeout == OnTimeout::Approve, Some(&reason));
-                if let Err(Refusal::Unasked { inquiries, .. }) = self.refuse_unasked(&review, &subject, &decisions) {
+                if let Err(Refusal::Unasked { inquiries, .. }) =
+                    self.refuse_unasked(&review, &subject, &decisions, None)
+                {
                     return self.ask_guardrails_instead(id, Leave::Timer, inquiries);
                 }
                 self.rule(&review, &subject, &decisions, None)

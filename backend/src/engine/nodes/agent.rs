@@ -146,14 +146,10 @@ impl Builder<'_> {
         mut step: Step,
         mut conversation: Conversation,
         ruling: Ruling<JsonMap>,
-        instructions: Option<&str>,
     ) {
         match ruling {
             Ruling::Proceeds(opening) => {
                 conversation.reopen(&opening);
-                let system = [conversation.instructions.as_deref(), instructions];
-                let system: Vec<_> = system.into_iter().flatten().collect();
-                conversation.instructions = (!system.is_empty()).then(|| system.join("\n\n"));
                 self.start_turn(branch, step, conversation);
             }
             Ruling::Answered(answer) => {

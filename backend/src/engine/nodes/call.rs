@@ -5,14 +5,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shared::definition::{Agent, Builtin, Gate, ToolKind};
+use shared::definition::{Agent, Gate, ToolKind};
 use shared::error::FlowCode;
 use shared::id::TaskId;
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
-use crate::engine::digest;
 use crate::engine::input::{ModelToolCall, TaskFailure};
 use crate::engine::invoke::{Started, is_sleep};
 use crate::engine::next::{Reply, Takeover};
@@ -101,6 +100,7 @@ impl<'f> Builder<'f> {
         let instructed = std::mem::take(&mut conversation.instructed);
         conversation.messages.extend(instructed.into_iter().map(|text| Message::User { text }));
         conversation.turn += 1;
+        self.meet_specialists(&mut conversation);
         self.start_turn(branch, step, conversation);
     }
 
@@ -130,11 +130,6 @@ impl<'f> Builder<'f> {
             }
             Err(why) => call.state = ToolCallState::failed(FlowCode::ToolFailed, &why),
         }
-    }
-
-    fn is_specialist(&self, step: &Step, call: &ToolCall) -> bool {
-        let tool = self.flow.of(&step.node).tool(&call.tool);
-        tool.is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SpawnSpecialist))
     }
 
     fn asks_people(&self, step: &Step, call: &ToolCall) -> bool {
@@ -244,15 +239,7 @@ impl<'f> Builder<'f> {
         instructions: Option<String>,
     ) {
         let mut calls = std::mem::take(&mut conversation.calls);
-        // What is said beside a specialist is for the specialist.
-        match calls.iter().find(|call| rulings.contains_key(&call.id) && self.is_specialist(&step, call)) {
-            Some(call) => {
-                if let (Some(Ruling::Proceeds(call)), Some(more)) = (rulings.get_mut(&call.id), instructions) {
-                    instruct(call, &more);
-                }
-            }
-            None => conversation.instructed.extend(instructions),
-        }
+        conversation.instructed.extend(instructions);
         let mut gated: Vec<(String, &'f Gate)> = Vec::new();
         for call in &mut calls {
             if let Some(ruling) = rulings.remove(&call.id) {
@@ -341,13 +328,6 @@ impl Phase {
     fn call_mut(&mut self, task: TaskId) -> Option<&mut ToolCall> {
         self.calls_mut().iter_mut().find(|call| is_due(call, task))
     }
-}
-
-/// A specialist is told more than the agent says that makes it.
-fn instruct(call: &mut ToolCall, more: &str) {
-    let said = call.arguments.get("instructions").and_then(Value::as_str).unwrap_or_default();
-    call.arguments.insert("instructions".to_owned(), format!("{said}\n\n{more}").into());
-    call.digest = digest::of_call(&call.tool, &call.arguments, call.request.as_ref());
 }
 
 fn result_message(call: &ToolCall) -> Option<Message> {

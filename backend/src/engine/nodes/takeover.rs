@@ -43,7 +43,7 @@ impl Builder<'_> {
         conversation.calls.clear();
         match then {
             Takeover::Answers { answer } => {
-                self.agent_decided(branch, step, conversation, Ruling::Answered(answer.into()), None);
+                self.agent_decided(branch, step, conversation, Ruling::Answered(answer.into()));
             }
             Takeover::Writes { by } => {
                 let tool = calls.iter().find(|own| own.id == call).map(|own| own.tool.as_str());
@@ -94,7 +94,7 @@ impl Builder<'_> {
         let text = handover(before, calls, instructions);
         match self.converse(&step, agent, vec![Message::User { text }]) {
             Ok(conversation) => {
-                let id_prefix = format!("{}{agent}-", before.id_prefix);
+                let id_prefix = format!("{}{agent}.", before.id_prefix);
                 // What it is to do is the same, and so are those whom it may call for it.
                 let (purpose, delegates) = (before.purpose.taken_over(&before.agent), before.delegates.clone());
                 let wrote = before.wrote.clone();

@@ -53,9 +53,8 @@ impl Builder<'_> {
             match self.conversation_of(&step, &agent, &team, messages) {
                 Ok(conversation) => {
                     let purpose = Purpose::Turn { team: branch, round, as_lead, member: None };
-                    let id_prefix = format!("{agent}-{}-", team.turns);
-                    let calls_members = as_lead && team.strategy == TeamStrategy::Router;
-                    let delegates = if calls_members { team.speakers().cloned().collect() } else { Vec::new() };
+                    let id_prefix = format!("{agent}.{}-", team.turns);
+                    let delegates = if as_lead { team.delegates() } else { Vec::new() };
                     let conversation = Conversation { delegates, id_prefix, purpose, ..conversation };
                     begun.push(match team.spent.get(&agent) {
                         Some(spent) => conversation.after(spent),

@@ -12,6 +12,26 @@ fn specialist() -> Value {
 }
 
 #[test]
+fn a_routing_lead_calls_a_specialist_that_has_joined_and_nobody_else_is_told_of_a_tool() {
+    let mut play = start_with(&format!("strategy: router, {SPAWN}"), "");
+    let tester = json!({ "role": "tester", "instructions": "You test.", "justification": "Nobody tests." });
+    says(&mut play, "editor", calls([("grow", tester)]));
+    assert_eq!(results(&play, "editor"), [json!({ "joined": "tester", "call": "delegate_to_tester" })]);
+    let offered: Vec<_> = request_of(&play, "editor").tools.into_iter().map(|tool| tool.name).collect();
+    assert!(offered.contains(&"delegate_to_tester".to_owned()), "{offered:?}");
+    says(&mut play, "editor", calls([("delegate_to_tester", json!({ "task": "Test it." }))]));
+    assert_eq!(due(&play), ["tester"]);
+    says(&mut play, "tester", text("It holds."));
+    assert_eq!(results(&play, "editor").last().unwrap(), "It holds.");
+    says(&mut play, "editor", text("Done."));
+    assert_eq!(play.key("work"), "Done.");
+
+    let mut row = start_with(&format!("strategy: sequential, {SPAWN}"), "");
+    says(&mut row, "researcher", calls([("grow", specialist())]));
+    assert_eq!(results(&row, "researcher"), [json!({ "joined": "tester" })], "it speaks when its turn comes");
+}
+
+#[test]
 fn a_specialist_joins_once_somebody_has_given_leave_and_takes_its_turn() {
     let gates = "gates: { before_emergent: { title: 'New: {{ arguments.role }}' } }";
     let mut play = start_with(&format!("strategy: sequential, {SPAWN}"), gates);
@@ -75,6 +95,26 @@ fn a_specialist_joins_once_somebody_has_given_leave_and_takes_its_turn() {
     assert_eq!((&*asked.model, asked.instructions.as_deref()), ("demo/c", Some("You test kindly.\n\nNever guess.")));
     says(&mut play, "tester", text("It holds."));
     assert_eq!(play.key("work"), "It holds.");
+}
+
+#[test]
+fn what_somebody_adds_to_the_instructions_is_looked_at_with_them() {
+    let gates = "gates: { before_emergent: true, before_agent: { critic: true } }\n\
+                 guardrails: [{ name: no-falcon, pattern: falcon }]";
+    let mut play = start_with(&format!("strategy: sequential, {SPAWN}"), gates);
+    let with = |id: &str| {
+        let decisions = [(id.to_owned(), ActionDecision::APPROVE)].into();
+        Verdict::Actions { decisions, instructions: Some("Ask about falcon.".to_owned()) }
+    };
+    says(&mut play, "researcher", calls([("grow", specialist())]));
+    let review = play.review();
+    play.decide_on(&review, with(&review.actions[0].id));
+    let told = results(&play, "researcher");
+    assert!(told[0].as_str().unwrap().starts_with("GUARDRAIL_BLOCKED: no-falcon"), "{told:?}");
+    says(&mut play, "researcher", text("Yes."));
+    let review = play.review();
+    play.decide_on(&review, with("agent"));
+    assert_eq!(play.error().0, FlowCode::GuardrailBlocked, "what an agent begins with is looked at too");
 }
 
 #[test]

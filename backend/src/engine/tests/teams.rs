@@ -74,8 +74,8 @@ fn in_a_row_each_hears_the_answer_before_and_the_last_answer_is_the_teams() {
     let mut play = start_with("strategy: sequential", "");
     assert_eq!((due(&play), prompt(&play, "researcher")), (vec!["researcher".to_owned()], "Answer it.".to_owned()));
     says(&mut play, "researcher", calls([("look", json!({})), ("put", json!({ "key": "found", "value": 3 }))]));
-    let look = play.call_task("researcher-1-c1-1");
-    assert!(play.tool_work(&look).idempotency_key.ends_with("work.1.researcher-1-c1-1"), "the member is in the key");
+    let look = play.call_task("researcher.1-c1-1");
+    assert!(play.tool_work(&look).idempotency_key.ends_with("work.1.researcher.1-c1-1"), "the member is in the key");
     play.returned(&look, json!("seen"));
     says(&mut play, "researcher", text("It is so."));
     assert_eq!(due(&play), ["critic"]);
@@ -282,7 +282,7 @@ fn the_limits_of_a_member_hold_for_all_its_turns_in_the_step() {
     let mut play = Play::start(&source, json!({ "q": "it" }));
     says(&mut play, "researcher", text("A"));
     says(&mut play, "critic", calls([("look", json!({}))]));
-    let look = play.call_task("critic-2-c1-1");
+    let look = play.call_task("critic.2-c1-1");
     play.returned(&look, json!("seen"));
     says(&mut play, "critic", text("B"));
     says(&mut play, "researcher", text("C"));
@@ -303,7 +303,7 @@ fn a_turn_that_another_agent_takes_over_is_still_its_members() {
     let mut play = Play::start(&source, json!({ "q": "it" }));
     let stuck = json!({ "reason": "out_of_scope", "explanation": "Not mine." });
     says(&mut play, "researcher", calls([("look", json!({})), ("stuck", stuck)]));
-    let look = play.call_task("researcher-1-c1-1");
+    let look = play.call_task("researcher.1-c1-1");
     play.returned(&look, json!("seen"));
     let fields = object(json!({ "agent": "editor", "instructions": "Help out." }));
     play.decide(Verdict::Choose { option: "delegate".to_owned(), fields });

@@ -16,6 +16,9 @@ use crate::engine::builder::Builder;
 use crate::engine::next::{Reply, Takeover};
 use crate::engine::question::Subject;
 
+/// What was changed about a draft.
+const SUMMARY: &str = "summary";
+
 impl Builder<'_> {
     /// What people have answered.
     pub(in crate::engine::ask) fn reply(
@@ -24,6 +27,7 @@ impl Builder<'_> {
         option: Option<&str>,
         comment: Option<&str>,
         put_in: &PutIn,
+        metadata: &JsonMap,
         by: &[Username],
     ) -> Reply {
         let Some(Asking { ask, agent, .. }) = self.asked_by(subject) else { return gone() };
@@ -37,7 +41,7 @@ impl Builder<'_> {
             }
             Ask::Edit(draft) => {
                 let content = put_in.edits.get(CONTENT).and_then(Value::as_str).unwrap_or(&draft.content);
-                edited(&draft.content, content, comment)
+                edited(&draft.content, content, comment, metadata.get(SUMMARY).and_then(Value::as_str))
             }
             Ask::Approval(_) => match option {
                 Some(REJECT) | None => json!({ "approved": false, "reason": comment }),
@@ -76,7 +80,7 @@ impl Builder<'_> {
         let Some(Asking { ask, .. }) = self.asked_by(subject) else { return gone() };
         match (ask, on_timeout) {
             (Ask::Edit(draft), OnTimeout::Follow | OnTimeout::Approve) => {
-                Reply::Returns(edited(&draft.content, &draft.content, Some("nobody reviewed it in time")))
+                Reply::Returns(edited(&draft.content, &draft.content, Some("nobody reviewed it in time"), None))
             }
             (Ask::Approval(_), OnTimeout::Approve) => Reply::Returns(json!({ "approved": true })),
             (Ask::Approval(_), OnTimeout::Reject) => {
@@ -124,12 +128,13 @@ fn gone() -> Reply {
     Reply::Fails(FlowCode::FlowInvalid, "the flow has no such tool any more".to_owned())
 }
 
-/// What became of a draft.
-fn edited(before: &str, after: &str, feedback: Option<&str>) -> Value {
+/// What became of a draft. Whoever edited it may say what they changed, in the decision's metadata.
+fn edited(before: &str, after: &str, feedback: Option<&str>, said: Option<&str>) -> Value {
     let changed = before != after;
     let mut reply = json!({ "content": after, "changed": changed, "feedback": feedback });
     if changed {
-        reply["summary"] = summary(before, after).into();
+        let said = said.filter(|said| !said.trim().is_empty());
+        reply[SUMMARY] = said.map_or_else(|| summary(before, after), str::to_owned).into();
     }
     without_nulls(&mut reply);
     reply

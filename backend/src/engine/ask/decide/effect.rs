@@ -73,7 +73,7 @@ impl Builder<'_> {
             (Subject::Ask { .. } | Subject::Handoff { .. }, Said::Node(verdict)) => {
                 self.merge_metadata(counted.metadata);
                 let option = chosen(&verdict).map(|option| option.id.as_str());
-                let reply = self.reply(subject, option, counted.comment, counted.put_in, counted.by);
+                let reply = self.reply(subject, option, counted.comment, counted.put_in, counted.metadata, counted.by);
                 (outcome(&verdict), Answer::Reply(reply))
             }
             (
@@ -82,7 +82,7 @@ impl Builder<'_> {
             ) => return None,
             (_, Said::Actions(decisions, instructions)) => {
                 self.merge_metadata(counted.metadata);
-                (Outcome::Decided, self.rule(review, subject, &decisions, instructions))
+                (Outcome::Decided, self.rule(review, subject, &decisions, instructions.as_deref()))
             }
             _ => return None,
         })
