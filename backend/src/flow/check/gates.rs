@@ -5,7 +5,7 @@ use serde_json::Value;
 use shared::definition::{ActionKind, Gate, GateSetting};
 use shared::error::pointer;
 
-use super::{Checker, handlers, policy, stakes, timers};
+use super::{Checker, guardrails, handlers, policy, stakes, timers};
 use crate::flow::compiled::{matches, setting_of};
 use crate::flow::limits::MAX_GATES;
 
@@ -83,6 +83,7 @@ fn gate<'a>(checker: &mut Checker<'a>, base: &str, setting: &'a GateSetting) -> 
     let GateSetting::Gate(gate) = setting else { return None };
     timers::of_gate(checker, base, gate);
     handlers::of_gate(checker, base, gate);
+    guardrails::switch(checker, base, gate.guardrails);
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &gate.reviewers);
     answers(checker, base, gate.allowed_decisions.as_deref());
     stakes::alternatives(checker, base, &gate.alternatives, &[]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{Effect, GateSetting, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails, NodeKind};
+use shared::definition::{Effect, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails, NodeKind};
 use shared::error::pointer;
 
 use super::{Checker, handlers};
@@ -123,17 +123,18 @@ fn unknown(checker: &mut Checker<'_>, place: &str, name: &str) {
 /// They look where nothing is said, so there is nothing to switch on.
 fn switches(checker: &mut Checker<'_>) {
     let flow = checker.flow;
-    let gates = flow.gates.before_tool.iter().filter_map(|(name, setting)| match setting {
-        GateSetting::Gate(gate) => Some((pointer(["gates", "before_tool", name, "guardrails"]), gate.guardrails)),
-        GateSetting::Switch(_) => None,
-    });
-    let people = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
-        NodeKind::Human(human) => Some((pointer(["nodes", id.as_str(), "human", "guardrails"]), human.guardrails)),
-        _ => None,
-    });
-    let switched_on: Vec<_> = gates.chain(people).filter(|(_, switch)| *switch == Some(true)).collect();
-    for (path, _) in switched_on {
-        checker.invalid(&path, "the flow's guardrails look here anyway; leave this out, or write false");
+    for (id, node) in &flow.nodes {
+        if let NodeKind::Human(human) = &node.kind {
+            switch(checker, &pointer(["nodes", id.as_str(), "human"]), human.guardrails);
+        }
+    }
+}
+
+/// Whether guardrails look at a human node or a gate: they do where nothing is said.
+pub fn switch(checker: &mut Checker<'_>, base: &str, guardrails: Option<bool>) {
+    if guardrails == Some(true) {
+        let message = "the flow's guardrails look here anyway; leave this out, or write false";
+        checker.invalid(&format!("{base}/guardrails"), message);
     }
 }
 

@@ -115,17 +115,22 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
 /// Those of a gate.
 pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     check(checker, &format!("{base}/handlers"), gate.handlers.as_deref());
-    let approves = named(checker, gate.handlers.as_deref()).iter().find_map(|handler| match handler {
+    approves(checker, base, gate.handlers.as_deref(), &gate.allowed_decisions());
+    if auto(checker, gate.handlers.as_deref()).is_some() {
+        idle(checker, base, gate.timeout.is_some(), gate.on_timeout.is_some());
+    }
+}
+
+/// Whoever can only approve is asked where that is allowed only. `own`: of a gate; what `ask_permission` means has none.
+pub fn approves<'a>(checker: &mut Checker<'a>, base: &str, own: Option<&'a [Handler]>, allowed: &[ActionKind]) {
+    let approves = named(checker, own).iter().find_map(|handler| match handler {
         Handler::Auto(AutoHandler::Approve) => Some("`auto: approve`"),
         Handler::Judge(_) => Some("a judge"),
         _ => None,
     });
-    if let Some(who) = approves.filter(|_| !gate.allowed_decisions().contains(&ActionKind::Approve)) {
-        let path = place(base, gate.handlers.is_some());
+    if let Some(who) = approves.filter(|_| !allowed.contains(&ActionKind::Approve)) {
+        let path = place(base, own.is_some());
         checker.invalid(&path, format!("{who} approves, but `approve` is not among `allowed_decisions`"));
-    }
-    if auto(checker, gate.handlers.as_deref()).is_some() {
-        idle(checker, base, gate.timeout.is_some(), gate.on_timeout.is_some());
     }
 }
 

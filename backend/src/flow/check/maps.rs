@@ -2,7 +2,7 @@
 //! time and end in the map, so nothing else leads to it or out of it by itself, and it writes no state keys.
 
 use serde_json::Value;
-use shared::definition::{Builtin, FailureThen, Human, Join, MapNode, Node, NodeKind, ToolKind};
+use shared::definition::{Builtin, FailureThen, Flow, Human, Join, MapNode, Node, NodeKind, ToolKind};
 use shared::error::pointer;
 use shared::id::NodeId;
 
@@ -54,7 +54,7 @@ fn kind(checker: &mut Checker<'_>, base: &str, id: &NodeId, map: &MapNode, mappe
     let path = format!("{base}/node");
     if !mapped.kind.is_mappable() {
         let message = format!(
-            "`{}` is a {} node; agent, tool, set, human and flow nodes can run for each item",
+            "`{}` is a {} node; agent, team, tool, set, human and flow nodes can run for each item",
             map.node,
             mapped.kind.as_str()
         );
@@ -69,22 +69,42 @@ fn kind(checker: &mut Checker<'_>, base: &str, id: &NodeId, map: &MapNode, mappe
         checker
             .invalid(&path, format!("the map `{other}` runs `{}` already; give each map a node of its own", map.node));
     }
-    let sets =
-        |tool: &String| flow.tools.get(tool).is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SetState));
-    let setter = match &mapped.kind {
-        NodeKind::Tool { tool, .. } => Some(tool).filter(|tool| sets(tool)),
-        NodeKind::Agent { agent, .. } => {
-            flow.agents.get(agent).and_then(|agent| agent.tools.iter().find(|tool| sets(tool)))
-        }
-        _ => None,
+    let tools: Vec<&str> = match &mapped.kind {
+        NodeKind::Tool { tool, .. } => tools_below(flow, [tool.as_str()], []),
+        NodeKind::Agent { agent, .. } => tools_below(flow, [], [agent.as_str()]),
+        NodeKind::Team(team) => tools_below(flow, [], team.named()),
+        _ => Vec::new(),
     };
-    if let Some(tool) = setter {
+    let sets = |tool: &str| flow.tools.get(tool).is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SetState));
+    if let Some(tool) = tools.into_iter().find(|tool| sets(tool)) {
         let message = format!(
             "`{}` may call `{tool}`, and items that run at the same time would write over each other",
             map.node
         );
         checker.invalid(&path, message);
     }
+}
+
+/// These tools, and those of these agents; of tools that are agents, their tools too.
+fn tools_below<'f>(
+    flow: &'f Flow,
+    tools: impl IntoIterator<Item = &'f str>,
+    agents: impl IntoIterator<Item = &'f str>,
+) -> Vec<&'f str> {
+    let tools_of = |agent: &str| flow.agents.get(agent).into_iter().flat_map(|agent| &agent.tools).map(String::as_str);
+    let mut found: Vec<&str> = tools.into_iter().chain(agents.into_iter().flat_map(tools_of)).collect();
+    let mut next = 0;
+    while let Some(tool) = found.get(next).copied() {
+        next += 1;
+        if let Some(ToolKind::Agent(agent)) = flow.tools.get(tool).map(|tool| &tool.kind) {
+            for tool in tools_of(agent) {
+                if !found.contains(&tool) {
+                    found.push(tool);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// What the mapped node has that means nothing there.

@@ -1,9 +1,10 @@
 //! What each part of a flow must fulfil for itself: limits, models, tool names, and what is not supported yet.
 
-use shared::definition::{Agent, Failure, Node, Tool, ToolKind};
+use shared::definition::{Agent, Failure, GateSetting, Node, Tool, ToolKind};
 use shared::error::pointer;
 
 use super::{Checker, gates, guardrails, handlers, policy, timers};
+use crate::flow::compiled::setting_of;
 use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
 
 /// The providers of models.
@@ -28,7 +29,12 @@ pub fn check(checker: &mut Checker<'_>) {
     }
     for (name, tool) in &flow.tools {
         self::tool(checker, name, &tool.kind);
-        gates::answers(checker, &pointer(["tools", name, "ask_permission"]), tool.ask_permission.allowed_decisions());
+        let allowed = tool.ask_permission.allowed_decisions();
+        gates::answers(checker, &pointer(["tools", name, "ask_permission"]), allowed);
+        let has_gate = matches!(setting_of(&flow.gates.before_tool, name), Some((_, GateSetting::Gate(_))));
+        if let Some(allowed) = allowed.filter(|allowed| !allowed.is_empty() && !has_gate) {
+            handlers::approves(checker, &pointer(["tools", name, "ask_permission"]), None, allowed);
+        }
         asks(checker, &pointer(["tools", name]), tool);
         timers::wait(checker, &pointer(["tools", name, "timeout"]), tool.timeout);
     }

@@ -198,3 +198,54 @@ fn stakes_of_gates_are_written_out_or_given_by_templates() {
     let cost = gate("estimated_cost: { amount: much, currency: EUR }");
     expect_at(&cost, &[("much", "neither the value nor a template")]);
 }
+
+#[test]
+fn what_a_node_may_not_read_is_not_shown_and_saving_says_so() {
+    let node = |human: &str| {
+        format!("{HEAD}  a: {{ agent: w, next: b }}\n  b: {{ human: {{ prompt: hi, {human} }}, read_keys: [b] }}\n")
+    };
+    let found = self::found(&node("review_keys: [a]"));
+    assert!(found.len() == 1 && found[0].contains("doubtful") && found[0].contains("`a` is not shown"), "{found:?}");
+    let found = self::found(&node("options_key: a").replace("read_keys: [b]", "read_keys: [c], write_keys: [c]"));
+    assert!(found.iter().any(|found| found.contains("its options cannot be read")), "{found:?}");
+}
+
+#[test]
+fn a_handler_that_can_only_approve_is_not_asked_where_nothing_may_be_approved() {
+    let asks = |allowed: &str| {
+        format!(
+            "id: f\ndefaults: {{ handlers: [{{ auto: approve }}] }}\ntools:\n  t: {{ builtin: sleep, ask_permission: {{ \
+             allowed_decisions: [{allowed}] }} }}\nnodes:\n  a: {{ tool: t }}\n"
+        )
+    };
+    expect(&asks("approve, reject"), &[]);
+    let found = self::found(&asks("edit, reject"));
+    assert!(found.len() == 1 && found[0].contains("`auto: approve` approves, but"), "{found:?}");
+}
+
+#[test]
+fn guardrails_are_switched_off_at_a_gate_and_never_on() {
+    for gate in ["before_return: G", "before_agent: { w: G }", "before_tool: { t: G }"] {
+        let gate = gate.replace('G', "{ guardrails: true }");
+        let source = format!(
+            "id: f\nagents: {{ w: {{ model: demo/w, tools: [t] }} }}\ntools: {{ t: {{ builtin: sleep }} }}\n\
+             gates: {{ {gate} }}\nnodes:\n  a: {{ agent: w, prompt: Go. }}\n"
+        );
+        expect_at(&source, &[("true }", "look here anyway")]);
+    }
+}
+
+#[test]
+fn whoever_works_on_an_item_of_a_map_writes_no_state_keys() {
+    let source = |agents: &str, node: &str| {
+        format!(
+            "id: f\ninput: {{ type: object, properties: {{ list: {{}} }} }}\nagents:\n  w: {{ model: demo/w, tools: [h] }}\n  \
+             s: {{ model: demo/s, tools: [put] }}\n{agents}tools:\n  h: {{ agent: s, description: Helps }}\n  \
+             put: {{ builtin: set_state }}\nnodes:\n  all: {{ map: {{ over: list, as: one, node: each }} }}\n  each: {node}\n"
+        )
+    };
+    for node in ["{ agent: w, prompt: Go. }", "{ team: { agents: [w, x], lead: x, strategy: parallel } }"] {
+        let found = found(&source("  x: { model: demo/x }\n", node));
+        assert!(found.iter().any(|found| found.contains("`each` may call `put`")), "{found:?}");
+    }
+}
