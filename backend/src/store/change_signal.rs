@@ -1,10 +1,12 @@
 //! Who waits for commits and for tasks is woken: by commits of this process at once, by those of others through NOTIFY
 //! and LISTEN (PostgreSQL) or the file's version (SQLite), and by a look every second in any case.
 //!
-//! NOTIFY is sent off the write path and carries no more than who sends it, so that nobody wakes themselves: inside the
-//! transaction it would cost more than the transaction.
+//! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. It says who sends
+//! it, so that nobody wakes themselves, and whether there are new tasks, so that an idle server's worker does not look for
+//! some whenever a busy one commits.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::PgListener;
@@ -17,6 +19,9 @@ use super::recent_rows::RecentRows;
 use super::{Error, Inner};
 
 const CHANNEL: &str = "countersign";
+/// What stands behind the sender's name where there are no new tasks. Whoever says nothing may have some: servers of
+/// earlier versions did not say.
+const NO_TASKS: &str = " no-tasks";
 /// How often somebody looks, whatever was heard.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -27,11 +32,19 @@ pub(super) struct ChangeSignal {
     commits: watch::Sender<u64>,
     tasks_due: watch::Sender<u64>,
     committed: Notify,
+    /// Whether tasks were made since others were told last.
+    untold_tasks: AtomicBool,
 }
 
 impl ChangeSignal {
     pub fn new(name: String) -> Self {
-        Self { name, commits: watch::Sender::new(0), tasks_due: watch::Sender::new(0), committed: Notify::new() }
+        Self {
+            name,
+            commits: watch::Sender::new(0),
+            tasks_due: watch::Sender::new(0),
+            committed: Notify::new(),
+            untold_tasks: AtomicBool::new(false),
+        }
     }
 
     pub fn commits(&self) -> watch::Receiver<u64> {
@@ -47,15 +60,30 @@ impl ChangeSignal {
         self.commits.send_modify(|count| *count += 1);
         if tasks {
             self.tasks_due.send_modify(|count| *count += 1);
+            self.untold_tasks.store(true, Ordering::Release);
         }
         self.committed.notify_one();
     }
 
     /// Somebody else may have.
-    fn noticed(&self, newest: &RecentRows) {
+    fn noticed(&self, newest: &RecentRows, tasks: bool) {
         newest.forget();
         self.commits.send_modify(|count| *count += 1);
-        self.tasks_due.send_modify(|count| *count += 1);
+        if tasks {
+            self.tasks_due.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// What others are told of the commits since they were told last.
+    fn payload(&self) -> String {
+        let tasks = self.untold_tasks.swap(false, Ordering::AcqRel);
+        format!("{}{}", self.name, if tasks { "" } else { NO_TASKS })
+    }
+
+    /// Whether others have made tasks, by what they tell; none where it is this process that tells it.
+    fn told(&self, payload: &str) -> Option<bool> {
+        let (name, tasks) = payload.strip_suffix(NO_TASKS).map_or((payload, true), |name| (name, false));
+        (name != self.name).then_some(tasks)
     }
 }
 
@@ -92,7 +120,7 @@ async fn watch_file(inner: &Inner) {
         {
             Ok(version) => {
                 if seen.replace(version).is_some_and(|before| before != version) {
-                    inner.signal.noticed(&inner.recent);
+                    inner.signal.noticed(&inner.recent, true);
                 }
             }
             Err(error) => {
@@ -114,8 +142,13 @@ async fn signal_others(inner: &Inner) {
 }
 
 async fn notify(inner: &Inner) -> Result<(), DriverError> {
-    let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.name.as_str()).push(")::text");
-    inner.db.read().await?.fetch_one(sql).await?;
+    let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.payload()).push(")::text");
+    let told = async { inner.db.read().await?.fetch_one(sql).await };
+    if let Err(error) = told.await {
+        // It may not have been heard; what is told next says it.
+        inner.signal.untold_tasks.store(true, Ordering::Release);
+        return Err(error);
+    }
     Ok(())
 }
 
@@ -132,8 +165,8 @@ async fn listen_once(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect(url).await?;
     listener.listen(CHANNEL).await?;
     loop {
-        if listener.recv().await?.payload() != inner.signal.name {
-            inner.signal.noticed(&inner.recent);
+        if let Some(tasks) = inner.signal.told(listener.recv().await?.payload()) {
+            inner.signal.noticed(&inner.recent, tasks);
         }
     }
 }
@@ -146,7 +179,7 @@ async fn watch_log(inner: &Inner) {
         match head(inner).await {
             Ok(now) => {
                 if seen.replace(now).is_some_and(|before| before != now) {
-                    inner.signal.noticed(&inner.recent);
+                    inner.signal.noticed(&inner.recent, true);
                 }
             }
             Err(error) => report(&error),
@@ -160,4 +193,22 @@ async fn head(inner: &Inner) -> Result<LogPlace, Error> {
 
 fn report(error: &impl std::fmt::Display) {
     tracing::warn!(%error, "watching the database for commits");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_hear_of_tasks_once_and_nobody_hears_themselves() {
+        let (one, other) = (ChangeSignal::new("one".to_owned()), ChangeSignal::new("other".to_owned()));
+        one.committed(true);
+        one.committed(false);
+        let told = one.payload();
+        assert_eq!((other.told(&told), one.told(&told)), (Some(true), None));
+        one.committed(false);
+        let told = one.payload();
+        assert_eq!((other.told(&told), one.told(&told)), (Some(false), None));
+        assert_eq!(other.told("one"), Some(true), "a server of an earlier version does not say");
+    }
 }
