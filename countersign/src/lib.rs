@@ -61,7 +61,7 @@ pub use shared::time::Span;
 /// Flows written in Rust.
 pub mod flow {
     pub use backend::flow::builder::{
-        Agent, Call, Flow, Human, InvalidFlow, Map, NodeSpec, Router, Set, Tool, accept, alternative, correct,
+        Agent, Call, Flow, Human, InvalidFlow, Map, NodeSpec, Router, Set, Team, Tool, accept, alternative, correct,
         function, stop,
     };
     pub use shared::definition;

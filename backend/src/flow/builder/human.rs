@@ -254,7 +254,7 @@ impl Human {
 
 impl From<Human> for NodeSpec {
     fn from(node: Human) -> Self {
-        Self { kind: NodeKind::Human(Box::new(node.0)), agent: None, tool: None }
+        Self { kind: NodeKind::Human(Box::new(node.0)), agents: Vec::new(), tool: None }
     }
 }
 

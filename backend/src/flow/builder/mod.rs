@@ -37,7 +37,7 @@ use shared::error::{FlowCode, Mistake, pointer};
 use shared::id::{FlowId, NodeId};
 
 pub use human::{Human, accept, alternative, correct, stop};
-pub use nodes::{Agent, Call, Map, Router, Set, Tool, function};
+pub use nodes::{Agent, Call, Map, Router, Set, Team, Tool, function};
 
 use super::cancellation::CancelFlag;
 use super::check::{Here, check_flow};
@@ -47,11 +47,11 @@ use super::check::{Here, check_flow};
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct InvalidFlow(pub Vec<Mistake>);
 
-/// A node's kind, and the agent or tool that it brings with it.
+/// A node's kind, and the agents or the tool that it brings with it.
 #[derive(Debug, Clone)]
 pub struct NodeSpec {
     kind: NodeKind,
-    agent: Option<(String, definition::Agent)>,
+    agents: Vec<(String, definition::Agent)>,
     tool: Option<(String, definition::Tool)>,
 }
 
@@ -182,7 +182,7 @@ impl Flow {
             let path = pointer(["nodes", &id]);
             self.mistakes.push(mistake(&path, FlowCode::FlowInvalid, format!("there are two nodes `{id}`")));
         }
-        if let Some((name, agent)) = spec.agent {
+        for (name, agent) in spec.agents {
             self.agents.entry(name).or_insert(agent);
         }
         if let Some((name, tool)) = spec.tool {

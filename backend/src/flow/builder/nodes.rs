@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{self, Builtin, Effort, NodeKind, RouterNode, ToolKind};
+use shared::definition::{self, Builtin, Effort, NodeKind, RouterNode, TeamStrategy, ToolKind};
 use shared::id::{FlowId, NodeId};
 
 use super::NodeSpec;
@@ -90,7 +90,7 @@ impl Agent {
 impl From<Agent> for NodeSpec {
     fn from(node: Agent) -> Self {
         let kind = NodeKind::Agent { agent: node.name.clone(), prompt: node.prompt };
-        Self { kind, agent: Some((node.name, node.settings)), tool: None }
+        Self { kind, agents: vec![(node.name, node.settings)], tool: None }
     }
 }
 
@@ -129,7 +129,7 @@ impl Tool {
 impl From<Tool> for NodeSpec {
     fn from(node: Tool) -> Self {
         let tool = node.settings.map(|tool| (node.name.clone(), tool));
-        Self { kind: NodeKind::Tool { tool: node.name, arguments: node.arguments }, agent: None, tool }
+        Self { kind: NodeKind::Tool { tool: node.name, arguments: node.arguments }, agents: Vec::new(), tool }
     }
 }
 
@@ -177,7 +177,7 @@ impl Set {
 
 impl From<Set> for NodeSpec {
     fn from(node: Set) -> Self {
-        Self { kind: NodeKind::Set(node.0), agent: None, tool: None }
+        Self { kind: NodeKind::Set(node.0), agents: Vec::new(), tool: None }
     }
 }
 
@@ -218,7 +218,60 @@ impl From<Router> for NodeSpec {
     fn from(node: Router) -> Self {
         let (name, settings) = node.by.unzip();
         let kind = NodeKind::Router(RouterNode { agent: name.clone(), prompt: node.prompt });
-        Self { kind, agent: name.zip(settings.flatten()), tool: None }
+        Self { kind, agents: name.zip(settings.flatten()).into_iter().collect(), tool: None }
+    }
+}
+
+/// Several agents that work on one step.
+#[derive(Debug, Clone)]
+pub struct Team {
+    settings: definition::Team,
+    agents: Vec<(String, definition::Agent)>,
+}
+
+impl Team {
+    /// A team that works so, without members yet. The last that is added leads it, where nobody is named.
+    pub fn new(strategy: TeamStrategy) -> Self {
+        let settings =
+            definition::Team { agents: Vec::new(), lead: None, strategy, rounds: None, prompt: None, emergent: None };
+        Self { settings, agents: Vec::new() }
+    }
+
+    /// A member that comes with the node; what the team is asked is in the team's own prompt.
+    pub fn member(mut self, agent: Agent) -> Self {
+        self.settings.agents.push(agent.name.clone());
+        self.agents.push((agent.name, agent.settings));
+        self
+    }
+
+    /// This agent, which the flow or a member must be, leads.
+    pub fn lead(mut self, agent: impl Into<String>) -> Self {
+        self.settings.lead = Some(agent.into());
+        self
+    }
+
+    /// So many rounds of a debate, from 1 to 20; 3 where nothing is said.
+    pub fn rounds(mut self, rounds: u32) -> Self {
+        self.settings.rounds = Some(rounds);
+        self
+    }
+
+    /// Template of what they are asked; the readable keys where nothing is said.
+    pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.settings.prompt = Some(prompt.into());
+        self
+    }
+
+    /// Members may make specialists.
+    pub fn emergent(mut self, emergent: definition::TeamEmergent) -> Self {
+        self.settings.emergent = Some(emergent);
+        self
+    }
+}
+
+impl From<Team> for NodeSpec {
+    fn from(node: Team) -> Self {
+        Self { kind: NodeKind::Team(node.settings), agents: node.agents, tool: None }
     }
 }
 
@@ -235,7 +288,7 @@ impl Map {
 
 impl From<Map> for NodeSpec {
     fn from(node: Map) -> Self {
-        Self { kind: NodeKind::Map(node.0), agent: None, tool: None }
+        Self { kind: NodeKind::Map(node.0), agents: Vec::new(), tool: None }
     }
 }
 
@@ -264,6 +317,6 @@ impl Call {
 
 impl From<Call> for NodeSpec {
     fn from(node: Call) -> Self {
-        Self { kind: NodeKind::Flow(node.0), agent: None, tool: None }
+        Self { kind: NodeKind::Flow(node.0), agents: Vec::new(), tool: None }
     }
 }

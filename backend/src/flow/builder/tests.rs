@@ -81,7 +81,7 @@ fn the_builder_finds_what_the_check_of_a_file_finds() {
 
 #[test]
 fn whatever_a_file_says_of_a_flow_can_be_said_in_rust() {
-    use shared::definition::{Policy, Reviewers, Severity};
+    use shared::definition::{Policy, Reviewers, Severity, TeamStrategy};
     let built = Flow::new("pay")
         .returns(json!({ "type": "object" }))
         .defaults(serde_json::from_value(json!({ "timeout": "1h", "model": "demo/m" })).unwrap())
@@ -111,6 +111,18 @@ fn whatever_a_file_says_of_a_flow_can_be_said_in_rust() {
                 .slack("#money", Some("10m".parse().unwrap())),
         )
         .tagged(["money"])
+        .delegates_to("talk")
+        .node(
+            "talk",
+            Team::new(TeamStrategy::Debate)
+                .member(Agent::new("pro"))
+                .member(Agent::new("con"))
+                .member(Agent::new("chair"))
+                .lead("chair")
+                .rounds(2)
+                .prompt("Was it right?")
+                .emergent(serde_json::from_value(json!({ "enabled": true, "max": 1 })).unwrap()),
+        )
         .build();
     let file = "
 id: pay
@@ -119,7 +131,11 @@ defaults: { timeout: 1h, model: demo/m }
 guardrails: [secrets]
 gates: { before_return: true }
 routing: [{ tags: [money], reviewers: { roles: [finance] } }]
-agents: { clerk: { model: demo/clerk } }
+agents:
+  clerk: { model: demo/clerk }
+  pro: { model: demo/pro }
+  con: { model: demo/con }
+  chair: { model: demo/chair }
 nodes:
   choose: { router: { agent: clerk, prompt: Where to? }, next: [note, skip] }
   note: { set: { noted: 'yes' }, on_visit_limit: skip, failure: { retries: 2 }, next: ask }
@@ -138,6 +154,15 @@ nodes:
       deny: 1
       blind: true
       handlers: [{ slack: { channel: '#money', timeout: 10m } }]
+    next: talk
+  talk:
+    team:
+      agents: [pro, con, chair]
+      lead: chair
+      strategy: debate
+      rounds: 2
+      prompt: Was it right?
+      emergent: { enabled: true, max: 1 }
 ";
     let read = crate::flow::check(file);
     assert_eq!(read.errors, []);
