@@ -2,7 +2,7 @@
 //! markup can come of it. Buttons are there only where all that would be decided is shown.
 
 use serde_json::{Value, json};
-use shared::definition::{ActionKind, ChoiceKind, Severity};
+use shared::definition::{ActionKind, ChoiceKind, Severity, Stakes};
 use shared::notification::Occasion;
 use shared::request::Request;
 use shared::review::{Review, ReviewOption};
@@ -124,12 +124,15 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
         all.push(format!("{}{agent}:\n{arguments}", action.name));
         let request = action.request.as_ref().and_then(Request::text);
         all.extend(request.map(|request| format!("Request:\n{request}")));
+        if let Some(stakes) = action.stakes.as_deref() {
+            all.push(format!("Severity: {}", stakes.severity.as_str()));
+            all.extend(at_stake(stakes));
+        }
     }
-    let stakes = &review.stakes;
-    all.extend(stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")));
-    all.extend((stakes.reversible == Some(false)).then(|| "This cannot be undone.".to_owned()));
-    all.extend(stakes.estimated_cost.as_ref().map(|cost| format!("Estimated cost: {} {}", cost.amount, cost.currency)));
-    all.extend(stakes.alternatives.iter().map(|alternative| format!("Alternative: {alternative}")));
+    // Where each action says its own, that of all together repeats it.
+    if review.actions.iter().all(|action| action.stakes.is_none()) {
+        all.extend(at_stake(&review.stakes));
+    }
     all.extend(review.warnings.iter().map(|warning| format!("Guardrail: {warning}")));
     all.retain(|part| !part.trim().is_empty());
     let mut whole = all.len() <= MAX_PARTS;
@@ -141,6 +144,14 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
         text
     });
     (shown.collect(), whole)
+}
+
+fn at_stake(stakes: &Stakes) -> Vec<String> {
+    let mut all: Vec<_> = stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")).collect();
+    all.extend((stakes.reversible == Some(false)).then(|| "This cannot be undone.".to_owned()));
+    all.extend(stakes.estimated_cost.as_ref().map(|cost| format!("Estimated cost: {} {}", cost.amount, cost.currency)));
+    all.extend(stakes.alternatives.iter().map(|alternative| format!("Alternative: {alternative}")));
+    all
 }
 
 fn pretty(value: &Value) -> String {
