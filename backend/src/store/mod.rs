@@ -334,6 +334,11 @@ impl Store {
                 Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })) if looked.len() < MAX_LOOKED => {
                     inquiries = more;
                 }
+                // A refusal to decide before guardrails were asked is for this loop alone.
+                Err(CommitError::Refused(Refusal::Unasked { .. })) => {
+                    let message = format!("guardrails asked programs {MAX_LOOKED} times about this, and still ask");
+                    return Err(CommitError::Conflict(message));
+                }
                 Err(CommitError::Refused(refusal)) => {
                     return Err(CommitError::Refused(refusal.after_asking(deadline, &asked)));
                 }
