@@ -212,7 +212,7 @@ pub struct Shown {
 pub struct Decision {
     /// The person who decided.
     pub by: Username,
-    /// Whose vote it is, where it is not their own: of who handed them the review, or for whom they stand in.
+    /// The person on whose behalf it was decided: whoever delegated the review, or an absent colleague.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<Username>,
     /// The time of the decision, on the server's clock.

@@ -70,7 +70,7 @@ fn rank(severity: Severity) -> u8 {
     }
 }
 
-/// With whom a review is.
+/// The assignment of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -185,7 +185,7 @@ pub enum Facet {
     Role,
     /// Which tags are needed besides.
     Tag,
-    /// With whom it is.
+    /// The assignment.
     Assigned,
     /// By when its time is up.
     Due,
@@ -212,7 +212,7 @@ pub struct Filter {
     pub role: Option<String>,
     /// Needing this tag.
     pub tag: Option<String>,
-    /// With whom they are.
+    /// Their assignment.
     pub assigned: Option<Assigned>,
     /// By when their time is up.
     pub due: Option<Due>,

@@ -161,7 +161,7 @@ pub struct Review {
     /// What became of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,
-    /// For whom the run goes.
+    /// The context of the run: user, tenant, session, metadata.
     #[serde(default)]
     pub context: Context,
     /// What the run has used so far.

@@ -43,7 +43,9 @@ pub enum KeyError {
         path: String,
     },
     /// A public key.
-    #[error("{0:?} is no public key: it must be `ed25519:` and 32 bytes in base64, or a file with a line of that")]
+    #[error(
+        "{0:?} is not a public key: expected `ed25519:` followed by 32 bytes in base64, or a file that contains such a line"
+    )]
     NoPublicKey(String),
 }
 

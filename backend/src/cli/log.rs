@@ -23,10 +23,10 @@ const LONGEST: Duration = Duration::from_secs(15);
 /// What `countersign log` takes.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// Goes on with what happens from now on; a server that is away is waited for
+    /// Follows new entries, and reconnects if the server cannot be reached
     #[arg(long, short)]
     follow: bool,
-    /// Only what is of this run
+    /// Filter by run
     #[arg(long)]
     run: Option<RunId>,
     /// Only what comes after this cursor, as JSON entries have one

@@ -29,34 +29,34 @@ pub enum ReviewCommand {
         /// Only those that one may decide oneself
         #[arg(long)]
         mine: bool,
-        /// Only what asks this: approval, tool_calls, …
+        /// Filter by kind: approval, tool_calls, …
         #[arg(long, value_parser = parse_word::<ReviewKind>)]
         kind: Option<ReviewKind>,
-        /// Only those for this role
+        /// Filter by role
         #[arg(long)]
         role: Option<String>,
-        /// Only those with so much at stake: low, medium, high, critical
+        /// Filter by severity: low, medium, high, critical
         #[arg(long, value_parser = parse_word::<Severity>)]
         severity: Option<Severity>,
-        /// Only those of this flow
+        /// Filter by flow
         #[arg(long)]
         flow: Option<String>,
-        /// Only those that need this tag
+        /// Filter by required tag
         #[arg(long)]
         tag: Option<String>,
-        /// Only those whose time is up by then: 30m, 2026-11-20T12:00:00Z, or none (they have no deadline)
+        /// Filter by deadline, at the latest: 30m, 2026-11-20T12:00:00Z, or none for those without one
         #[arg(long)]
         due: Option<Due>,
-        /// Only those whose consequences cannot be undone
+        /// Only reviews whose consequences cannot be undone
         #[arg(long)]
         irreversible: bool,
-        /// Only those that were asked so long ago, or longer: 2h
+        /// Filter by minimum age: 2h
         #[arg(long)]
         age: Option<Span>,
-        /// Only those with whom: me, claimed, unclaimed
+        /// Filter by assignment: me, claimed, unclaimed
         #[arg(long, value_parser = parse_word::<Assigned>, conflicts_with = "mine")]
         assigned: Option<Assigned>,
-        /// Only those with these words in what they show
+        /// Search for words in the content
         #[arg(long, short)]
         query: Option<String>,
         /// How many at most, up to 200

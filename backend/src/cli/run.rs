@@ -16,10 +16,10 @@ use super::{more, print};
 pub enum RunCommand {
     /// Lists runs, newest first
     List {
-        /// Only those that stand there: running, waiting_for_human, completed, failed, cancelled
+        /// Filter by status: running, waiting_for_human, completed, failed, cancelled
         #[arg(long, value_parser = parse_word::<RunStatus>)]
         status: Option<RunStatus>,
-        /// Only those of this flow
+        /// Filter by flow
         #[arg(long)]
         flow: Option<String>,
         /// How many at most, up to 200

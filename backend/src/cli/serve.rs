@@ -25,7 +25,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
         () = stop_signal() => {}
         task = app.failed() => {
             // What is half alive is worse than what is started again.
-            anyhow::bail!("the {task} ended unasked, and without it the server is of no use; the log says why. Start it again");
+            anyhow::bail!("the {task} stopped unexpectedly, so the server shuts down; its log says why. Start it again");
         }
     }
     tracing::info!("stopping: what is under way is finished or given back; a second signal ends the process at once");

@@ -45,14 +45,14 @@ pub enum UserCommand {
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Removes somebody's second factor, as when their device is lost
+    /// Removes a user's second factor, for example when their device is lost
     ResetSecondFactor {
         /// Their name
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Lets somebody who is known here sign in by the identity provider of the settings, in the place of a password
+    /// Switches an existing user from a password to single sign-on
     SingleSignOn {
         /// Their name here
         username: Username,

@@ -149,7 +149,7 @@ impl Sender {
                 if let Sent::Taken { receipt: Some(receipt), .. } = sent
                     && let Err(error) = self.catch_up(held, receipt).await
                 {
-                    tracing::warn!(%error, "whether a message is out of date could not be seen");
+                    tracing::warn!(%error, "could not check whether a message is outdated");
                 }
             }
             Ok(false) => tracing::info!("another sender holds this notification by now"),

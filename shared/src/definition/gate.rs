@@ -1,4 +1,4 @@
-//! `gates`: what is held back until somebody gives leave.
+//! `gates`: what requires approval before it happens.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

@@ -37,7 +37,7 @@ pub struct Human {
     /// of texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options_key: Option<String>,
-    /// `false`, beside options: an answer in words is none.
+    /// `false`: only the listed options can be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_free_text: Option<bool>,
     /// How much is at stake; or a template that says so.

@@ -73,7 +73,7 @@ pub struct Flow {
     /// What agents and tool nodes may call.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub tools: IndexMap<String, Tool>,
-    /// What is held back until somebody gives leave.
+    /// What requires approval before it happens.
     #[serde(default, skip_serializing_if = "Gates::is_empty")]
     pub gates: Gates,
     /// Checks on every approved action, edit and output; default: `pii-redaction` and `code-safety`. `false`: none.

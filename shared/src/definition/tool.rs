@@ -28,7 +28,7 @@ pub struct Tool {
     pub idempotent: bool,
     /// How long one call may take, default 30s; of a tool that asks people, how long it waits, default for ever.
     pub timeout: Option<Span>,
-    /// Whom a tool asks that asks people.
+    /// The reviewers, for tools that ask people.
     pub reviewers: Reviewers,
     /// How several decisions on what it asks become one.
     pub policy: Policy,

@@ -46,7 +46,7 @@ pub struct ReviewQuery {
     /// Words in title, prompt, flow title, node, requester, actions, consequences, arguments and items; all must be there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    /// With whom they are.
+    /// Their assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<Assigned>,
     /// Asked by whom.

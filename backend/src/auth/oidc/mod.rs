@@ -144,7 +144,7 @@ impl Provider {
         let configuration = self.configuration().await?;
         let names_itself = configuration.additional_metadata().authorization_response_iss_parameter_supported;
         if issuer.as_ref().map_or(names_itself, |issuer| *issuer != *self.checked.issuer.as_str()) {
-            return Err(OidcError::Token("somebody else sent the person back".to_owned()));
+            return Err(OidcError::Token("the response names a different issuer".to_owned()));
         }
         if let Some(error) = error {
             return Err(OidcError::Refused(plain(&error)));

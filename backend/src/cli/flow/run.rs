@@ -41,7 +41,7 @@ pub struct RunArgs {
     /// The input as one JSON object, or @FILE; `--input` comes on top of it
     #[arg(long, value_name = "JSON")]
     input_json: Option<String>,
-    /// For whom it runs, as one JSON object or @FILE: user, tenant, session, and metadata
+    /// Context of the run (user, tenant, session, metadata), as a JSON object or @FILE
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
     /// A file with one answer a line, instead of standard input; `-` is standard input

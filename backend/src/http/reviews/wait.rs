@@ -119,7 +119,7 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "whether reviews are over that somebody waits for could not be seen");
+                tracing::warn!(%error, "could not check the reviews that requests wait for");
                 tokio::time::sleep(PAUSE_AFTER_ERROR).await;
                 continue;
             }

@@ -21,7 +21,7 @@ impl Group {
         }
         if by.is_some_and(|by| by.token) {
             // Whoever presses a button in Slack has all roles of the person; a token may have few of them.
-            return Err(CommitError::Forbidden("a token does not say who its maker is in Slack; log in".to_owned()));
+            return Err(CommitError::Forbidden("a token cannot set a Slack member ID; log in to do so".to_owned()));
         }
         if !self.users.contains_key(&username) {
             return Err(CommitError::NotFound);

@@ -124,7 +124,7 @@ impl Group {
     ) -> Result<(), CommitError> {
         let fresh = match (input.by(), by) {
             (Some(claimed), Some(by)) if claimed.username != by.username => {
-                return Err(CommitError::Forbidden("nobody acts in the name of somebody else".to_owned()));
+                return Err(CommitError::Forbidden("you cannot act on another user's behalf".to_owned()));
             }
             (Some(_), Some(by)) => Some(by.clone()),
             (Some(claimed), None) => Some(self.principal_of(claimed, moment.now)?),
