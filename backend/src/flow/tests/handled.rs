@@ -204,10 +204,13 @@ fn what_a_node_may_not_read_is_not_shown_and_saving_says_so() {
     let node = |human: &str| {
         format!("{HEAD}  a: {{ agent: w, next: b }}\n  b: {{ human: {{ prompt: hi, {human} }}, read_keys: [b] }}\n")
     };
-    let found = self::found(&node("review_keys: [a]"));
-    assert!(found.len() == 1 && found[0].contains("doubtful") && found[0].contains("`a` is not shown"), "{found:?}");
-    let found = self::found(&node("options_key: a").replace("read_keys: [b]", "read_keys: [c], write_keys: [c]"));
-    assert!(found.iter().any(|found| found.contains("its options cannot be read")), "{found:?}");
+    let doubts = found(&node("review_keys: [a]"));
+    assert!(
+        doubts.len() == 1 && doubts[0].contains("doubtful") && doubts[0].contains("`a` is not shown"),
+        "{doubts:?}"
+    );
+    let mistakes = found(&node("options_key: a"));
+    assert!(mistakes.iter().any(|mistake| mistake.contains("its options cannot be read")), "{mistakes:?}");
 }
 
 #[test]
@@ -219,8 +222,8 @@ fn a_handler_that_can_only_approve_is_not_asked_where_nothing_may_be_approved() 
         )
     };
     expect(&asks("approve, reject"), &[]);
-    let found = self::found(&asks("edit, reject"));
-    assert!(found.len() == 1 && found[0].contains("`auto: approve` approves, but"), "{found:?}");
+    let wrong = found(&asks("edit, reject"));
+    assert!(wrong.len() == 1 && wrong[0].contains("`auto: approve` approves, but"), "{wrong:?}");
 }
 
 #[test]
