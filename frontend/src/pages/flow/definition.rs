@@ -10,6 +10,7 @@ use shared::access::{Access, Act};
 use shared::api::Validation;
 use shared::error::{Mistake, Problem};
 
+use super::Known;
 use super::template::template;
 use crate::client::{FlowVersion, Session, storage, use_api};
 use crate::components::editor::{Editor, marks};
@@ -29,28 +30,36 @@ struct Kept {
     text: String,
 }
 
-/// The tab "Definition". `shown`: the version that is edited; none: a new flow.
+/// The tab "Definition". It stays when the flow is saved, so that who edits goes on where they were, and can undo.
 #[component]
-pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl IntoView {
+pub fn Definition(
+    /// Which flow.
+    id: String,
+    /// What is known of it.
+    flow: Memo<Known>,
+    /// Called with what was saved.
+    saved: Callback<FlowVersion>,
+) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
     let notices = Notifier::expect();
     let navigate = use_navigate();
     let slot = StoredValue::new(format!("countersign.flow.{id}"));
-    let fresh = shown.is_none();
-    let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);
-    let (digest, saved) = match shown {
-        Some(FlowVersion { digest, source, .. }) => (Some(digest), source.unwrap_or_default()),
+    let newest = Memo::new(move |_| flow.with(|flow| flow.newest));
+    let fresh = Memo::new(move |_| flow.with(|flow| flow.shown.is_none()));
+    let old = Memo::new(move |_| flow.with(Known::version).filter(|version| *version < newest.get()));
+    let (digest, source) = flow.with_untracked(|flow| match &flow.shown {
+        Some(FlowVersion { digest, source, .. }) => (Some(digest.clone()), source.clone().unwrap_or_default()),
         None => (None, template(&id)),
-    };
+    });
     let digest = StoredValue::new(digest);
     let kept = slot
         .with_value(|slot| storage::read::<Kept>(slot))
-        .filter(|kept| kept.digest == digest.get_value() && kept.text != saved);
+        .filter(|kept| kept.digest == digest.get_value() && kept.text != source);
     let restored = RwSignal::new(kept.is_some());
-    let text = RwSignal::new(kept.map_or_else(|| saved.clone(), |kept| kept.text));
-    let saved = RwSignal::new(saved);
-    let changed = Memo::new(move |_| text.with(|text| saved.with(|saved| text != saved)));
+    let text = RwSignal::new(kept.map_or_else(|| source.clone(), |kept| kept.text));
+    let source = RwSignal::new(source);
+    let changed = Memo::new(move |_| text.with(|text| source.with(|source| text != source)));
     let checked = RwSignal::new(None::<Validation>);
     let trouble = RwSignal::new(None::<Problem>);
     let checking = RwSignal::new(false);
@@ -62,7 +71,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     });
 
     Effect::new(move |_| {
-        let source = text.get();
+        let typed = text.get();
         // Who may not save it cannot have it checked.
         if denied.get().is_some() {
             return;
@@ -76,7 +85,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
             if turn.try_get_value() != Some(mine) {
                 return;
             }
-            let answer = api.validate_flow(&source).await;
+            let answer = api.validate_flow(&typed).await;
             if turn.try_get_value() != Some(mine) {
                 return;
             }
@@ -102,20 +111,25 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     });
 
     let id = StoredValue::new(id);
-    let send = Action::new_local(move |source: &String| {
-        let (id, source, navigate) = (id.get_value(), source.clone(), navigate.clone());
+    let send = Action::new_local(move |typed: &String| {
+        let (id, typed, navigate) = (id.get_value(), typed.clone(), navigate.clone());
+        let before = newest.get_untracked();
         async move {
-            match api.save_flow(&id, &source).await {
+            match api.save_flow(&id, &typed).await {
                 Ok(flow) => {
-                    storage::remove(&format!("countersign.flow.{id}"));
-                    saved.set(source);
-                    notices.good(if flow.version == newest {
-                        format!("Nothing is different: still version {newest}.")
+                    notices.good(if flow.version == before {
+                        format!("Nothing is different: still version {before}.")
                     } else {
                         format!("Saved as version {}.", flow.version)
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
-                    navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
+                    // The page may be gone.
+                    if source.try_set(typed).is_none() {
+                        digest.set_value(Some(flow.digest.clone()));
+                        restored.set(false);
+                        saved.run(flow);
+                        navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
+                    }
                 }
                 Err(problem) if !problem.errors.is_empty() => {
                     notices.bad("Not saved: the flow has mistakes.");
@@ -127,8 +141,9 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
         }
     });
     let saving = send.pending();
+    let can_save = Memo::new(move |_| changed.get() || fresh.get() || old.get().is_some());
     let save = move || {
-        let worth_it = changed.get_untracked() || fresh || old.is_some();
+        let worth_it = can_save.get_untracked();
         if worth_it && denied.get_untracked().is_none() && !saving.get_untracked() {
             send.dispatch_local(text.get_untracked());
         }
@@ -171,13 +186,13 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                 <div class="definition-bar">
                     <span class="definition-status" role="status" aria-busy=move || checking.get().to_string()>{status}</span>
                     <span class="grow"></span>
-                    {old.map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
-                    <Show when=move || { changed.get() && !fresh }>
-                        <button class="b sm ghost" on:click=move |_| { text.set(saved.get_untracked()); restored.set(false); }>"Discard changes"</button>
+                    {move || old.get().map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
+                    <Show when=move || { changed.get() && !fresh.get() }>
+                        <button class="b sm ghost" on:click=move |_| { text.set(source.get_untracked()); restored.set(false); }>"Discard changes"</button>
                     </Show>
                     <button class="b sm primary" title="Ctrl+S" on:click=move |_| save()
-                        disabled=move || { saving.get() || denied.get().is_some() || !(changed.get() || fresh || old.is_some()) }>
-                        {move || if saving.get() { "Saving…".to_owned() } else if changed.get() || fresh || old.is_some() { format!("Save as version {}", newest + 1) } else { "Saved".to_owned() }}
+                        disabled=move || { saving.get() || denied.get().is_some() || !can_save.get() }>
+                        {move || if saving.get() { "Saving…".to_owned() } else if can_save.get() { format!("Save as version {}", newest.get() + 1) } else { "Saved".to_owned() }}
                     </button>
                 </div>
                 <Show when=move || { restored.get() && changed.get() }>
