@@ -70,7 +70,7 @@ async fn a_draft_belongs_to_who_wrote_it() -> WebDriverResult<()> {
     let review = pending(&ana).await;
     let browser = reading(&server, "ana", &review).await?;
     edit_text(&browser.driver, " Of Ana.").await?;
-    let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana.'))";
+    let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana/'))";
     eventually("the draft is kept", async || {
         browser.driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
     })

@@ -5,30 +5,22 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
-use serde::{Deserialize, Serialize};
 use shared::access::{Access, Act};
 use shared::api::Validation;
 use shared::error::{Mistake, Problem};
 
 use super::Known;
 use super::template::template;
-use crate::client::{FlowVersion, Session, storage, use_api};
+use crate::client::{Desk, FlowVersion, Session, use_api};
 use crate::components::editor::{Editor, marks};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::notice::Notifier;
+use crate::state::flow_drafts::FlowDrafts;
 use crate::state::{story, words};
 
 /// So many milliseconds after the last key the text is checked.
 const PAUSE_MS: u32 = 350;
-
-/// What was typed and not saved, kept in this browser.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
-    /// The digest of the version that it began from.
-    digest: Option<String>,
-    text: String,
-}
 
 /// The tab "Definition". It stays when the flow is saved, so that who edits goes on where they were, and can undo.
 #[component]
@@ -44,20 +36,22 @@ pub fn Definition(
     let session = Session::expect();
     let notices = Notifier::expect();
     let navigate = use_navigate();
-    let slot = StoredValue::new(format!("countersign.flow.{id}"));
+    let desk = Desk::expect();
     let newest = Memo::new(move |_| flow.with(|flow| flow.newest));
     let fresh = Memo::new(move |_| flow.with(|flow| flow.shown.is_none()));
     let old = Memo::new(move |_| flow.with(Known::version).filter(|version| *version < newest.get()));
-    let (digest, source) = flow.with_untracked(|flow| match &flow.shown {
-        Some(FlowVersion { digest, source, .. }) => (Some(digest.clone()), source.clone().unwrap_or_default()),
-        None => (None, template(&id)),
+    let source = flow.with_untracked(|flow| match &flow.shown {
+        Some(shown) => shown.source.clone().unwrap_or_default(),
+        None => template(&id),
     });
-    let digest = StoredValue::new(digest);
-    let kept = slot
-        .with_value(|slot| storage::read::<Kept>(slot))
-        .filter(|kept| kept.digest == digest.get_value() && kept.text != source);
-    let restored = RwSignal::new(kept.is_some());
-    let text = RwSignal::new(kept.map_or_else(|| source.clone(), |kept| kept.text));
+    // What is typed is of the version that it began from, until it is saved as another one.
+    let edited = RwSignal::new((id.clone(), flow.with_untracked(Known::version).unwrap_or(0)));
+    let kept = move || {
+        let edited = edited.get_untracked();
+        desk.flows.with_untracked(|flows| flows.get(&edited).map(|draft| draft.text.clone()))
+    };
+    let restored = RwSignal::new(kept().is_some());
+    let text = RwSignal::new(kept().unwrap_or_else(|| source.clone()));
     let source = RwSignal::new(source);
     let changed = Memo::new(move |_| text.with(|text| source.with(|source| text != source)));
     let checked = RwSignal::new(None::<Validation>);
@@ -100,32 +94,48 @@ pub fn Definition(
         });
     });
     Effect::new(move |_| {
-        let (changed, text) = (changed.get(), text.get());
-        slot.with_value(|slot| {
-            if changed {
-                storage::write(slot, &Kept { digest: digest.get_value(), text });
-            } else {
-                storage::remove(slot);
+        let edited = edited.get();
+        desk.write_flow(&edited, changed.get().then(|| text.get()));
+    });
+    // Another tab of this browser has written, discarded or saved it.
+    let taken_over = Memo::new(move |_| desk.flows.with(FlowDrafts::taken_over));
+    Effect::new(move |before: Option<u64>| {
+        let now = taken_over.get();
+        if before.is_some_and(|before| before != now) {
+            let written = kept().unwrap_or_else(|| source.get_untracked());
+            if text.with_untracked(|text| *text != written) {
+                text.set(written);
             }
-        });
+        }
+        now
+    });
+    let elsewhere = Memo::new(move |_| {
+        let (id, version) = edited.get();
+        let others = desk.flows.with(|flows| flows.versions(&id).collect::<Vec<_>>());
+        others.into_iter().filter(|other| *other != version && *other > 0).collect::<Vec<_>>()
     });
 
     let id = StoredValue::new(id);
     let send = Action::new_local(move |typed: &String| {
         let (id, typed, navigate) = (id.get_value(), typed.clone(), navigate.clone());
-        let before = newest.get_untracked();
+        let (before, began) = (newest.get_untracked(), edited.get_untracked());
         async move {
             match api.save_flow(&id, &typed).await {
                 Ok(flow) => {
-                    notices.good(if flow.version == before {
-                        format!("Nothing is different: still version {before}.")
-                    } else {
-                        format!("Saved as version {}.", flow.version)
+                    notices.good(match flow.version - before.min(flow.version) {
+                        0 => format!("Nothing is different: still version {before}."),
+                        1 => format!("Saved as version {}.", flow.version),
+                        _ => format!("Saved as version {}. Newer versions were saved meanwhile.", flow.version),
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
-                    // The page may be gone.
-                    if source.try_set(typed).is_none() {
-                        digest.set_value(Some(flow.digest.clone()));
+                    // The page may be gone, and what was typed on meanwhile is not saved then.
+                    let gone = source.try_set(typed.clone()).is_some();
+                    let kept = |flows: &FlowDrafts| flows.get(&began).is_some_and(|draft| draft.text != typed);
+                    if !gone || !desk.flows.with_untracked(kept) {
+                        desk.write_flow(&began, None);
+                    }
+                    if !gone {
+                        edited.set((id, flow.version));
                         restored.set(false);
                         saved.run(flow);
                         navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
@@ -198,6 +208,10 @@ pub fn Definition(
                 <Show when=move || { restored.get() && changed.get() }>
                     <p class="banner accent">"Restored unsaved changes."</p>
                 </Show>
+                {move || elsewhere.get().into_iter().map(|version| {
+                    let to = edited.with(|(id, _)| format!("/flows/{id}?tab=definition&version={version}"));
+                    view! { <p class="banner"><span>"You have unsaved changes to "<a href=to>"version "{version}</a>"."</span></p> }
+                }).collect_view()}
                 {move || denied.get().map(|why| view! { <p class="banner">"You may read and try things out. "{story::sentence(why)}"."</p> })}
                 <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
                 <Mistakes checked jump/>
