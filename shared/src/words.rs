@@ -9,7 +9,7 @@ use crate::error::{Code, FlowCode};
 use crate::feedback::{FeedbackAspect, FeedbackType};
 use crate::grant::GrantScope;
 use crate::graph::GraphEdgeKind;
-use crate::inbox::{Assigned, Nearness, ReviewOrder};
+use crate::inbox::{AgeGroup, Assigned, Nearness, ReviewOrder};
 use crate::log::{EntryKind, ReviewAct};
 use crate::notification::{Channel, DeliveryStatus, Occasion};
 use crate::review::{ActionType, Outcome, ReviewKind, ReviewStatus};
@@ -87,6 +87,7 @@ words! {
     Tampering,
     Assigned,
     Nearness,
+    AgeGroup,
     ReviewOrder,
     ReviewAct,
     EscalationReason,
