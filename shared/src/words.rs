@@ -12,7 +12,7 @@ use crate::graph::GraphEdgeKind;
 use crate::inbox::{AgeGroup, Assigned, Nearness, ReviewOrder};
 use crate::log::{EntryKind, ReviewAct};
 use crate::notification::{Channel, DeliveryStatus, Occasion};
-use crate::review::{ActionType, Outcome, ReviewKind, ReviewStatus};
+use crate::review::{ActionType, AskedBy, Outcome, ReviewKind, ReviewStatus};
 use crate::run::{Activity, RunStatus, StepStatus};
 use crate::seal::Tampering;
 use crate::statistics::{EscalationReason, GroupBy};
@@ -88,6 +88,7 @@ words! {
     Assigned,
     Nearness,
     AgeGroup,
+    AskedBy,
     ReviewOrder,
     ReviewAct,
     EscalationReason,

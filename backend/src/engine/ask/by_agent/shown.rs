@@ -156,7 +156,7 @@ fn approval(who: &str, proposal: Proposal) -> Shown {
     Shown {
         kind: ReviewKind::Approval,
         subject: description.clone(),
-        prompt: format!("{who} asks for leave to `{}`: {description}", action.name),
+        prompt: format!("{who} requests approval for `{}`: {description}", action.name),
         stakes,
         items: vec![item("arguments", &action.name, ContentType::Json, arguments)],
         options: std::iter::once(approve).chain(instead).chain([reject]).collect(),
