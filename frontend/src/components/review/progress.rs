@@ -57,8 +57,8 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
         <div class="banner accent held" role="status">
             <span class="grow">
                 <b>{says.map(|says| inert(&says))}</b>
-                <span class="sr">", sent in a moment or when you leave the page, press u to undo"</span>
-                <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave the page", seconds())}</span>
+                <span class="sr">", sent in a moment or when you leave Countersign, press u to undo"</span>
+                <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave Countersign", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
                 pane.desk.undo(Some(pane.id));
