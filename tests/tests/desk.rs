@@ -50,7 +50,7 @@ async fn each_call_is_shown_with_what_was_decided_for_it() -> WebDriverResult<()
 
     let approved = review.actions.iter().map(|action| (action.id.clone(), ActionDecision::APPROVE)).collect();
     decide(&tom, &review, Verdict::Actions { decisions: approved, instructions: None }, json!({})).await;
-    wait_for_text(&ana.driver, "Tom approved").await;
+    wait_for_text(&ana.driver, "tom approved").await;
     let cards = ana.driver.find_all(By::Css("section.action")).await?;
     assert_eq!(cards.len(), 2);
     for card in cards {
@@ -204,7 +204,7 @@ async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
     decide(&tom, &review, choose("stop"), json!({})).await;
-    wait_for_text(driver, "Tom chose “Stop”").await;
+    wait_for_text(driver, "tom chose “Stop”").await;
     let bar = text_of(driver, ".decide").await;
     assert!(!bar.contains("Undo") && !bar.contains("ending in"), "nothing is held any more: {bar}");
     let over = ana.review(review.id).await.expect("the review");

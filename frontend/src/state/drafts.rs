@@ -192,7 +192,9 @@ impl Subject {
         let (kind, of) = key.strip_prefix(&storage_prefix(owner))?.split_once('/')?;
         match kind {
             "review" => of.parse().ok().map(Self::Review),
-            "flow" => of.rsplit_once('/').and_then(|(id, version)| Some(Self::Flow((id.to_owned(), version.parse().ok()?)))),
+            "flow" => {
+                of.rsplit_once('/').and_then(|(id, version)| Some(Self::Flow((id.to_owned(), version.parse().ok()?))))
+            }
             _ => None,
         }
     }

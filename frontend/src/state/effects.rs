@@ -99,9 +99,9 @@ pub fn of_text(review: &Review) -> String {
 
 fn heard(review: &Review, what: &str) -> String {
     match hearer(review) {
-        Hearer::Agent => format!("The agent gets {what}, and goes on."),
+        Hearer::Agent => format!("The agent gets {what} and continues."),
         Hearer::Caller => format!("{} gets {what}.", review.requested_by),
-        Hearer::Nobody => "Records that you see to it.".to_owned(),
+        Hearer::Nobody => "Records that you are taking care of it.".to_owned(),
         Hearer::TakenOver => "The run continues with what is written here.".to_owned(),
         Hearer::Step => format!("The run continues with {what}."),
         Hearer::Run | Hearer::Actions if what == "your answer" => format!("The run continues with {what}."),
@@ -129,8 +129,8 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
             ("the draft is used as it is", "the draft was used as it was")
         }
         (OnTimeout::Follow | OnTimeout::Approve, ReviewKind::Checkpoint) => match hearer {
-            Hearer::Agent => ("the agent goes on", "the agent went on"),
-            Hearer::Caller => ("the answer is to go on", "the answer was to go on"),
+            Hearer::Agent => ("the agent continues", "the agent continued"),
+            Hearer::Caller => ("the answer is to continue", "the answer was to continue"),
             _ => ("the run continues", "the run continued"),
         },
         (OnTimeout::Reject, ReviewKind::Checkpoint | ReviewKind::Escalation) => match hearer {
@@ -146,7 +146,7 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
             ("the run continues without an answer", "the run continued without an answer")
         }
         (OnTimeout::Goto { .. }, _) if hearer == Hearer::Run => {
-            ("the run takes another way", "the run took another way")
+            ("the run takes another path", "the run took another path")
         }
         _ => match hearer {
             Hearer::Agent => ("the agent is told that nobody answered", "the agent was told that nobody answered"),
@@ -166,11 +166,11 @@ pub fn of_withdrawal(review: &Review) -> String {
             let rejected = review.actions.first().map_or("", |first| action_words::words(first.action_type).rejected);
             format!("It counts as rejected. {rejected}").trim_end().to_owned()
         }
-        Hearer::Agent => "The agent is told that nobody will answer, and goes on.".to_owned(),
-        Hearer::Step => "The step that asks fails, since nobody answers it.".to_owned(),
+        Hearer::Agent => "The agent is told that nobody will answer, and continues.".to_owned(),
+        Hearer::Step => "The step that asks fails, because nobody answers it.".to_owned(),
         Hearer::TakenOver => "Nobody writes in place of the agent, and the step fails.".to_owned(),
         Hearer::Caller => format!("{} is told that nobody will answer.", review.requested_by),
-        Hearer::Nobody => "Nobody is asked to see to it any more. The run is not affected.".to_owned(),
+        Hearer::Nobody => "Nobody is asked to take care of it any more. The run is not affected.".to_owned(),
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
         ] });
         let leave = asked("approval", AGENT, leave);
         let says: Vec<_> = leave.options.iter().map(|option| of_option(&leave, option)).collect();
-        let told = "The agent gets this answer, and goes on.";
+        let told = "The agent gets this answer and continues.";
         assert_eq!(says, ["A refund is paid.", told, told]);
         let described =
             json!({ "options": [{ "id": "pause", "kind": "accept", "label": "Pause", "description": "It waits." }] });
@@ -231,7 +231,7 @@ mod tests {
         let mut program = described;
         (program.run_id, program.options[0].description) = (None, None);
         assert_eq!(of_option(&program, &program.options[0]), "mia gets this answer.");
-        assert_eq!(of_text(&asked("clarification", AGENT, json!({}))), "The agent gets your answer, and goes on.");
+        assert_eq!(of_text(&asked("clarification", AGENT, json!({}))), "The agent gets your answer and continues.");
     }
 
     #[test]

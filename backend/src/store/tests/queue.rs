@@ -197,7 +197,10 @@ fn counted(found: &[&Review], filter: &Filter, viewer: &Principal, now: Timestam
             Filter { due: None, ..filter.clone() },
             &|review| one(Nearness::of(review.expires_at, now).as_str()),
         ),
-        age: facet(Filter { age: None, ..filter.clone() }, &|review| one(AgeGroup::of(review.created_at, now).as_str())),
+        age: facet(
+            Filter { age: None, ..filter.clone() },
+            &|review| one(AgeGroup::of(review.created_at, now).as_str()),
+        ),
     }
 }
 

@@ -123,9 +123,9 @@ pub fn Definition(
             match api.save_flow(&id, &typed).await {
                 Ok(flow) => {
                     notices.good(match flow.version - before.min(flow.version) {
-                        0 => format!("Nothing is different: still version {before}."),
+                        0 => format!("No changes: this is still version {before}."),
                         1 => format!("Saved as version {}.", flow.version),
-                        _ => format!("Saved as version {}. Newer versions were saved meanwhile.", flow.version),
+                        _ => format!("Saved as version {}. Other versions were saved in the meantime.", flow.version),
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
                     // The page may be gone, and what was typed on meanwhile is not saved then.
@@ -142,7 +142,7 @@ pub fn Definition(
                     }
                 }
                 Err(problem) if !problem.errors.is_empty() => {
-                    notices.bad("Not saved: the flow has mistakes.");
+                    notices.bad("Not saved: the flow has errors.");
                     let graph = checked.try_get_untracked().flatten().and_then(|checked| checked.graph);
                     checked.set(Some(Validation { valid: false, errors: problem.errors, warnings: Vec::new(), graph }));
                 }
@@ -169,18 +169,18 @@ pub fn Definition(
     });
     let status = move || {
         if let Some(problem) = trouble.get() {
-            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Cannot be checked: "{problem.to_string()}</span> }.into_any();
+            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Could not be checked: "{problem.to_string()}</span> }.into_any();
         }
         match checked.get() {
             None => view! { <span class="muted">"Checking…"</span> }.into_any(),
             Some(one) if one.valid => view! {
                 <span class="go"><Glyph icon=icondata::LuCircleCheck/>{match one.warnings.len() {
                     0 => "Valid".to_owned(),
-                    some => format!("Valid, {}", words::count(some, "doubt", "doubts")),
+                    some => format!("Valid, {}", words::count(some, "warning", "warnings")),
                 }}</span>
             }.into_any(),
             Some(one) => view! {
-                <span class="stop"><Glyph icon=icondata::LuCircleAlert/>{words::count(one.errors.len(), "mistake", "mistakes")}</span>
+                <span class="stop"><Glyph icon=icondata::LuCircleAlert/>{words::count(one.errors.len(), "error", "errors")}</span>
             }.into_any(),
         }
     };
@@ -212,7 +212,7 @@ pub fn Definition(
                     let to = edited.with(|(id, _)| format!("/flows/{id}?tab=definition&version={version}"));
                     view! { <p class="banner"><span>"You have unsaved changes to "<a href=to>"version "{version}</a>"."</span></p> }
                 }).collect_view()}
-                {move || denied.get().map(|why| view! { <p class="banner">"You may read and try things out. "{story::sentence(why)}"."</p> })}
+                {move || denied.get().map(|why| view! { <p class="banner">"You can read this and try changes out, but not save them. "{story::sentence(why)}"."</p> })}
                 <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
                 <Mistakes checked jump/>
             </div>
@@ -220,7 +220,7 @@ pub fn Definition(
                 <h2 class="sub">"Picture"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"last valid version"</span></Show></h2>
                 {move || match graph.get() {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
-                    None => view! { <p class="muted small">"The picture appears when the text can be read."</p> }.into_any(),
+                    None => view! { <p class="muted small">"The picture appears once the text can be read."</p> }.into_any(),
                 }}
             </aside>
         </div>
@@ -249,6 +249,6 @@ fn Mistakes(checked: RwSignal<Option<Validation>>, jump: RwSignal<Option<(u32, u
         }
         let errors = one.errors.into_iter().map(|mistake| row(mistake, true)).collect_view();
         let warnings = one.warnings.into_iter().map(|mistake| row(mistake, false)).collect_view();
-        Some(view! { <ul class="mistakes" aria-label="Mistakes and doubts">{errors}{warnings}</ul> })
+        Some(view! { <ul class="mistakes" aria-label="Errors and warnings">{errors}{warnings}</ul> })
     }
 }

@@ -119,7 +119,7 @@ fn OneFlow(id: String) -> impl IntoView {
             return view! {
                 <Empty icon=icondata::LuSearch title="There is no such flow" page=true>
                     <p>"The link may be old, or the version was never saved."</p>
-                    <a href="/flows" class="b">"To the flows"</a>
+                    <a href="/flows" class="b">"Go to the flows"</a>
                 </Empty>
             }
             .into_any();
@@ -191,7 +191,7 @@ fn FlowHeader(flow: Memo<Known>, id: String, definition: Memo<bool>) -> impl Int
     let tabs = move || {
         // The rights first: without any, the page has gone, and what is known of the flow with it.
         (session.may(Act::SeeSource) && version.get().is_some()).then(|| view! {
-        <nav class="tabs" aria-label="What to do">
+        <nav class="tabs" aria-label="Sections">
             <a href=move || address(false, None) aria-current=move || (!definition.get()).then_some("page")>"Launch"</a>
             <a href=move || address(true, None) aria-current=move || definition.get().then_some("page")>"Definition"</a>
         </nav>
