@@ -214,6 +214,44 @@ async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_decision_is_near_for_who_comes_by_keys() -> WebDriverResult<()> {
+    let server = server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    driver.query(By::Css(".acts button")).first().await?;
+    driver.query(By::Css(".side .comments input")).first().await?;
+    let has_focus = async |css: &str| {
+        let script = "return document.activeElement.matches(arguments[0])";
+        driver.execute(script, vec![json!(css)]).await?.convert::<bool>()
+    };
+    let from_row =
+        async || driver.execute(format!("document.getElementById('row-{}').focus()", review.id), Vec::new()).await;
+    let tab = async || driver.action_chain().send_keys(Key::Tab).perform().await;
+
+    // The first stop behind the row leads there.
+    from_row().await?;
+    tab().await?;
+    assert!(has_focus(".to-decision").await?, "{}", driver.active_element().await?.outer_html().await?);
+    driver.active_element().await?.send_keys(Key::Enter).await?;
+    eventually("the first button has the focus", async || has_focus(".acts button").await.ok()?.then_some(())).await;
+    assert!(driver.active_element().await?.text().await?.contains("Send it"), "what accepts comes first");
+
+    // So does walking on.
+    from_row().await?;
+    let mut stops = Vec::new();
+    while !has_focus(".acts button").await? {
+        tab().await?;
+        stops.push(driver.active_element().await?.outer_html().await?.chars().take(60).collect::<String>());
+        assert!(stops.len() <= 12, "{stops:#?}");
+    }
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn shortcuts_that_are_switched_off_do_nothing() -> WebDriverResult<()> {
     let server = server(&[NOTE]).await;
     let ana = server.person("ana", &["reviewer"]).await;
