@@ -18,7 +18,7 @@ const LENGTH: usize = 1_000_000;
 /// Milliseconds that it may take.
 const LIMIT: f64 = 200.0;
 /// How long something may take that is only waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Shows a text under review. It is put together in the run, since a request carries less than two of its halves.
 const FLOW: &str = r#"{"id": "text", "input": {"type": "object", "properties": {"half": {"type": "string"}}}, "nodes": {

@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_review_says_who_hears_its_answer() {
-        let cases = [
+        let cases = vec![
             (review(1, 1, json!({})), Hearer::Run),
             (review(1, 1, json!({ "prompt": "Agent `clerk` requests approval for `refund`." })), Hearer::Run),
             (calls(1, 1), Hearer::Actions),
