@@ -9,6 +9,7 @@ mod cycles;
 mod disk;
 mod fan_out;
 mod first_rows;
+mod hostile_text;
 mod inbox;
 mod peers;
 mod pgbench;
@@ -82,6 +83,11 @@ async fn main() -> anyhow::Result<()> {
     }
     if wanted("bundle_first_rows") {
         for row in first_rows::painted(&options).await? {
+            report.add(row);
+        }
+    }
+    if wanted("bundle_hostile") {
+        for row in hostile_text::laid_out(&options).await? {
             report.add(row);
         }
     }

@@ -50,7 +50,7 @@ pub enum Code {
     UnsupportedMediaType,
     /// 422: read, but not valid; `errors` names each place.
     Invalid,
-    /// 422: the flow has mistakes; `errors` names each place.
+    /// 422: the flow has errors; `errors` names each place.
     FlowInvalid,
     /// 422: a correction of a step that has no visits left.
     VisitLimit,
@@ -112,7 +112,7 @@ impl Code {
             Self::TooLarge => "The request is too large",
             Self::UnsupportedMediaType => "Unsupported media type",
             Self::Invalid => "Not valid",
-            Self::FlowInvalid => "The flow has mistakes",
+            Self::FlowInvalid => "The flow has errors",
             Self::VisitLimit => "The step has no visits left",
             Self::KeyReused => "The idempotency key was used with another body",
             Self::TooManyRequests => "Too many requests",

@@ -20,7 +20,7 @@ use crate::id::ReviewId;
 use crate::review::{Review, ReviewKind, ReviewStatus};
 use crate::time::{Span, Timestamp};
 
-pub use facets::{Count, Counts, Facets, Nearness, SOON, TODAY};
+pub use facets::{AgeGroup, Count, Counts, Facets, Nearness, SOON, TODAY};
 pub use outline::outline;
 pub use query::ReviewQuery;
 
@@ -189,12 +189,14 @@ pub enum Facet {
     Assigned,
     /// By when its time is up.
     Due,
+    /// How long ago it was asked.
+    Age,
 }
 
 impl Facet {
     /// All of them, in the order of [`Facets`].
-    pub const ALL: [Self; 7] =
-        [Self::Kind, Self::Severity, Self::Flow, Self::Role, Self::Tag, Self::Assigned, Self::Due];
+    pub const ALL: [Self; 8] =
+        [Self::Kind, Self::Severity, Self::Flow, Self::Role, Self::Tag, Self::Assigned, Self::Due, Self::Age];
 }
 
 /// What narrows a list of reviews down, but for the words that are searched.
@@ -256,7 +258,6 @@ impl Filter {
         let fits = [
             (None, self.status.is_none_or(|status| review.status == status)),
             (None, self.irreversible.is_none_or(|wanted| is_irreversible(review) == wanted)),
-            (None, self.oldest(now).is_none_or(|oldest| review.created_at <= oldest)),
             (Some(Facet::Kind), self.kind.is_none_or(|kind| review.kind == kind)),
             (Some(Facet::Severity), self.severity.is_none_or(|severity| stakes.severity == severity)),
             (Some(Facet::Flow), self.flow.as_ref().is_none_or(|flow| review.flow.as_deref() == Some(flow))),
@@ -264,13 +265,14 @@ impl Filter {
             (Some(Facet::Tag), self.tag.as_ref().is_none_or(|tag| review.reviewers.tags.contains(tag))),
             (Some(Facet::Assigned), self.assigned.is_none_or(|with| is_with(with, review, principal, now))),
             (Some(Facet::Due), self.due.is_none_or(|due| due.fits(review.expires_at, now))),
+            (Some(Facet::Age), self.oldest(now).is_none_or(|oldest| review.created_at <= oldest)),
         ];
         fits.into_iter().filter(|(_, fits)| !fits).map(|(facet, _)| facet)
     }
 
     /// The latest time at which a review can have been asked to be as old as is wanted.
     pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
-        self.age.map(|age| Timestamp(now.0.saturating_sub(i64::try_from(age.0.as_micros()).unwrap_or(i64::MAX))))
+        self.age.map(|age| now.before(age.0))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::decision::{Decision, Via};
 use crate::definition::{
     ActionKind, AlternativeChoice, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes,
 };
-pub use kind::ReviewKind;
+pub use kind::{AskedBy, ReviewKind};
 pub use resolution::{Outcome, Resolution};
 
 pub use crate::guardrail::{Checked, Veto, Warning};
@@ -88,6 +88,9 @@ pub struct Review {
     /// Which item of a map it is about, where it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
+    /// Who asks by itself; none where the flow asks: at a human node, at a gate, of a step that somebody took over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<AskedBy>,
     /// How often the step that a correction runs again has been visited, and may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,

@@ -18,6 +18,11 @@ impl Timestamp {
         Self(self.0.saturating_add(micros)).min(Self::MAX)
     }
 
+    /// This time moved back by `by`.
+    pub fn before(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+
     /// How long ago `earlier` was; zero where it was not.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

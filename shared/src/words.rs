@@ -9,10 +9,10 @@ use crate::error::{Code, FlowCode};
 use crate::feedback::{FeedbackAspect, FeedbackType};
 use crate::grant::GrantScope;
 use crate::graph::GraphEdgeKind;
-use crate::inbox::{Assigned, Nearness, ReviewOrder};
+use crate::inbox::{AgeGroup, Assigned, Nearness, ReviewOrder};
 use crate::log::{EntryKind, ReviewAct};
 use crate::notification::{Channel, DeliveryStatus, Occasion};
-use crate::review::{ActionType, Outcome, ReviewKind, ReviewStatus};
+use crate::review::{ActionType, AskedBy, Outcome, ReviewKind, ReviewStatus};
 use crate::run::{Activity, RunStatus, StepStatus};
 use crate::seal::Tampering;
 use crate::statistics::{EscalationReason, GroupBy};
@@ -87,6 +87,8 @@ words! {
     Tampering,
     Assigned,
     Nearness,
+    AgeGroup,
+    AskedBy,
     ReviewOrder,
     ReviewAct,
     EscalationReason,

@@ -48,7 +48,7 @@ fn review() -> Value {
     let mut review = json!({
         "id": ID, "revision": 2, "digest": "sha256:0", "version": 7, "kind": "tool_calls", "status": "resolved",
         "run_id": ID, "flow": "article", "flow_title": "An article", "node": "check:2/review", "visit": 2,
-        "part": {"number": 2, "of": 5, "inside": true},
+        "part": {"number": 2, "of": 5, "inside": true}, "asked_by": "agent",
         "source": {"node": "draft", "visits": 2, "max_visits": 5}, "title": "Review: Draft", "prompt": "Publish?",
         "severity": "high", "category": "public", "reversible": false, "consequences": ["All see it"],
         "estimated_cost": {"amount": 2.5, "currency": "EUR"}, "alternatives": ["Wait"],

@@ -84,7 +84,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         ("launch", "/flows/article", "Start"),
         ("flow-definition", "/flows/article?tab=definition", "Picture"),
         ("no-flow", "/flows/no-such-flow", "no such flow"),
-        ("insights", "/insights", "What became of them"),
+        ("insights", "/insights", "Outcomes"),
         ("audit", "/audit", "Verify"),
         ("people", "/people", "ana"),
         ("tokens", "/people?tab=tokens", "ci"),

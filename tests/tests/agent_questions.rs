@@ -40,7 +40,7 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> WebDriverResult<(
     let note = driver.query(By::Css(".say textarea")).first().await?;
     note.send_keys("Be kind.").await?;
     note.send_keys(Key::Control + Key::Enter).await?;
-    wait_for_text(driver, "This is needed.").await;
+    wait_for_text(driver, "This is required.").await;
     field(driver, "guidance").await?.send_keys("Fetch the second chair.").await?;
     driver.query(By::Css(".say textarea")).first().await?.send_keys(Key::Control + Key::Enter).await?;
     button(driver, "Send now").await?.click().await?;
@@ -71,7 +71,7 @@ async fn several_answers_are_ticked_and_no_key_answers_before_that() -> WebDrive
     assert!(driver.find_all(By::Css(".option-form")).await?.is_empty(), "no answer goes before the others");
     press_key(driver, "1").await?;
     button(driver, "Answer").await?.click().await?;
-    wait_for_text(driver, "This is needed.").await;
+    wait_for_text(driver, "This is required.").await;
     for size in ["Size l", "Size s"] {
         driver.find(By::XPath(format!("//label[contains(., '{size}')]"))).await?.click().await?;
     }

@@ -202,7 +202,7 @@ async fn each_person_chooses_what_they_are_told_and_after_how_long() -> WebDrive
 
     driver.refresh().await?;
     assert_eq!(button(driver, "low").await?.attr("aria-pressed").await?.as_deref(), Some("false"));
-    assert_eq!(button(driver, "I am asked").await?.attr("aria-pressed").await?.as_deref(), Some("true"));
+    assert_eq!(button(driver, "I am asked to decide").await?.attr("aria-pressed").await?.as_deref(), Some("true"));
     browser.quit().await;
     Ok(())
 }

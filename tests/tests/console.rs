@@ -204,7 +204,7 @@ async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> WebDriv
     let codes = text_of(driver, "pre.secret").await;
     button(driver, "I have stored them").await?.click().await?;
     link(driver, "Inbox").await?.click().await?;
-    wait_for_text(driver, "Nothing waits for you").await;
+    wait_for_text(driver, "Nothing is waiting for you").await;
 
     driver.delete_all_cookies().await?;
     Login(driver).log_in(&server.base, "admin").await?;
@@ -212,7 +212,7 @@ async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> WebDriv
         driver.query(By::Css("#code")).wait(tests::DEADLINE, std::time::Duration::from_millis(50)).first().await?;
     asked.send_keys(codes.lines().next().expect("a recovery code")).await?;
     asked.send_keys(Key::Enter).await?;
-    wait_for_text(driver, "Nothing waits for you").await;
+    wait_for_text(driver, "Nothing is waiting for you").await;
     browser.quit().await;
     Ok(())
 }

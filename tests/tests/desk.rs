@@ -50,7 +50,7 @@ async fn each_call_is_shown_with_what_was_decided_for_it() -> WebDriverResult<()
 
     let approved = review.actions.iter().map(|action| (action.id.clone(), ActionDecision::APPROVE)).collect();
     decide(&tom, &review, Verdict::Actions { decisions: approved, instructions: None }, json!({})).await;
-    wait_for_text(&ana.driver, "Tom approved").await;
+    wait_for_text(&ana.driver, "tom approved").await;
     let cards = ana.driver.find_all(By::Css("section.action")).await?;
     assert_eq!(cards.len(), 2);
     for card in cards {
@@ -70,7 +70,7 @@ async fn a_draft_belongs_to_who_wrote_it() -> WebDriverResult<()> {
     let review = pending(&ana).await;
     let browser = reading(&server, "ana", &review).await?;
     edit_text(&browser.driver, " Of Ana.").await?;
-    let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana.'))";
+    let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana/'))";
     eventually("the draft is kept", async || {
         browser.driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
     })
@@ -204,11 +204,49 @@ async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
     decide(&tom, &review, choose("stop"), json!({})).await;
-    wait_for_text(driver, "Tom chose “Stop”").await;
+    wait_for_text(driver, "tom chose “Stop”").await;
     let bar = text_of(driver, ".decide").await;
     assert!(!bar.contains("Undo") && !bar.contains("ending in"), "nothing is held any more: {bar}");
     let over = ana.review(review.id).await.expect("the review");
     assert_eq!(over.decisions.len(), 1, "{:?}", over.decisions);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_decision_is_near_for_who_comes_by_keys() -> WebDriverResult<()> {
+    let server = server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    driver.query(By::Css(".acts button")).first().await?;
+    driver.query(By::Css(".side .comments input")).first().await?;
+    let has_focus = async |css: &str| {
+        let script = "return document.activeElement.matches(arguments[0])";
+        driver.execute(script, vec![json!(css)]).await?.convert::<bool>()
+    };
+    let from_row =
+        async || driver.execute(format!("document.getElementById('row-{}').focus()", review.id), Vec::new()).await;
+    let tab = async || driver.action_chain().send_keys(Key::Tab).perform().await;
+
+    // The first stop behind the row leads there.
+    from_row().await?;
+    tab().await?;
+    assert!(has_focus(".to-decision").await?, "{}", driver.active_element().await?.outer_html().await?);
+    driver.active_element().await?.send_keys(Key::Enter).await?;
+    eventually("the first button has the focus", async || has_focus(".acts button").await.ok()?.then_some(())).await;
+    assert!(driver.active_element().await?.text().await?.contains("Send it"), "what accepts comes first");
+
+    // So does walking on.
+    from_row().await?;
+    let mut stops = Vec::new();
+    while !has_focus(".acts button").await? {
+        tab().await?;
+        stops.push(driver.active_element().await?.outer_html().await?.chars().take(60).collect::<String>());
+        assert!(stops.len() <= 12, "{stops:#?}");
+    }
     browser.quit().await;
     Ok(())
 }

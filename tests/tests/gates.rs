@@ -42,14 +42,14 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
     ana.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(&ana.driver, "Its output is about to be given.").await;
     let card = text_of(&ana.driver, "section.action").await;
-    assert!(card.contains("final output") && card.contains("is given if you approve"), "{card}");
+    assert!(card.contains("final output") && card.contains("is returned if you approve"), "{card}");
     assert!(!card.contains("Respond"), "nobody would hear it: {card}");
     button(&ana.driver, "Edit output").await?.click().await?;
     let reply = field(&ana.driver, "reply").await?;
     reply.send_keys(Key::Control + "a").await?;
     reply.send_keys("Dearest Ann, it was a mistake.").await?;
     reply.send_keys(Key::Tab).await?;
-    wait_for_text(&ana.driver, "is given with your output").await;
+    wait_for_text(&ana.driver, "is returned with your output").await;
     button(&ana.driver, "Approve the output with your edit").await?.click().await?;
     wait_for_text(&ana.driver, "approved with changed output").await;
     ana.driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;

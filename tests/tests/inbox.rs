@@ -194,6 +194,8 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> WebDriv
     button(driver, "Critical").await?.click().await?;
     wait_for_path(driver, "/inbox").await;
     eventually("flows are counted", async || flow.text().await.ok()?.contains("legal (3)").then_some(())).await;
+    let ages = driver.find(By::XPath("//label[contains(., 'Any age')]/select")).await?.text().await?;
+    assert!(["Over an hour old (0)", "Over a week old (0)"].iter().all(|age| ages.contains(age)), "{ages}");
     flow.send_keys("legal").await?;
     wait_for_path(driver, "/inbox?flow=legal").await;
     wait_for_text(driver, "3 of 126 pending").await;

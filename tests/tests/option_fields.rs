@@ -44,8 +44,8 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
     press_key(driver, "2").await?;
     field(driver, "instructions").await?;
     button(driver, "Delegate it").await?.click().await?;
-    wait_for_text(driver, "Look at the places marked above. Nothing was sent.").await;
-    assert_eq!(text_of(driver, ".option-form").await.matches("This is needed.").count(), 2);
+    wait_for_text(driver, "Check the fields marked above. Nothing was sent.").await;
+    assert_eq!(text_of(driver, ".option-form").await.matches("This is required.").count(), 2);
 
     // What only the server knows is said at the field, and what was typed is there, also in another tab.
     driver.find(By::XPath("//label[contains(@class, 'radio')][contains(., 'editor')]")).await?.click().await?;

@@ -88,6 +88,7 @@ async fn each_kind_is_asked_and_its_answer_comes_within_a_second(database: Datab
     for (question, decision, expected) in each_kind() {
         let review = program.ask(&question).await;
         assert_eq!((&review["kind"], &review["status"]), (&question["kind"], &json!("pending")));
+        assert_eq!(review["asked_by"], "program");
         for hidden in ["run_id", "flow", "flow_title", "node", "visit"] {
             assert_eq!(review.get(hidden), None, "{hidden} of {review}");
         }

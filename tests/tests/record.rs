@@ -51,6 +51,21 @@ nodes:
       options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
 ";
 
+/// The same, laid out as Markdown.
+const LAID_OUT: &str = "
+id: laid-out
+input: { type: object, properties: { half: { type: string } } }
+nodes:
+  twice:
+    set: { text: '{{ half }}{{ half }}' }
+    next: ask
+  ask:
+    human:
+      prompt: Is this right?
+      review_keys: [{ key: text, type: markdown }]
+      options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
+";
+
 /// So many pending reviews.
 async fn pending(api: &Api, count: usize) -> Vec<Review> {
     eventually("reviews are pending", async || {
@@ -158,6 +173,33 @@ async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     button(&browser.driver, "Edit").await?.click().await?;
     wait_for_text(&browser.driver, "This is 1.1 MB, and a decision carries at most 1 MB").await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_was_written_to_freeze_the_page_is_shown_whole_and_decided() -> WebDriverResult<()> {
+    let server = server(&[LAID_OUT]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    let browser = open(&server, "ana", "/inbox").await?;
+    for shape in ["[](", "a <!--"] {
+        let half = shape.repeat(500_000 / shape.len());
+        let whole = half.len() * 2;
+        launch(&server, "laid-out", json!({ "half": half })).await;
+        let review = pending(&ana, 1).await.remove(0);
+        browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+        eventually("all of it is shown", async || {
+            let length = "return document.querySelector('article.read .main')?.textContent.length ?? 0";
+            let length = browser.driver.execute(length, Vec::new()).await.ok()?.convert::<usize>().ok()?;
+            (length >= whole).then_some(())
+        })
+        .await;
+        let marks = browser.driver.execute("return document.querySelectorAll('*').length", Vec::new()).await?;
+        assert!(marks.convert::<u64>()? < 20_000, "it is laid out as far as a page can bear");
+        button(&browser.driver, "It is").await?.click().await?;
+        button(&browser.driver, "Send now").await?.click().await?;
+        eventually("it is decided", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
+    }
     browser.quit().await;
     Ok(())
 }

@@ -63,7 +63,7 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
                 }
             }
             if mistakes > 0 {
-                let message = if mistakes == 1 { "1 mistake".to_owned() } else { format!("{mistakes} mistakes") };
+                let message = if mistakes == 1 { "1 error".to_owned() } else { format!("{mistakes} errors") };
                 return Err(Quit::new(Exit::Invalid, message).into());
             }
         }

@@ -1,7 +1,7 @@
 //! How many pending reviews there are, by what they can be filtered by.
 //!
-//! The database counts by class, by deadline and by claim, and each of these groups is held against the filter as one
-//! review that is like all in it.
+//! The database counts by class, by deadline, by age and by claim, and each of these groups is held against the filter as
+//! one review that is like all in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use shared::access::{Act, Principal, access};
 use shared::api::ReviewQuery;
 use shared::collaboration::Claim;
-use shared::inbox::{self, Assigned, Count, Counts, Due, Facet, Facets, Filter, Nearness, SOON, TODAY};
+use shared::inbox::{self, AgeGroup, Assigned, Count, Counts, Due, Facet, Facets, Filter, Nearness, SOON, TODAY};
 use shared::review::Review;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 use super::log_index::ReviewSearch;
 use super::words::Words;
 use super::{Error, Store, queue, reviews};
@@ -65,7 +65,7 @@ impl Store {
         let seen = all.iter().filter(|(_, outline)| access(viewer, Act::SeeReview(outline)).is_allowed());
         let seen: HashMap<Uuid, _> = seen.map(|(class, outline)| (*class, outline)).collect();
         let classes: Vec<_> = seen.keys().copied().collect();
-        let thresholds = thresholds(query.due, now);
+        let (thresholds, ages) = (thresholds(query.due, now), ages(&Filter::from(query), now));
         let search = match Words::of(query.q.as_deref()) {
             Some(words) => Some(conn.search_reviews(words, Some(true), few).await?),
             None => None,
@@ -78,30 +78,34 @@ impl Store {
             .iter()
             .fold(sql, |sql, threshold| sql.push("CASE WHEN v.due > ").bind(threshold.0).push(" THEN 1 ELSE 0 END + "));
         let sql = sql.push("CASE WHEN v.due = ").bind(Timestamp::MAX.0).push(" THEN 1 ELSE 0 END AS BIGINT), CAST(");
-        let sql = sql.push("CASE WHEN v.claimed_until > ").bind(now.0).push(" THEN 1 ELSE 0 END AS BIGINT), ");
+        let sql = sql.push("CASE WHEN v.claimed_until > ").bind(now.0).push(" THEN 1 ELSE 0 END AS BIGINT), CAST(0");
+        let sql = ages
+            .iter()
+            .fold(sql, |sql, asked| sql.push(" + CASE WHEN v.created_at > ").bind(asked.0).push(" THEN 1 ELSE 0 END"));
+        let sql = sql.push(" AS BIGINT), ");
         let sql = match &search {
             Some(ReviewSearch::Each(_)) => sql.push("v.search FROM ").push(&queue::from(conn, "reviews_urgency")),
             Some(ReviewSearch::Among(ids)) => queue::from_among(sql.push("COUNT(*) FROM "), ids),
             None => sql.push("COUNT(*) FROM ").push(&queue::from(conn, "reviews_class")),
         };
-        let age = Filter { age: query.age, ..Filter::default() };
-        let sql = queue::columns_fit(queue::of_classes(sql, all.len(), &classes), &age, now);
-        let (mut counts, mut searched) = (BTreeMap::<(Uuid, i64, i64), u64>::new(), 0);
+        let sql = queue::of_classes(sql, all.len(), &classes);
+        let (mut counts, mut searched) = (BTreeMap::<(Uuid, [i64; 3]), u64>::new(), 0);
+        let group = |row: &Row| Ok::<_, Error>((row.uuid(0)?, [row.int(1)?, row.int(2)?, row.int(3)?]));
         if let Some(ReviewSearch::Each(words)) = &search {
             let sql = sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(most);
             for row in conn.fetch(sql).await? {
                 searched += 1;
-                if words.are_in(&row.text(3)?) {
-                    *counts.entry((row.uuid(0)?, row.int(1)?, row.int(2)?)).or_default() += 1;
+                if words.are_in(&row.text(4)?) {
+                    *counts.entry(group(&row)?).or_default() += 1;
                 }
             }
         } else {
-            for row in conn.fetch(sql.push(" GROUP BY 1, 2, 3")).await? {
-                counts.insert((row.uuid(0)?, row.int(1)?, row.int(2)?), u64::try_from(row.int(3)?).unwrap_or(0));
+            for row in conn.fetch(sql.push(" GROUP BY 1, 2, 3, 4")).await? {
+                counts.insert(group(&row)?, u64::try_from(row.int(4)?).unwrap_or(0));
             }
         }
         let mut groups = Vec::new();
-        for ((class, past, claimed), count) in counts {
+        for ((class, [past, claimed, young]), count) in counts {
             let Some(outline) = seen.get(&class) else { continue };
             let past = usize::try_from(past).unwrap_or(0);
             let mut like = Review::clone(outline);
@@ -111,10 +115,10 @@ impl Store {
                 None if past == thresholds.len() => Some(LATEST),
                 None => None,
             };
-            let until = now.after(Duration::from_micros(1));
-            like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), until });
-            // Those that are too young were left out.
-            like.created_at = age.oldest(now).unwrap_or(now);
+            let soon = now.after(Duration::from_micros(1));
+            like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), until: soon });
+            // Behind the last of the ages comes what is younger than any.
+            like.created_at = ages.get(usize::try_from(young).unwrap_or(0)).copied().unwrap_or(soon);
             groups.push(Group { like, count });
         }
         Ok((groups, searched >= most))
@@ -131,6 +135,14 @@ fn thresholds(due: Option<Due>, now: Timestamp) -> Vec<Timestamp> {
     for threshold in &mut all {
         *threshold = (*threshold).min(LATEST);
     }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The times between which the filter and the counts tell nothing apart by when it was asked, in order.
+fn ages(filter: &Filter, now: Timestamp) -> Vec<Timestamp> {
+    let mut all: Vec<_> = AgeGroup::FROM.iter().map(|(_, age)| now.before(*age)).chain(filter.oldest(now)).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -153,8 +165,8 @@ fn count(groups: &[Group], filter: &Filter, viewer: &Principal, now: Timestamp) 
             }
         }
     }
-    let [kind, severity, flow, role, tag, assigned, due] = tallies.map(most_frequent);
-    Facets { kind, severity, flow, role, tag, assigned, due, ..facets }
+    let [kind, severity, flow, role, tag, assigned, due, age] = tallies.map(most_frequent);
+    Facets { kind, severity, flow, role, tag, assigned, due, age, ..facets }
 }
 
 /// What a review has of a facet.
@@ -170,6 +182,7 @@ fn values<'r>(facet: Facet, review: &'r Review, viewer: &Principal, now: Timesta
             with.map(Assigned::as_str).collect()
         }
         Facet::Due => BTreeSet::from([Nearness::of(review.expires_at, now).as_str()]),
+        Facet::Age => BTreeSet::from([AgeGroup::of(review.created_at, now).as_str()]),
     }
 }
 

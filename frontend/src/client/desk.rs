@@ -16,7 +16,8 @@ use super::live::Live;
 use super::notifier::Notifier;
 use super::session::Session;
 use super::{http, storage};
-use crate::state::drafts::{Draft, Drafts, storage_key, storage_prefix};
+use crate::state::drafts::{Draft, Drafts, Subject, storage_prefix};
+use crate::state::flow_drafts::{Edited, FlowDrafts};
 use crate::state::inbox::{Inbox, Row};
 use crate::state::outbox::{Outbox, Sending, Stage, held_until};
 use crate::state::verdict::{self, Intent};
@@ -27,12 +28,14 @@ const KEEP_AFTER: u32 = 300;
 /// Drafts and decisions under way. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Desk {
-    /// What was typed.
+    /// What was typed for reviews.
     pub drafts: RwSignal<Drafts>,
+    /// What was typed for flows.
+    pub flows: RwSignal<FlowDrafts>,
     /// What is on its way.
     pub outbox: RwSignal<Outbox>,
     owner: StoredValue<Option<Username>>,
-    unkept: StoredValue<BTreeSet<ReviewId>>,
+    unkept: StoredValue<BTreeSet<Subject>>,
     live: Live,
     api: Api,
     notifier: Notifier,
@@ -43,6 +46,7 @@ impl Desk {
     pub fn new(api: Api, session: Session, live: Live, notifier: Notifier) -> Self {
         let desk = Self {
             drafts: RwSignal::new(Drafts::default()),
+            flows: RwSignal::new(FlowDrafts::default()),
             outbox: RwSignal::new(Outbox::default()),
             owner: StoredValue::new(None),
             unkept: StoredValue::new(BTreeSet::new()),
@@ -101,10 +105,16 @@ impl Desk {
             return;
         }
         self.save();
-        let prefix = storage_prefix(&me);
-        let kept = storage::keys(&prefix).into_iter();
-        let kept = kept.filter_map(|key| Some((key.strip_prefix(&prefix)?.parse().ok()?, storage::read(&key)?)));
-        self.drafts.set(Drafts::new(kept));
+        let (mut drafts, mut flows) = (Vec::new(), Vec::new());
+        for key in storage::keys(&storage_prefix(&me)) {
+            match Subject::of_storage_key(&key, &me) {
+                Some(Subject::Review(id)) => drafts.extend(storage::read(&key).map(|draft| (id, draft))),
+                Some(Subject::Flow(edited)) => flows.extend(storage::read(&key).map(|draft| (edited, draft))),
+                None => {}
+            }
+        }
+        self.drafts.set(Drafts::new(drafts));
+        self.flows.update(|known| known.replace(flows));
         self.outbox.set(Outbox::default());
         self.owner.set_value(Some(me));
     }
@@ -123,25 +133,37 @@ impl Desk {
     pub fn write(self, review: &Review, change: impl FnOnce(&mut Draft)) {
         let now = self.live.server_now();
         let gone = self.drafts.try_update(|drafts| drafts.change(review, now, change)).flatten();
-        self.keep(gone.into_iter().chain([review.id]));
+        self.keep(gone.into_iter().chain([review.id]).map(Subject::Review));
+    }
+
+    /// Notes what was typed for a version of a flow, and keeps it; nothing: it was saved, or discarded.
+    pub fn write_flow(self, edited: &Edited, text: Option<String>) {
+        let now = self.live.server_now();
+        let mut touched = Vec::new();
+        self.flows.maybe_update(|flows| {
+            touched = flows.write(edited, text, now);
+            !touched.is_empty()
+        });
+        self.keep(touched.into_iter().map(Subject::Flow));
     }
 
     /// The person has looked at the newest revision of a review, and keeps what they wrote.
     pub fn see(self, review: &Review) {
         self.drafts.update(|drafts| drafts.see(review));
-        self.keep([review.id]);
+        self.keep([Subject::Review(review.id)]);
     }
 
     /// Discards what was typed for a review.
     pub fn discard(self, id: ReviewId) {
         self.drafts.update(|drafts| drafts.forget(id));
-        self.keep([id]);
+        self.keep([Subject::Review(id)]);
     }
 
     /// Sends what is held, and forgets everything: the person logs out.
     pub fn clear(self) {
         self.send_held(true);
         self.drafts.set(Drafts::default());
+        self.flows.set(FlowDrafts::default());
         self.outbox.set(Outbox::default());
         self.unkept.set_value(BTreeSet::new());
         if let Some(owner) = self.owner.try_update_value(Option::take).flatten() {
@@ -152,10 +174,10 @@ impl Desk {
     }
 
     /// Keeps drafts soon, not at each key.
-    fn keep(self, reviews: impl IntoIterator<Item = ReviewId>) {
+    fn keep(self, touched: impl IntoIterator<Item = Subject>) {
         let waits = self.unkept.with_value(|unkept| !unkept.is_empty());
-        self.unkept.update_value(|unkept| unkept.extend(reviews));
-        if !waits {
+        self.unkept.update_value(|unkept| unkept.extend(touched));
+        if !waits && self.unkept.with_value(|unkept| !unkept.is_empty()) {
             spawn_local(async move {
                 TimeoutFuture::new(KEEP_AFTER).await;
                 self.save();
@@ -166,9 +188,16 @@ impl Desk {
     fn save(self) {
         let unkept = self.unkept.try_update_value(std::mem::take).unwrap_or_default();
         let Some(owner) = self.owner.get_value() else { return };
-        for id in unkept {
-            let key = storage_key(&owner, id);
-            let kept = self.drafts.with_untracked(|drafts| drafts.get(id).map(|draft| storage::write(&key, draft)));
+        for of in unkept {
+            let key = of.storage_key(&owner);
+            let kept = match &of {
+                Subject::Review(id) => {
+                    self.drafts.with_untracked(|drafts| drafts.get(*id).map(|draft| storage::write(&key, draft)))
+                }
+                Subject::Flow(edited) => {
+                    self.flows.with_untracked(|flows| flows.get(edited).map(|draft| storage::write(&key, draft)))
+                }
+            };
             if kept.is_none() {
                 storage::remove(&key);
             }
@@ -181,10 +210,17 @@ impl Desk {
 
     /// Another tab of this browser has changed a draft.
     fn take_over(self, key: &str, value: Option<&str>) {
-        let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(storage_prefix)) else { return };
-        if let Some(id) = key.strip_prefix(&prefix).and_then(|id| id.parse().ok()) {
-            let draft = value.and_then(|value| shared::client::read(value).ok());
-            self.drafts.update(|drafts| drafts.put(id, draft));
+        let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
+        match of {
+            Some(Subject::Review(id)) => {
+                let draft = value.and_then(|value| shared::client::read(value).ok());
+                self.drafts.update(|drafts| drafts.put(id, draft));
+            }
+            Some(Subject::Flow(edited)) => {
+                let draft = value.and_then(|value| shared::client::read(value).ok());
+                self.flows.update(|flows| flows.put(edited, draft));
+            }
+            None => {}
         }
     }
 

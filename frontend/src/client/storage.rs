@@ -1,4 +1,4 @@
-//! What this browser keeps: the theme, drafts of decisions.
+//! What this browser keeps: the theme, drafts of decisions and of flows.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

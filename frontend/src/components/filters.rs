@@ -257,6 +257,7 @@ fn counts<'a>(facets: &'a Facets, name: &str) -> Option<&'a Counts> {
         "tag" => &facets.tag,
         "assigned" => &facets.assigned,
         "due" => &facets.due,
+        "age" => &facets.age,
         _ => return None,
     })
 }
@@ -268,6 +269,9 @@ fn count(facets: &Facets, name: &str, value: &str) -> Option<u64> {
     Some(match (name, value) {
         ("due", "30m") => of("soon"),
         ("due", "1day") => of("soon") + of("today"),
+        ("age", "1h") => of("hours") + of("days") + of("weeks"),
+        ("age", "1day") => of("days") + of("weeks"),
+        ("age", "7days") => of("weeks"),
         _ => of(value),
     })
 }

@@ -46,7 +46,10 @@ pub fn HeldElsewhere() -> impl IntoView {
         elsewhere.get().map(|(id, title, says)| {
             view! {
                 <div class="elsewhere banner accent" role="status">
-                    <span class="grow cut"><b>{inert(&says)}</b>": "{inert(&title)}</span>
+                    <span class="grow">
+                        <span class="cut"><b>{inert(&says)}</b>": "{inert(&title)}</span>
+                        <span class="small">"Sent in a moment, or when you leave Countersign."</span>
+                    </span>
                     <button class="b sm" on:click=move |_| undo(id)>"Undo "<kbd aria-hidden="true">"u"</kbd></button>
                 </div>
             }

@@ -32,9 +32,9 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "The review",
         &[
-            ("a", "accept, or approve all; on what is critical, go to that button"),
+            ("a", "accept, or approve all; of a critical review, go to that button"),
             ("1 … 9", "choose that option"),
-            ("r", "stop, or reject all; on what is critical, go to that button"),
+            ("r", "stop, or reject all; of a critical review, go to that button"),
             ("e", "edit"),
             ("d", "delegate"),
             ("c", "write a note or a correction"),
@@ -57,7 +57,7 @@ pub fn Help() -> impl IntoView {
     });
     on_cleanup(move || keys.remove());
     view! {
-        <Dialog open=open title="Keys">
+        <Dialog open=open title="Keyboard shortcuts">
             <div class="in keys">
                 {KEYS
                     .iter()

@@ -20,7 +20,7 @@ pub fn inert(text: &str) -> Vec<AnyView> {
             TextPart::Plain(text) if badges < BADGES => views.push(text.into_any()),
             TextPart::Hidden { name, .. } if badges < BADGES => {
                 badges += 1;
-                let title = format!("A hidden character stands here: {name}");
+                let title = format!("Hidden character: {name}");
                 views.push(view! { <span class="hidden-char" title=title>{name}</span> }.into_any());
             }
             TextPart::Plain(text) => rest.push_str(&text),
@@ -64,7 +64,7 @@ pub fn InertLink(
     children: Children,
 ) -> impl IntoView {
     let open = RwSignal::new(false);
-    let title = format!("Shows where this leads: {}", address.text);
+    let title = format!("Shows where this link leads: {}", address.text);
     view! {
         <button
             type="button"

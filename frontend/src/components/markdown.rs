@@ -17,7 +17,7 @@ pub fn Markdown(
     let Document { blocks: laid_out, rest } = parse(&text);
     let rest = (!rest.is_empty()).then(|| {
         view! {
-            <p class="muted small">"The text is too long, or has too many parts, to be laid out whole. The rest, as it was written:"</p>
+            <p class="muted small">"This text is too long or complex to be formatted in full. The rest, as it was written:"</p>
             <pre class="raw">{inert(rest.trim_end())}</pre>
         }
     });

@@ -11,7 +11,6 @@ use super::glyph::Glyph;
 use super::inert::inert;
 use crate::client::Live;
 use crate::state::inbox::Row;
-use crate::state::story::sentence;
 use crate::state::{record, words};
 
 /// For so long a row that has just come is lit, in microseconds.
@@ -190,7 +189,7 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
         return "you no longer have access".to_owned();
     }
     if let Some(resolution) = &review.resolution {
-        return sentence(&words::resolution(review, resolution, me));
+        return words::resolution_first(review, resolution, me);
     }
     if review.status != ReviewStatus::Pending {
         return review.status.as_str().to_owned();
@@ -201,13 +200,13 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
     }
     if let Some(claim) = review.claimed_by.as_ref().filter(|claim| claim.until > now) {
         parts.push(if me == Some(claim.by.as_str()) {
-            "you are on it".to_owned()
+            "claimed by you".to_owned()
         } else {
-            format!("{} is on it", claim.by)
+            format!("claimed by {}", claim.by)
         });
     }
     if review.kind == ReviewKind::Handoff {
-        parts.push("handed over".to_owned());
+        parts.push("handed off".to_owned());
     }
     if review.paused.is_some() {
         parts.push("paused".to_owned());

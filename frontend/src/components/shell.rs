@@ -67,7 +67,7 @@ pub fn Shell(
                     focus_on("#content");
                 }
             >
-                "Skip to the content"
+                "Skip to content"
             </a>
             <Show when=move || known.get() fallback=move || view! { <Waiting /> }>
                 <Rail />
@@ -172,7 +172,7 @@ fn connection_words(connection: Connection) -> (&'static str, &'static str) {
     match connection {
         Connection::Open => ("Live", "Connected"),
         Connection::Opening => ("Connecting", "Connecting…"),
-        Connection::Lost { .. } => ("Offline", "The connection is lost. What you see may be old."),
+        Connection::Lost { .. } => ("Offline", "The connection is lost. What you see may be out of date."),
         Connection::Closed => ("Closed", "Not connected."),
     }
 }
@@ -229,7 +229,7 @@ fn Menu() -> impl IntoView {
                         <span class="tiny muted">{roles}</span>
                         <span class="tiny muted">{move || state().1}</span>
                     </div>
-                    <div class="tabs" role="group" aria-label="Colours">
+                    <div class="tabs" role="group" aria-label="Theme">
                         {[
                             (Theme::System, "System", icondata::LuMonitor),
                             (Theme::Light, "Light", icondata::LuSun),
@@ -306,7 +306,7 @@ fn LostBar() -> impl IntoView {
         <Show when=move || lost.get()>
             <div class="lost-bar" role="alert">
                 <Glyph icon=icondata::LuWifiOff />
-                <span class="grow">"Reconnecting… what you see may be old. Nothing you decide now will be sent by itself."</span>
+                <span class="grow">"Reconnecting… What you see may be out of date. Decisions that you make now are not sent automatically."</span>
                 <span class="tiny nowrap" aria-hidden="true">
                     {move || wait().map_or_else(|| "trying now".to_owned(), |wait| format!("next try in {wait}"))}
                 </span>

@@ -211,8 +211,8 @@ pub fn InboxPage() -> impl IntoView {
             .into_any()
         } else {
             view! {
-                <Empty icon=icondata::LuCheckCheck title="Nothing waits for you">
-                    <p>"New reviews appear here by themselves."</p>
+                <Empty icon=icondata::LuCheckCheck title="Nothing is waiting for you">
+                    <p>"New reviews appear here automatically."</p>
                 </Empty>
             }
             .into_any()
@@ -227,7 +227,7 @@ pub fn InboxPage() -> impl IntoView {
         let problem = list.trouble.get().filter(|_| is_read.get())?;
         Some(view! {
             <div class="banner warn partly" role="alert">
-                <span class="grow">{format!("The list may be old: {problem}")}</span>
+                <span class="grow">{format!("The list may be out of date: {problem}")}</span>
                 <button class="b sm" on:click=move |_| again.run(())>"Try again"</button>
             </div>
         })
@@ -302,7 +302,7 @@ pub fn OpenPane() -> impl IntoView {
         None => view! {
             <article class="read">
                 <Empty icon=icondata::LuSearch title="This is not the address of a review" page=true>
-                    <button class="b" on:click=move |_| back.run(())>"To the inbox"</button>
+                    <button class="b" on:click=move |_| back.run(())>"Go to the inbox"</button>
                 </Empty>
             </article>
         }

@@ -12,8 +12,8 @@ pub fn NotFoundPage() -> impl IntoView {
     view! {
         <main class="empty-page">
             <Empty icon=icondata::LuSearch title="Page not found" page=true>
-                <p>"The link may be old, or it names something that you may not see."</p>
-                <a href="/inbox" class="b">"To the inbox"</a>
+                <p>"The link may be old, or you may not have access to what it names."</p>
+                <a href="/inbox" class="b">"Go to the inbox"</a>
             </Empty>
         </main>
     }

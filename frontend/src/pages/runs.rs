@@ -252,13 +252,13 @@ fn nothing(filter: &Filter) -> impl IntoView + use<> {
     }
     let what = match filter.status {
         Some(RunStatus::Running) => "Nothing is running right now",
-        Some(RunStatus::WaitingForHuman) => "No run waits for a person",
+        Some(RunStatus::WaitingForHuman) => "No run is waiting for a person",
         Some(RunStatus::Failed) => "No run has failed",
         _ => "No matches",
     };
     view! {
         <Empty icon=icondata::LuListFilter title=what>
-            <p>"Runs that match appear here by themselves."</p>
+            <p>"Runs that match appear here automatically."</p>
             <a href="/runs" class="b">"Show all runs"</a>
         </Empty>
     }

@@ -1,5 +1,5 @@
-//! What is said of an action that a gate holds back: a call runs or does not, an agent begins, a specialist is made, a
-//! strategy changes, an output is given.
+//! What is said of an action that a gate holds back: a call runs or does not, an agent begins, a specialist is created,
+//! a strategy changes, an output is returned.
 
 use shared::definition::ActionKind;
 use shared::review::{Action, ActionType};
@@ -31,13 +31,13 @@ pub struct ActionWords {
 pub fn words(action_type: ActionType) -> ActionWords {
     match action_type {
         ActionType::Output => ActionWords {
-            happens: "is given",
-            not: "is not given",
-            blocked: "blocked, was not given",
+            happens: "is returned",
+            not: "is not returned",
+            blocked: "blocked, was not returned",
             content: "output",
             edit: "Edit output",
             respond: "Respond",
-            rejected: "Nothing is given: the run fails, or the step that called this flow.",
+            rejected: "Nothing is returned: the run fails, or the step that called this flow.",
             nothing: "There is no output",
         },
         ActionType::Agent => ActionWords {
@@ -51,13 +51,13 @@ pub fn words(action_type: ActionType) -> ActionWords {
             nothing: "Without a prompt",
         },
         ActionType::Emergent => ActionWords {
-            happens: "is made",
-            not: "is not made",
-            blocked: "blocked, was not made",
+            happens: "is created",
+            not: "is not created",
+            blocked: "blocked, was not created",
             content: "details",
             edit: "Edit the specialist",
-            respond: "Respond without making it",
-            rejected: "No specialist is made, and the agent is told.",
+            respond: "Respond without creating it",
+            rejected: "No specialist is created, and the agent is told.",
             nothing: "Without details",
         },
         ActionType::StrategyOverride => ActionWords {
@@ -110,8 +110,9 @@ pub fn responds(action: &Action, past: bool) -> String {
     match action.action_type {
         ActionType::Agent => format!("{answer} in place of {name}"),
         ActionType::Tool => format!("{respond} without running {name}"),
-        ActionType::Emergent | ActionType::StrategyOverride => format!("{respond} without making {name}"),
-        ActionType::Output => format!("{respond} without giving {name}"),
+        ActionType::Emergent => format!("{respond} without creating {name}"),
+        ActionType::StrategyOverride => format!("{respond} without making {name}"),
+        ActionType::Output => format!("{respond} without returning {name}"),
     }
 }
 
@@ -122,7 +123,7 @@ pub fn asks_for(action: &Action, kind: ActionKind) -> &'static str {
         (ActionKind::Respond, _, Some(_)) => "The result that the agent gets instead",
         (ActionKind::Respond, ..) => "The result in its place",
         (_, _, Some(_)) => "Why not? The agent is told.",
-        (_, ActionType::Agent, None) => "Why not? Whoever waits for it gets this as the reason.",
+        (_, ActionType::Agent, None) => "Why not? Whoever is waiting for it gets this as the reason.",
         (_, _, None) => "Why not? It fails with this reason.",
     }
 }
@@ -167,7 +168,7 @@ mod tests {
             (name(&action), responds(&action, false), words(action_type).would(None, Leave::Free).1)
         };
         let specialist =
-            ("the specialist tester", "respond without making the specialist tester", "is made if you approve");
+            ("the specialist tester", "respond without creating the specialist tester", "is created if you approve");
         let own =
             |(name, responds, would): (&str, &str, &str)| (name.to_owned(), responds.to_owned(), would.to_owned());
         assert_eq!(says(ActionType::Emergent), own(specialist));

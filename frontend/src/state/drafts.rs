@@ -12,6 +12,8 @@ use shared::id::{ReviewId, Username};
 use shared::review::Review;
 use shared::time::Timestamp;
 
+use super::flow_drafts::Edited;
+
 /// How many drafts of one person are kept; the ones touched longest ago go first.
 const KEPT: usize = 100;
 /// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.
@@ -166,14 +168,41 @@ impl Draft {
     }
 }
 
-/// Under which name the browser keeps a person's draft of a review.
-pub fn storage_key(owner: &Username, id: ReviewId) -> String {
-    format!("{}{id}", storage_prefix(owner))
+/// What a draft is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A review.
+    Review(ReviewId),
+    /// A version of a flow.
+    Flow(Edited),
 }
 
-/// How the names of all drafts of a person begin.
+impl Subject {
+    /// Under which name the browser keeps a person's draft of it.
+    pub fn storage_key(&self, owner: &Username) -> String {
+        let prefix = storage_prefix(owner);
+        match self {
+            Self::Review(id) => format!("{prefix}review/{id}"),
+            Self::Flow((id, version)) => format!("{prefix}flow/{id}/{version}"),
+        }
+    }
+
+    /// What a draft of a person is of, by the name under which the browser keeps it.
+    pub fn of_storage_key(key: &str, owner: &Username) -> Option<Self> {
+        let (kind, of) = key.strip_prefix(&storage_prefix(owner))?.split_once('/')?;
+        match kind {
+            "review" => of.parse().ok().map(Self::Review),
+            "flow" => {
+                of.rsplit_once('/').and_then(|(id, version)| Some(Self::Flow((id.to_owned(), version.parse().ok()?))))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How the names of all drafts of a person begin. No username has a slash: that of nobody else begins so too.
 pub fn storage_prefix(owner: &Username) -> String {
-    format!("countersign.draft.{owner}.")
+    format!("countersign.draft.{owner}/")
 }
 
 /// The drafts of the person who is logged in.
@@ -298,9 +327,15 @@ mod tests {
 
     #[test]
     fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
-        let (ana, tom): (Username, Username) = ("ana".parse().unwrap(), "tom".parse().unwrap());
-        let id = on(1, "").id;
-        assert!(!storage_key(&ana, id).starts_with(&storage_prefix(&tom)));
+        let name = |name: &str| name.parse::<Username>().unwrap();
+        for of in [Subject::Review(on(1, "").id), Subject::Flow(("article".into(), 3))] {
+            let key = of.storage_key(&name("ana.b"));
+            assert_eq!(Subject::of_storage_key(&key, &name("ana.b")), Some(of));
+            for other in ["ana", "tom"] {
+                assert!(!key.starts_with(&storage_prefix(&name(other))), "{key}");
+                assert_eq!(Subject::of_storage_key(&key, &name(other)), None);
+            }
+        }
         let draft =
             |at: usize| Draft { text: "x".into(), touched: Timestamp(i64::try_from(at).unwrap()), ..Draft::default() };
         let number = |n: usize| review(u8::try_from(n).unwrap(), 1, json!({})).id;

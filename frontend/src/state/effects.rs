@@ -2,16 +2,10 @@
 //! and a dialog say nothing that does not happen.
 
 use shared::definition::{ChoiceKind, OnTimeout};
-use shared::review::{Review, ReviewKind, ReviewOption};
+use shared::review::{AskedBy, Review, ReviewKind, ReviewOption};
 
 use super::action_words;
 use super::verdict::no_correction;
-
-/// How the server begins what an agent asks; what a step asks by a tool begins with `STEP`.
-const AGENT: &str = "Agent `";
-const STEP: &str = "Step `";
-/// How it goes on where leave is asked for, which otherwise looks like a human node's approval.
-const LEAVE: &str = " asks for leave to `";
 
 /// Who hears what is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,22 +28,21 @@ pub enum Hearer {
 
 /// Who hears what is decided about a review.
 pub fn hearer(review: &Review) -> Hearer {
-    let asks = || if review.prompt.starts_with(AGENT) { Hearer::Agent } else { Hearer::Step };
-    match review.kind {
+    match (review.kind, review.asked_by) {
         _ if review.run_id.is_none() => Hearer::Caller,
-        ReviewKind::Handoff => Hearer::Nobody,
-        // A draft always has something that happens without an answer; what is taken over waits for as long as it takes.
-        ReviewKind::Edit if review.on_timeout.is_none() => Hearer::TakenOver,
-        ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint => asks(),
-        ReviewKind::Approval if asks_for_leave(review) => asks(),
-        ReviewKind::Approval => Hearer::Run,
-        _ => Hearer::Actions,
+        (ReviewKind::Handoff, _) => Hearer::Nobody,
+        (_, Some(AskedBy::Agent)) => Hearer::Agent,
+        (_, Some(AskedBy::Step)) => Hearer::Step,
+        (_, Some(AskedBy::Program)) => Hearer::Caller,
+        // What is taken over waits for as long as it takes.
+        (ReviewKind::Edit, None) if review.on_timeout.is_none() => Hearer::TakenOver,
+        // Of before reviews said who asks: these are mostly what agents ask.
+        (ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint, None) => {
+            Hearer::Agent
+        }
+        (ReviewKind::Approval, None) => Hearer::Run,
+        (_, None) => Hearer::Actions,
     }
-}
-
-fn asks_for_leave(review: &Review) -> bool {
-    let who = review.prompt.split_once(LEAVE).map(|(who, _)| who);
-    who.is_some_and(|who| (who.starts_with(AGENT) || who.starts_with(STEP)) && !who.contains('\n'))
 }
 
 /// What the field for a note is called: by who reads it. Where the form of an option is open, `beside` it, it is a note
@@ -106,9 +99,9 @@ pub fn of_text(review: &Review) -> String {
 
 fn heard(review: &Review, what: &str) -> String {
     match hearer(review) {
-        Hearer::Agent => format!("The agent gets {what}, and goes on."),
+        Hearer::Agent => format!("The agent gets {what} and continues."),
         Hearer::Caller => format!("{} gets {what}.", review.requested_by),
-        Hearer::Nobody => "Records that you see to it.".to_owned(),
+        Hearer::Nobody => "Records that you are taking care of it.".to_owned(),
         Hearer::TakenOver => "The run continues with what is written here.".to_owned(),
         Hearer::Step => format!("The run continues with {what}."),
         Hearer::Run | Hearer::Actions if what == "your answer" => format!("The run continues with {what}."),
@@ -136,8 +129,8 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
             ("the draft is used as it is", "the draft was used as it was")
         }
         (OnTimeout::Follow | OnTimeout::Approve, ReviewKind::Checkpoint) => match hearer {
-            Hearer::Agent => ("the agent goes on", "the agent went on"),
-            Hearer::Caller => ("the answer is to go on", "the answer was to go on"),
+            Hearer::Agent => ("the agent continues", "the agent continued"),
+            Hearer::Caller => ("the answer is to continue", "the answer was to continue"),
             _ => ("the run continues", "the run continued"),
         },
         (OnTimeout::Reject, ReviewKind::Checkpoint | ReviewKind::Escalation) => match hearer {
@@ -153,7 +146,7 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
             ("the run continues without an answer", "the run continued without an answer")
         }
         (OnTimeout::Goto { .. }, _) if hearer == Hearer::Run => {
-            ("the run takes another way", "the run took another way")
+            ("the run takes another path", "the run took another path")
         }
         _ => match hearer {
             Hearer::Agent => ("the agent is told that nobody answered", "the agent was told that nobody answered"),
@@ -173,11 +166,11 @@ pub fn of_withdrawal(review: &Review) -> String {
             let rejected = review.actions.first().map_or("", |first| action_words::words(first.action_type).rejected);
             format!("It counts as rejected. {rejected}").trim_end().to_owned()
         }
-        Hearer::Agent => "The agent is told that nobody will answer, and goes on.".to_owned(),
-        Hearer::Step => "The step that asks fails, since nobody answers it.".to_owned(),
+        Hearer::Agent => "The agent is told that nobody will answer, and continues.".to_owned(),
+        Hearer::Step => "The step that asks fails, because nobody answers it.".to_owned(),
         Hearer::TakenOver => "Nobody writes in place of the agent, and the step fails.".to_owned(),
         Hearer::Caller => format!("{} is told that nobody will answer.", review.requested_by),
-        Hearer::Nobody => "Nobody is asked to see to it any more. The run is not affected.".to_owned(),
+        Hearer::Nobody => "Nobody is asked to take care of it any more. The run is not affected.".to_owned(),
     }
 }
 
@@ -189,30 +182,34 @@ mod tests {
     use crate::state::fixtures::{calls, review};
 
     /// What an agent or a program asks.
-    fn asked(kind: &str, prompt: &str, patch: Value) -> Review {
-        let mut all = json!({ "kind": kind, "prompt": prompt, "free_text": false, "on_timeout": "error" });
+    fn asked(kind: &str, by: Option<AskedBy>, patch: Value) -> Review {
+        let mut all = json!({ "kind": kind, "asked_by": by, "free_text": false, "on_timeout": "error" });
         all.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());
         review(1, 1, all)
     }
 
-    const BY_AGENT: &str = "Agent `clerk` cannot go on: Two rules.";
+    const AGENT: Option<AskedBy> = Some(AskedBy::Agent);
+    const STEP: Option<AskedBy> = Some(AskedBy::Step);
+    const PROGRAM: Option<AskedBy> = Some(AskedBy::Program);
 
     #[test]
     fn a_review_says_who_hears_its_answer() {
-        let leave = "Agent `clerk` asks for leave to `refund`: Pay back.";
-        let cases = [
+        let cases = vec![
             (review(1, 1, json!({})), Hearer::Run),
-            (review(1, 1, json!({ "prompt": "Agent `clerk` wrote this." })), Hearer::Run),
+            (review(1, 1, json!({ "prompt": "Agent `clerk` requests approval for `refund`." })), Hearer::Run),
             (calls(1, 1), Hearer::Actions),
-            (asked("escalation", BY_AGENT, json!({})), Hearer::Agent),
-            (asked("clarification", "Which size?", json!({})), Hearer::Step),
-            (asked("approval", leave, json!({})), Hearer::Agent),
-            (asked("approval", leave, json!({ "run_id": null })), Hearer::Caller),
-            (asked("edit", "You have taken over the step `x`.", json!({ "on_timeout": null })), Hearer::TakenOver),
-            (asked("handoff", "Agent `clerk` hands this over.", json!({})), Hearer::Nobody),
+            (asked("escalation", AGENT, json!({})), Hearer::Agent),
+            (asked("clarification", STEP, json!({})), Hearer::Step),
+            (asked("approval", AGENT, json!({})), Hearer::Agent),
+            (asked("approval", PROGRAM, json!({ "run_id": null })), Hearer::Caller),
+            (asked("edit", AGENT, json!({ "on_timeout": null })), Hearer::Agent),
+            (asked("edit", None, json!({ "on_timeout": null })), Hearer::TakenOver),
+            (asked("handoff", AGENT, json!({})), Hearer::Nobody),
+            // Stored before reviews said who asks.
+            (asked("clarification", None, json!({})), Hearer::Agent),
         ];
         for (review, expected) in cases {
-            assert_eq!(hearer(&review), expected, "{:?}: {}", review.kind, review.prompt);
+            assert_eq!(hearer(&review), expected, "{:?}: {:?}", review.kind, review.asked_by);
         }
     }
 
@@ -223,21 +220,18 @@ mod tests {
             { "id": "voucher", "kind": "accept", "label": "Send a voucher" },
             { "id": "reject", "kind": "stop", "label": "Reject" },
         ] });
-        let leave = asked("approval", "Agent `clerk` asks for leave to `refund`: Pay back.", leave);
+        let leave = asked("approval", AGENT, leave);
         let says: Vec<_> = leave.options.iter().map(|option| of_option(&leave, option)).collect();
-        let told = "The agent gets this answer, and goes on.";
+        let told = "The agent gets this answer and continues.";
         assert_eq!(says, ["A refund is paid.", told, told]);
         let described =
             json!({ "options": [{ "id": "pause", "kind": "accept", "label": "Pause", "description": "It waits." }] });
-        let described = asked("checkpoint", BY_AGENT, described);
+        let described = asked("checkpoint", AGENT, described);
         assert_eq!(of_option(&described, &described.options[0]), "It waits.");
         let mut program = described;
         (program.run_id, program.options[0].description) = (None, None);
         assert_eq!(of_option(&program, &program.options[0]), "mia gets this answer.");
-        assert_eq!(
-            of_text(&asked("clarification", "Agent `clerk` asks:", json!({}))),
-            "The agent gets your answer, and goes on."
-        );
+        assert_eq!(of_text(&asked("clarification", AGENT, json!({}))), "The agent gets your answer and continues.");
     }
 
     #[test]
@@ -246,20 +240,20 @@ mod tests {
         let own = |now: &str, before: &str| (now.to_owned(), before.to_owned());
         let cases = [
             (
-                asked("escalation", BY_AGENT, json!({})),
+                asked("escalation", AGENT, json!({})),
                 own("the agent is told that nobody answered", "the agent was told that nobody answered"),
             ),
-            (asked("clarification", "Which?", json!({})), own("the step fails", "the step failed")),
+            (asked("clarification", STEP, json!({})), own("the step fails", "the step failed")),
             (
-                asked("clarification", "Which?", json!({ "run_id": null })),
+                asked("clarification", PROGRAM, json!({ "run_id": null })),
                 own("it ends unanswered", "it ended unanswered"),
             ),
             (
-                asked("edit", "Agent `clerk` asks you to edit a draft: x.", json!({ "on_timeout": "follow" })),
+                asked("edit", AGENT, json!({ "on_timeout": "follow" })),
                 own("the draft is used as it is", "the draft was used as it was"),
             ),
             (
-                asked("checkpoint", BY_AGENT, json!({ "on_timeout": "reject" })),
+                asked("checkpoint", AGENT, json!({ "on_timeout": "reject" })),
                 own("the agent stops, and its step fails", "the agent stopped, and its step failed"),
             ),
             (review(1, 1, json!({ "on_timeout": "error" })), own("the run fails", "the run failed")),
@@ -273,13 +267,13 @@ mod tests {
 
     #[test]
     fn a_note_is_said_to_reach_only_whom_it_reaches() {
-        let label = |kind: &str, prompt: &str, patch: Value| note_label(&asked(kind, prompt, patch), false);
-        assert_eq!(label("escalation", BY_AGENT, json!({})), "Add a note for the agent");
-        assert_eq!(label("checkpoint", BY_AGENT, json!({ "run_id": null })), "Add a note for mia");
+        let label = |kind: &str, by: Option<AskedBy>, patch: Value| note_label(&asked(kind, by, patch), false);
+        assert_eq!(label("escalation", AGENT, json!({})), "Add a note for the agent");
+        assert_eq!(label("checkpoint", PROGRAM, json!({ "run_id": null })), "Add a note for mia");
         let taken = json!({ "on_timeout": null });
-        assert_eq!(label("edit", "You have taken over the step `x`.", taken), "Add a note for the record");
-        assert_eq!(label("handoff", BY_AGENT, json!({})), "Add a note for the record");
-        let question = asked("clarification", "Agent `clerk` asks:", json!({ "free_text": true }));
+        assert_eq!(label("edit", None, taken), "Add a note for the record");
+        assert_eq!(label("handoff", AGENT, json!({})), "Add a note for the record");
+        let question = asked("clarification", AGENT, json!({ "free_text": true }));
         assert_eq!(note_label(&question, false), "Choose an answer, or write your own");
         assert_eq!(note_label(&question, true), "Add a note for the agent", "the form is the answer");
         assert_eq!(note_label(&review(1, 1, json!({})), false), "Ask for a change, or add a note for the record");
@@ -288,13 +282,11 @@ mod tests {
 
     #[test]
     fn taking_a_review_back_does_not_promise_that_a_run_continues() {
-        let withdrawn = |kind: &str, prompt: &str, patch: Value| of_withdrawal(&asked(kind, prompt, patch));
-        assert!(withdrawn("handoff", BY_AGENT, json!({})).ends_with("The run is not affected."));
-        assert_eq!(
-            withdrawn("checkpoint", BY_AGENT, json!({ "run_id": null })),
-            "mia is told that nobody will answer."
-        );
-        assert!(withdrawn("escalation", BY_AGENT, json!({})).starts_with("The agent is told"));
+        let withdrawn = |kind: &str, by: Option<AskedBy>, patch: Value| of_withdrawal(&asked(kind, by, patch));
+        assert!(withdrawn("handoff", AGENT, json!({})).ends_with("The run is not affected."));
+        let program = json!({ "run_id": null });
+        assert_eq!(withdrawn("checkpoint", PROGRAM, program), "mia is told that nobody will answer.");
+        assert!(withdrawn("escalation", AGENT, json!({})).starts_with("The agent is told"));
         assert_eq!(of_withdrawal(&calls(1, 1)), "It counts as rejected. Nothing runs.");
     }
 }

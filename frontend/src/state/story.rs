@@ -198,7 +198,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             plain(format!("gave {agent} feedback ({what}): {}", quoted(&words::cut(&of.feedback.content))))
         }
         EventData::SpecialistMade(made) => {
-            plain(format!("made the specialist {} at {}, for {}", made.role, made.node, made.by))
+            plain(format!("created the specialist {} at {}, for {}", made.role, made.node, made.by))
         }
         EventData::StrategyChanged(changed) => {
             let (from, to) = (changed.from.as_str(), changed.to.as_str());
@@ -222,7 +222,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         }
         EventData::ReviewRequested(of) => plain(format!("requested {}", quoted(&of.review.title))),
         EventData::ReviewExpiring(of) => {
-            (format!("warned of the deadline of {}", quoted(&of.review.title)), Tone::Again)
+            (format!("warned about the deadline of {}", quoted(&of.review.title)), Tone::Again)
         }
         EventData::ReviewUpdated(updated) => changed(entry, acts, &updated),
         EventData::ReviewResolved(of) => match &of.review.resolution {
@@ -265,7 +265,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             let name = failed.username.map_or_else(|| "somebody".to_owned(), |name| name.to_string());
             (format!("refused to log in {name}"), Tone::Again)
         }
-        EventData::Unreadable(row) => (format!("recorded what cannot be read: {}", row.reason), Tone::Stop),
+        EventData::Unreadable(row) => (format!("recorded an entry that cannot be read: {}", row.reason), Tone::Stop),
         EventData::HeadAccepted(_) => plain("accepted a new head of the audit".to_owned()),
         EventData::RunsArchived(archived) => {
             let (count, runs) = (archived.runs, if archived.runs == 1 { "run" } else { "runs" });
@@ -298,7 +298,7 @@ fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String,
         ReviewChange::Comment { .. } => plain(format!("commented on {title}")),
         ReviewChange::Escalated { .. } => (format!("escalated {title}"), Tone::Again),
         ReviewChange::Paused { .. } => (format!("paused {title}"), Tone::Again),
-        ReviewChange::Asked => plain(format!("asked who comes next about {title}")),
+        ReviewChange::Asked => plain(format!("asked the next handler about {title}")),
         ReviewChange::Vote | ReviewChange::Other => plain(format!("changed {title}")),
     }
 }
@@ -335,7 +335,7 @@ pub fn quoted(text: &str) -> String {
     format!("“{text}”")
 }
 
-/// With a capital at the start.
+/// With a capital at the start. Not for what may begin with a username: that is written as it is.
 pub fn sentence(text: &str) -> String {
     let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
     first.to_uppercase() + rest

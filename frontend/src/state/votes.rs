@@ -17,12 +17,12 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
             parts.push(sentence(&voting.standing));
         }
         for vote in &review.decisions {
-            let who = words::person(&vote.by, me);
-            parts.push(sentence(&format!("{who} {}", words::verdict(review, vote))));
+            let who = words::person_first(&vote.by, me);
+            parts.push(format!("{who} {}", words::verdict(review, vote)));
         }
         if !voting.voided.is_empty() {
-            let whose = words::people(&voting.voided, me);
-            parts.push(sentence(&format!("{whose} must vote again: the content has changed")));
+            let whose = words::people_first(&voting.voided, me);
+            parts.push(format!("{whose} must vote again: the content has changed"));
         }
         if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
             parts.push("Choosing again changes your vote".to_owned());
@@ -35,8 +35,8 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
 pub fn does(review: &Review, accepts: bool, follows: String) -> String {
     match (&review.voting, accepts) {
         (None, _) => follows,
-        (Some(_), true) => format!("Votes yes. Once enough agree: {follows}"),
-        (Some(_), false) => format!("Votes no. Once enough do: {follows}"),
+        (Some(_), true) => format!("Votes yes. Once enough people agree: {follows}"),
+        (Some(_), false) => format!("Votes no. Once enough people do: {follows}"),
     }
 }
 
@@ -54,13 +54,13 @@ mod tests {
         let voting = json!({"voters": ["ana", "tom"], "votes": 1, "standing": "2 of 2 are needed", "voided": ["tom"]});
         let patch = json!({"policy": "majority", "decisions": [vote], "voting": voting});
         let said = standing(&review(1, 1, patch.clone()), Some("ana")).unwrap();
-        let text = "2 of 2 are needed. You chose “Looks good”. Tom must vote again: the content has changed. \
+        let text = "2 of 2 are needed. You chose “Looks good”. tom must vote again: the content has changed. \
                     Choosing again changes your vote.";
         assert_eq!(said, (false, text.to_owned()));
         let mut troubled = patch;
         troubled["problem"] = json!("nobody may decide this");
         let (alarm, text) = standing(&review(1, 1, troubled), None).unwrap();
-        assert!(alarm && text.starts_with("Nobody may decide this. Ana chose"), "{text}");
+        assert!(alarm && text.starts_with("Nobody may decide this. ana chose"), "{text}");
         assert_eq!(standing(&review(1, 1, json!({})), None), None);
     }
 
@@ -69,7 +69,7 @@ mod tests {
         let voting = json!({"voters": ["ana", "tom"], "votes": 1, "standing": "2 of 2 are needed"});
         let voted = review(1, 1, json!({"policy": "unanimous", "voting": voting}));
         assert_eq!(does(&review(1, 1, json!({})), true, "It goes on.".into()), "It goes on.");
-        assert_eq!(does(&voted, true, "It goes on.".into()), "Votes yes. Once enough agree: It goes on.");
+        assert_eq!(does(&voted, true, "It goes on.".into()), "Votes yes. Once enough people agree: It goes on.");
         assert!(does(&voted, false, "It ends.".into()).starts_with("Votes no."));
     }
 }

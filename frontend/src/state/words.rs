@@ -9,7 +9,7 @@ use shared::review::{AskedHandler, Outcome, Resolution, Review, ReviewKind};
 use shared::run::Part;
 use shared::time::Timestamp;
 
-use super::story::listed;
+use super::story::{listed, sentence};
 use super::{action_words, effects, option_fields};
 
 const SECOND: i64 = 1_000_000;
@@ -98,6 +98,17 @@ pub fn person(name: &str, me: Option<&str>) -> String {
 pub fn people(names: &[Username], me: Option<&str>) -> String {
     let names: Vec<_> = names.iter().map(|name| person(name, me)).collect();
     listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// A person at the beginning of a sentence: usernames are written as they are.
+pub fn person_first(name: &str, me: Option<&str>) -> String {
+    if me == Some(name) { "You".to_owned() } else { name.to_owned() }
+}
+
+/// People at the beginning of a sentence: `tom and you`, `You and tom`.
+pub fn people_first(names: &[Username], me: Option<&str>) -> String {
+    let text = people(names, me);
+    if names.first().is_some_and(|name| me == Some(name.as_str())) { sentence(&text) } else { text }
 }
 
 /// What somebody did with a verdict: `chose “Looks good”`, `approved publish`.
@@ -191,6 +202,14 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
     }
 }
 
+/// The same as a sentence: usernames are written as they are.
+pub fn resolution_first(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
+    let text = self::resolution(review, resolution, me);
+    let starts_with_name =
+        resolution.by.first().is_some_and(|name| me != Some(name.as_str()) && text.starts_with(name.as_str()));
+    if starts_with_name { text } else { sentence(&text) }
+}
+
 /// What it is called where no person has accepted something: a question is answered, and not approved.
 pub fn accepted(review: &Review) -> &'static str {
     match review.kind {
@@ -217,7 +236,7 @@ pub fn asked_too(asked: &AskedHandler, now: Timestamp) -> String {
         Via::Slack => format!("Asked in {} (Slack){left}.", asked.by),
         _ => format!("{} is asked too{left}.", asked.by),
     };
-    format!("{where_to} Whoever answers first has decided.")
+    format!("{where_to} The first answer decides.")
 }
 
 /// What kind of thing it is. Agents choose the categories of what they ask from names of ours; others are a flow's.
@@ -291,6 +310,10 @@ mod tests {
         let outcome = review.resolution.as_ref().unwrap();
         assert_eq!(resolution(&review, outcome, Some("ana")), "tom chose “Looks good”");
         assert_eq!(resolution(&review, outcome, Some("tom")), "you chose “Looks good”");
+        assert_eq!(resolution_first(&review, outcome, Some("ana")), "tom chose “Looks good”", "a name stays as it is");
+        assert_eq!(resolution_first(&review, outcome, Some("tom")), "You chose “Looks good”");
+        let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome.clone() };
+        assert_eq!(resolution_first(&review, &by_nobody, None), "Accepted");
     }
 
     #[test]
@@ -315,11 +338,11 @@ mod tests {
     #[test]
     fn a_channel_that_is_asked_is_no_person() {
         let mut asked = AskedHandler { by: "#approvals".into(), via: Via::Slack, until: None, reactions: false };
-        assert_eq!(asked_too(&asked, Timestamp(0)), "Asked in #approvals (Slack). Whoever answers first has decided.");
+        assert_eq!(asked_too(&asked, Timestamp(0)), "Asked in #approvals (Slack). The first answer decides.");
         asked.until = Some(Timestamp(5 * MINUTE));
         assert!(asked_too(&asked, Timestamp(0)).starts_with("Asked in #approvals (Slack), for 5 min more."));
         (asked.by, asked.via, asked.until) = ("ok.test".into(), Via::Webhook, None);
-        assert_eq!(asked_too(&asked, Timestamp(0)), "ok.test is asked too. Whoever answers first has decided.");
+        assert_eq!(asked_too(&asked, Timestamp(0)), "ok.test is asked too. The first answer decides.");
     }
 
     #[test]

@@ -42,6 +42,37 @@ impl Nearness {
     }
 }
 
+/// How long ago a review was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AgeGroup {
+    /// Less than an hour ago.
+    Minutes,
+    /// An hour ago or longer, but less than a day.
+    Hours,
+    /// A day ago or longer, but less than a week.
+    Days,
+    /// A week ago or longer.
+    Weeks,
+}
+
+impl AgeGroup {
+    /// The age from which on a review is in a group, for all groups but the youngest, the oldest first.
+    pub const FROM: [(Self, Duration); 3] = [
+        (Self::Weeks, Duration::from_hours(7 * 24)),
+        (Self::Days, Duration::from_hours(24)),
+        (Self::Hours, Duration::from_hours(1)),
+    ];
+
+    /// That of a review that was asked at this time.
+    pub fn of(asked: Timestamp, now: Timestamp) -> Self {
+        let group = Self::FROM.into_iter().find(|(_, age)| asked <= now.before(*age));
+        group.map_or(Self::Minutes, |(group, _)| group)
+    }
+}
+
 /// `GET /api/v1/reviews/facets`: how many pending reviews fit, and how many more or fewer would with another filter. Each
 /// facet is counted with all parts of the filter but its own. Only what the caller may see is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +99,9 @@ pub struct Facets {
     pub assigned: Counts,
     /// By [`Nearness`] of the deadline.
     pub due: Counts,
+    /// By [`AgeGroup`].
+    #[serde(default)]
+    pub age: Counts,
 }
 
 /// How many reviews have each value of a facet, the most frequent first.

@@ -47,6 +47,7 @@ pub fn outline(review: &Review) -> Review {
         node: None,
         visit: None,
         part: None,
+        asked_by: None,
         source: None,
         title: String::new(),
         prompt: String::new(),

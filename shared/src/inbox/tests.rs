@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Assigned, Due, Facet, Filter, Nearness, ReviewQuery, Urgency, outline, roles};
+use super::{AgeGroup, Assigned, Due, Facet, Filter, Nearness, ReviewQuery, Urgency, outline, roles};
 use crate::access::{Act, Principal, access};
 use crate::definition::Severity;
 use crate::review::Review;
@@ -128,6 +128,12 @@ fn deadlines_are_soon_today_later_or_none() {
     assert_eq!(of("2026-01-02T12:30:00.000001Z"), Nearness::Today);
     assert_eq!(of("2026-01-03T12:00:00.000001Z"), Nearness::Later);
     assert_eq!(Nearness::of(None, now()), Nearness::None);
+    let of = |time: &str| AgeGroup::of(time.parse().expect("a time"), now());
+    assert_eq!(of("2026-01-02T12:00:01Z"), AgeGroup::Minutes, "asked by a clock that is ahead");
+    assert_eq!(of("2026-01-02T11:00:00.000001Z"), AgeGroup::Minutes);
+    assert_eq!(of("2026-01-02T11:00:00Z"), AgeGroup::Hours);
+    assert_eq!(of("2026-01-01T12:00:00Z"), AgeGroup::Days);
+    assert_eq!(of("2025-12-26T12:00:00Z"), AgeGroup::Weeks);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What kinds of reviews there are.
+//! What kinds of reviews there are, and who asks by itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,22 @@ pub enum ReviewKind {
     Checkpoint,
     /// Somebody is told; does not block.
     Handoff,
+}
+
+/// Who asks by itself, and goes on with the answer.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AskedBy {
+    /// An agent, which is told the answer.
+    Agent,
+    /// A step that calls a tool which asks: the answer is its result.
+    Step,
+    /// A program, over the API.
+    Program,
 }
 
 impl ReviewKind {

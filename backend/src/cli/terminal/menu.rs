@@ -218,7 +218,7 @@ pub(super) fn took(review: &Review) -> String {
     let Some(summary) = review.usage.summary() else { return String::new() };
     let seconds = review.usage.elapsed_ms / 1000;
     let since = if seconds > 0 { format!(", {}", Span::secs(seconds)) } else { String::new() };
-    format!(" What it took so far: {summary}{since}\n")
+    format!(" Usage so far: {summary}{since}\n")
 }
 
 /// What a timer does, in words.

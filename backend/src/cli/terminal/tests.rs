@@ -111,7 +111,7 @@ async fn a_plain_question_is_asked_in_exactly_this_shape() {
     assert!(ended.unwrap_err().is_rejected());
     let rule = "══════════════════════════════════════════════════";
     let expected = format!(
-        " What it took so far: 1 model call, 213 tokens\n{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
+        " Usage so far: 1 model call, 213 tokens\n{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
          [2] needs revision\n  [3] reject, stop the flow\n  [4] provide custom message\n{rule}\n your choice [1-4]: 3\n"
     );
     assert_eq!(shown, expected);

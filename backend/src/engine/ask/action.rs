@@ -148,6 +148,7 @@ impl<'f> Builder<'f> {
         let warnings = Findings::of(&action.id, findings).0.iter().map(warning).collect();
         Ok(Some(Content {
             kind: if proposed.action_type == ActionType::Agent { ReviewKind::Agent } else { ReviewKind::Output },
+            asked_by: None,
             title: given.unwrap_or_else(|| proposed.title(&action)),
             prompt: proposed.prompt(&step.node),
             stakes: self.stakes_of(step, gate.stakes(), proposed.seen())?,

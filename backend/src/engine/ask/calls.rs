@@ -98,6 +98,7 @@ impl<'f> Builder<'f> {
         };
         Ok(Content {
             kind,
+            asked_by: None,
             title: given.unwrap_or_else(title),
             prompt: with_reason(request, said),
             stakes: stakes.into_iter().reduce(merge).unwrap_or_default(),
@@ -142,6 +143,7 @@ impl<'f> Builder<'f> {
         );
         Ok(Some(Content {
             kind: ReviewKind::ToolCalls,
+            asked_by: None,
             title: format!("{} (lost in flight)", title::of_calls(std::slice::from_ref(&action))),
             prompt,
             stakes,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::definition::{Handler, Human, NodeKind, OnTimeout, Policy, Reviewers, Stakes};
 use shared::error::json_type;
 use shared::id::NodeId;
-use shared::review::{Action, Item, ReviewKind, ReviewOption, Source, Warning};
+use shared::review::{Action, AskedBy, Item, ReviewKind, ReviewOption, Source, Warning};
 use shared::time::Span;
 
 use super::gate::gate_of;
@@ -16,6 +16,8 @@ use crate::flow::Compiled;
 #[derive(Debug)]
 pub(in crate::engine) struct Content {
     pub kind: ReviewKind,
+    /// Who asks by itself; none where the flow asks.
+    pub asked_by: Option<AskedBy>,
     pub title: String,
     pub prompt: String,
     pub stakes: Stakes,

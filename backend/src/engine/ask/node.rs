@@ -35,6 +35,7 @@ impl Builder<'_> {
         let defaults = &self.flow.of(&step.node).flow.defaults;
         Ok(Content {
             kind: ReviewKind::Approval,
+            asked_by: None,
             title: self.human_title(step, human, &prompt),
             prompt,
             stakes,

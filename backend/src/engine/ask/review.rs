@@ -139,6 +139,7 @@ impl Builder<'_> {
             node: None,
             visit: None,
             part: None,
+            asked_by: content.asked_by,
             source: content.source,
             title: content.title,
             prompt: content.prompt,

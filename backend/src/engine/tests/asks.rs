@@ -1,7 +1,7 @@
 //! What agents ask by themselves.
 
 use super::*;
-use shared::review::{Outcome, ReviewKind};
+use shared::review::{AskedBy, Outcome, ReviewKind};
 
 const DESK: &str = "
 id: desk
@@ -70,6 +70,7 @@ fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs
         ("Which size?", "Agent `clerk` asks:\n\nWhich **size**?", true)
     );
     assert_eq!(review.stakes.category.as_deref(), Some("preference"));
+    assert_eq!(review.asked_by, Some(AskedBy::Agent));
     assert_eq!((&review.items[0].value, review.items[0].editable), (&json!("It is for a child."), false));
     let ids: Vec<_> = review.options.iter().map(|option| option.id.as_str()).collect();
     assert_eq!((ids, review.reviewers.roles.clone()), (vec!["s", "l"], vec!["support".to_owned()]));
@@ -259,7 +260,7 @@ nodes: { why: { tool: ask, arguments: { question: 'Why {{ input.what }}?' } } }
 ";
     let mut play = Play::start(source, json!({ "what": "not" }));
     let review = play.review();
-    assert_eq!(&*review.prompt, "Why not?");
+    assert_eq!((&*review.prompt, review.asked_by), ("Why not?", Some(AskedBy::Step)));
     play.decide(say("Because."));
     assert_eq!((play.status(), &play.key("why")["text"]), (RunStatus::Completed, &json!("Because.")));
 }

@@ -128,6 +128,7 @@ fn who_takes_over_without_an_answer_writes_what_the_agent_was_to_write() {
     answered(&mut play, "human_takeover", json!({ "instructions": "I call them." }));
     let review = play.review();
     assert_eq!((review.kind, review.items[0].key.as_str()), (ReviewKind::Edit, "serve"));
+    assert_eq!(review.asked_by, None, "the flow asks, and not the agent");
     let users: Vec<_> = review.reviewers.users.iter().map(shared::id::Username::as_str).collect();
     assert_eq!((users, review.reviewers.roles.len()), (vec!["sue"], 0), "who took over is asked");
     let edits = object(json!({ "serve": "Settled by phone." }));

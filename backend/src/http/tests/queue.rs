@@ -77,7 +77,7 @@ async fn counts_are_those_of_whoever_asks() {
         ])),
         "role": one("editor", 2), "tag": values(json!([])),
         "assigned": values(json!([{ "value": "me", "count": 2 }, { "value": "unclaimed", "count": 2 }])),
-        "due": one("none", 2),
+        "due": one("none", 2), "age": one("minutes", 2),
     });
     assert_eq!(facets, expected);
     let rita = site.join("rita", &["reviewer"]).await;

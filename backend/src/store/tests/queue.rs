@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::access::{Access, Act, Principal, access};
 use shared::api::ReviewQuery;
 use shared::id::ReviewId;
-use shared::inbox::{Assigned, Counts, Facets, Filter, Nearness, ReviewOrder, Urgency, is_with, roles};
+use shared::inbox::{AgeGroup, Assigned, Counts, Facets, Filter, Nearness, ReviewOrder, Urgency, is_with, roles};
 use shared::review::Review;
 use shared::time::Timestamp;
 
@@ -42,7 +42,7 @@ async fn reviews(world: &World, dice: &mut Dice, count: usize) -> Vec<Review> {
     for _ in 0..count {
         let mut review = world.launched_review(dice.of::<&str>(&["hello ocean", "100% wind", "WIND and rain"])).await;
         let at = |minutes: i64| Timestamp(now + minutes * 60_000_000);
-        review.created_at = at(-i64::try_from(dice.below(4)).expect("small") * 60);
+        review.created_at = at(-*dice.of(&[0, 0, 60, 60, 120, 180, 60 * 24, 60 * 24 * 7]));
         review.expires_at = dice.of(&[None, Some(10), Some(30), Some(31), Some(1440), Some(1441), Some(-5)]).map(at);
         if let Some(minutes) = dice.of(&[None, Some(5), Some(-5)]) {
             review.claimed_by = Some(shared::review::Claim { by: "tom".parse().expect("a name"), until: at(*minutes) });
@@ -86,7 +86,7 @@ fn query(dice: &mut Dice) -> ReviewQuery {
             ],
         ),
         ("irreversible", &[json!(true), json!(false)]),
-        ("age", &[json!("1h"), json!("2h 1s")]),
+        ("age", &[json!("1h"), json!("2h 1s"), json!("1day"), json!("7days"), json!("0s")]),
     ];
     for (name, values) in parts {
         if dice.below(4) == 0 {
@@ -197,6 +197,10 @@ fn counted(found: &[&Review], filter: &Filter, viewer: &Principal, now: Timestam
             Filter { due: None, ..filter.clone() },
             &|review| one(Nearness::of(review.expires_at, now).as_str()),
         ),
+        age: facet(
+            Filter { age: None, ..filter.clone() },
+            &|review| one(AgeGroup::of(review.created_at, now).as_str()),
+        ),
     }
 }
 
@@ -235,6 +239,9 @@ async fn what_changes_moves_in_the_queue(world: World) {
     world.clock.advance(std::time::Duration::from_mins(15));
     assert_eq!(count(json!({ "assigned": "claimed" })).await, 0, "the lease is over, and nobody wrote");
     assert_eq!(count(json!({ "assigned": "me" })).await, 1);
+    assert_eq!(count(json!({ "age": "20m" })).await, 0);
+    world.clock.advance(std::time::Duration::from_mins(5));
+    assert_eq!(count(json!({ "age": "20m" })).await, 1, "it has grown old, and nobody wrote");
     let delegate = Input::Delegate {
         review: review.id,
         by: person("ana"),

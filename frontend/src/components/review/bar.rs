@@ -56,7 +56,7 @@ fn General(pane: Pane) -> impl IntoView {
                 <Glyph icon=icondata::LuTriangleAlert />
                 <span>
                     {move || general.get().join(" ")}
-                    {move || (fields() > 0).then_some(" Look at the places marked above. Nothing was sent.")}
+                    {move || (fields() > 0).then_some(" Check the fields marked above. Nothing was sent.")}
                 </span>
             </p>
         </Show>
@@ -157,7 +157,7 @@ fn acts(pane: Pane) -> Vec<Act> {
         let does = match verdict::follows(&review, &draft) {
             _ if refuses => words.rejected.to_owned(),
             _ if runs_nothing && first.action_type == ActionType::Tool => {
-                "Nothing runs: what you answer is the result.".to_owned()
+                "Nothing runs; your answer is used as the result.".to_owned()
             }
             _ if in_vain => "Nothing would run: a guardrail would block it.".to_owned(),
             _ if !blocked.is_empty() => {

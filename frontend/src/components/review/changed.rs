@@ -39,7 +39,7 @@ pub fn Changed(pane: Pane) -> impl IntoView {
                     <b>{since}</b>
                     {move || what.get().says}
                     {hint}
-                    {move || kept().then_some(" What you wrote is kept, and nothing of it is sent before you have looked.")}
+                    {move || kept().then_some(" What you wrote is kept, and none of it is sent until you have looked.")}
                 </span>
                 <button class="b sm" on:click=move |_| pane.read_change()>"I have seen it"</button>
             </div>

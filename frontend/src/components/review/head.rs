@@ -35,6 +35,10 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
     view! {
         <div class="head">
+            // Whoever comes by keys need not walk through all that stands above and beside what is decided.
+            <Show when=move || pane.is_open()>
+                <button type="button" class="b to-decision" on:click=move |_| pane.go_to_decision()>"Skip to the decision"</button>
+            </Show>
             <div class="crumbs">
                 <button class="b ghost sm back" on:click=move |_| back.run(()) aria-label="Back to the list">
                     <Glyph icon=icondata::LuArrowLeft />

@@ -107,11 +107,18 @@ impl Pane {
         let filled = untrack(move || self.filled()).map(|option| option.id);
         match on_enter(&review, &draft, filled.as_deref()) {
             Some(intent) => self.decide(&intent),
-            // All together are approved by a button: where some were chosen, or each has to be, the next one is due.
-            None if review.is_one_by_one() || review.actions.iter().any(|action| choice(action, &draft).is_some()) => {
-                focus_on(UNDECIDED);
-            }
-            None => focus_on(".acts button"),
+            None => self.go_to_decision(),
+        }
+    }
+
+    /// Gives the focus to what is decided next.
+    pub fn go_to_decision(self) {
+        let (review, draft) = (self.review.get_untracked(), self.desk.draft_now(self.id));
+        // All together are approved by a button: where some were chosen, or each has to be, the next one is due.
+        if review.is_one_by_one() || review.actions.iter().any(|action| choice(action, &draft).is_some()) {
+            focus_on(UNDECIDED);
+        } else {
+            focus_on(".acts button");
         }
     }
 

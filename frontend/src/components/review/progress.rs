@@ -15,7 +15,7 @@ use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::outbox::{Stage, UNDO};
 use crate::state::record;
-use crate::state::story::{self, listed, sentence};
+use crate::state::story::{self, listed};
 use crate::state::words;
 
 /// How far the decision has come, or how the review ended without one.
@@ -57,8 +57,8 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
         <div class="banner accent held" role="status">
             <span class="grow">
                 <b>{says.map(|says| inert(&says))}</b>
-                <span class="sr">", sent in a moment or when you leave the page, press u to undo"</span>
-                <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave the page", seconds())}</span>
+                <span class="sr">", sent in a moment or when you leave Countersign, press u to undo"</span>
+                <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave Countersign", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
                 pane.desk.undo(Some(pane.id));
@@ -100,9 +100,9 @@ fn Resolution(pane: Pane) -> impl IntoView {
         let me = session.username();
         pane.review.with(|review| {
             review.resolution.as_ref().map(|resolution| {
-                let text = sentence(&words::resolution(review, resolution, me.as_deref()));
+                let text = words::resolution_first(review, resolution, me.as_deref());
                 let vetoes: Vec<&str> = story::vetoes(review).collect();
-                let blocked = (!vetoes.is_empty()).then(|| format!("{} blocked it. ", sentence(&listed(&vetoes))));
+                let blocked = (!vetoes.is_empty()).then(|| format!("Blocked by {}. ", listed(&vetoes)));
                 view! { <span title=full(resolution.at)>{inert(&text)}" "<Ago at=resolution.at />". "{blocked}</span> }
             })
         })

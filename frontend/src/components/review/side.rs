@@ -14,7 +14,6 @@ use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::time::{Ago, full};
-use crate::state::story::sentence;
 use crate::state::words;
 
 /// Steps that say nothing to a reviewer: reviews are listed by their resolution, the others only move values.
@@ -110,15 +109,15 @@ fn why(review: &Review) -> String {
     let whom = [("for", &review.context.user), ("of", &review.context.tenant)];
     let whom: String = whom.iter().filter_map(|(what, who)| who.as_ref().map(|who| format!(" {what} {who}"))).collect();
     let named = words::whom(&review.reviewers);
-    let mut who = if named.is_empty() { "Any reviewer".to_owned() } else { sentence(&named.join(", ")) };
+    let mut who = if named.is_empty() { "Any reviewer".to_owned() } else { named.join(", ") };
     if !review.reviewers.tags.is_empty() {
         who = format!("{who} who also has the tag {}", review.reviewers.tags.join(" and "));
     }
     let handed = review.delegations.iter().map(|handed| format!(" Delegated by {} to {}.", handed.from, handed.to));
     let handed = handed.collect::<Vec<_>>().concat();
-    let not = if review.reviewers.not_requester { " Not whoever started the run." } else { "" };
+    let not = if review.reviewers.not_requester { " Not the person who started the run." } else { "" };
     let how = match review.kind {
-        ReviewKind::Handoff => "to see to it",
+        ReviewKind::Handoff => "to take care of it",
         _ if review.voting.is_some() => "several must vote",
         _ => "the first decision wins",
     };
@@ -148,7 +147,7 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
         let Some(resolution) = &earlier.resolution else { continue };
         let (who, what) = match &resolution.decision {
             Some(decision) if !resolution.by.is_empty() => {
-                (sentence(&words::people(&resolution.by, me)), words::verdict(earlier, decision))
+                (words::people_first(&resolution.by, me), words::verdict(earlier, decision))
             }
             _ => (earlier.title.clone(), words::resolution(earlier, resolution, me)),
         };
@@ -197,9 +196,9 @@ fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
             })
             .collect_view();
         let start = (more == 0).then_some(first).flatten().map(|at| {
-            let who = words::person(&review.requested_by, me.as_deref());
+            let who = words::person_first(&review.requested_by, me.as_deref());
             view! {
-                <li><i></i><span><b>{sentence(&who)}</b>" started the run"<br /><span class="muted tiny"><Ago at=at /></span></span></li>
+                <li><i></i><span><b>{who}</b>" started the run"<br /><span class="muted tiny"><Ago at=at /></span></span></li>
             }
         });
         let more = review.run_id.filter(|_| more > 0).map(|run| {

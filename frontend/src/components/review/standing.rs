@@ -52,7 +52,7 @@ pub fn PausedSince(pane: Pane) -> impl IntoView {
         let paused = paused.get()?;
         let who = words::person(&paused.by, session.username().as_deref());
         let text = format!(
-            "Paused by {who} since {}. No time limit runs, and nothing goes on until somebody decides.",
+            "Paused by {who} since {}. The deadline is suspended, and nothing continues until somebody decides.",
             time::day(paused.at)
         );
         Some(view! { <p class="banner" role="status"><Glyph icon=icondata::LuPause /><span>{text}</span></p> })

@@ -23,10 +23,10 @@ pub fn Took(pane: Pane) -> impl IntoView {
         let rows = usage.agent_calls.iter().map(row).collect_view();
         Some(view! {
             <section>
-                <h2 class="sub">"What it took"</h2>
+                <h2 class="sub">"Usage so far"</h2>
                 <p>{format!("{summary}{elapsed}.")}</p>
                 <details class="fold">
-                    <summary>"Each call"</summary>
+                    <summary>"Each call of a model"</summary>
                     <table class="took">
                         <thead><tr><th>"Agent"</th><th class="num">"Tokens"</th><th class="num">"Cost"</th><th class="num">"Time"</th></tr></thead>
                         <tbody>{rows}</tbody>
@@ -48,7 +48,7 @@ fn row(call: &AgentCall) -> impl IntoView + use<> {
         view! {
             <tr>
                 <td colspan="4">
-                    <details class="fold"><summary>"What was said"</summary><dl class="said-in">{parts.collect_view()}</dl></details>
+                    <details class="fold"><summary>"Messages"</summary><dl class="said-in">{parts.collect_view()}</dl></details>
                 </td>
             </tr>
         }

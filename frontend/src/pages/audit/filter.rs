@@ -123,7 +123,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
             view! {
                 <button class="chip" aria-pressed="true" on:click=move |_| change(&clear, String::new())>
                     {name}" "<span class="mono">{value.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect::<String>()}</span>
-                    " "<Glyph icon=icondata::LuX/><span class="sr">"take this filter away"</span>
+                    " "<Glyph icon=icondata::LuX/><span class="sr">"remove this filter"</span>
                 </button>
             }
         })
@@ -135,7 +135,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
     };
     view! {
         <form class="audit-filters" role="search" on:submit=|event| event.prevent_default()>
-            <div class="chips" role="group" aria-label="Often asked for">
+            <div class="chips" role="group" aria-label="Common filters">
                 {OFTEN.map(|(words, kind)| view! {
                     <button type="button" class="chip" aria-pressed=move || event.with(|event| event == kind).to_string()
                         on:click=move |_| change(&Filter::set_event, kind.to_owned())>{words}</button>
@@ -147,7 +147,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
             <label><span class="sr">"Event"</span>
                 <select class="select" on:change=move |event| change(&Filter::set_event, event_target_value(&event))>
                     {option(String::new(), "Any kind")}
-                    <optgroup label="Done to reviews">
+                    <optgroup label="Review activity">
                         {ReviewAct::ALL.map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(act)))}
                     </optgroup>
                     <optgroup label="Entries">

@@ -35,18 +35,16 @@ struct Pages {
 pub fn AuditPage() -> impl IntoView {
     let session = Session::expect();
     let access = Memo::new(move |_| session.access(Act::ReadAudit));
-    move || {
-        match access.get() {
+    move || match access.get() {
         Access::Allowed => view! { <Audit/> }.into_any(),
         Access::Denied(_) => view! {
             <Empty icon=icondata::LuShield title="The audit is for admins" page=true>
-                <p>"It shows everything that everybody did, whatever it was about. What you decided yourself stays in your reviews; an admin can look up the rest for you."</p>
-                <a href="/inbox" class="b">"To the inbox"</a>
+                <p>"The audit shows all activity. Ask an admin for access."</p>
+                <a href="/inbox" class="b">"Go to the inbox"</a>
             </Empty>
         }
         .into_any(),
         Access::Hidden => view! { <Loading/> }.into_any(),
-    }
     }
 }
 

@@ -5,52 +5,55 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
-use serde::{Deserialize, Serialize};
 use shared::access::{Access, Act};
 use shared::api::Validation;
 use shared::error::{Mistake, Problem};
 
+use super::Known;
 use super::template::template;
-use crate::client::{FlowVersion, Session, storage, use_api};
+use crate::client::{Desk, FlowVersion, Session, use_api};
 use crate::components::editor::{Editor, marks};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::notice::Notifier;
+use crate::state::flow_drafts::FlowDrafts;
 use crate::state::{story, words};
 
 /// So many milliseconds after the last key the text is checked.
 const PAUSE_MS: u32 = 350;
 
-/// What was typed and not saved, kept in this browser.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
-    /// The digest of the version that it began from.
-    digest: Option<String>,
-    text: String,
-}
-
-/// The tab "Definition". `shown`: the version that is edited; none: a new flow.
+/// The tab "Definition". It stays when the flow is saved, so that who edits goes on where they were, and can undo.
 #[component]
-pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl IntoView {
+pub fn Definition(
+    /// Which flow.
+    id: String,
+    /// What is known of it.
+    flow: Memo<Known>,
+    /// Called with what was saved.
+    saved: Callback<FlowVersion>,
+) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
     let notices = Notifier::expect();
     let navigate = use_navigate();
-    let slot = StoredValue::new(format!("countersign.flow.{id}"));
-    let fresh = shown.is_none();
-    let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);
-    let (digest, saved) = match shown {
-        Some(FlowVersion { digest, source, .. }) => (Some(digest), source.unwrap_or_default()),
-        None => (None, template(&id)),
+    let desk = Desk::expect();
+    let newest = Memo::new(move |_| flow.with(|flow| flow.newest));
+    let fresh = Memo::new(move |_| flow.with(|flow| flow.shown.is_none()));
+    let old = Memo::new(move |_| flow.with(Known::version).filter(|version| *version < newest.get()));
+    let source = flow.with_untracked(|flow| match &flow.shown {
+        Some(shown) => shown.source.clone().unwrap_or_default(),
+        None => template(&id),
+    });
+    // What is typed is of the version that it began from, until it is saved as another one.
+    let edited = RwSignal::new((id.clone(), flow.with_untracked(Known::version).unwrap_or(0)));
+    let kept = move || {
+        let edited = edited.get_untracked();
+        desk.flows.with_untracked(|flows| flows.get(&edited).map(|draft| draft.text.clone()))
     };
-    let digest = StoredValue::new(digest);
-    let kept = slot
-        .with_value(|slot| storage::read::<Kept>(slot))
-        .filter(|kept| kept.digest == digest.get_value() && kept.text != saved);
-    let restored = RwSignal::new(kept.is_some());
-    let text = RwSignal::new(kept.map_or_else(|| saved.clone(), |kept| kept.text));
-    let saved = RwSignal::new(saved);
-    let changed = Memo::new(move |_| text.with(|text| saved.with(|saved| text != saved)));
+    let restored = RwSignal::new(kept().is_some());
+    let text = RwSignal::new(kept().unwrap_or_else(|| source.clone()));
+    let source = RwSignal::new(source);
+    let changed = Memo::new(move |_| text.with(|text| source.with(|source| text != source)));
     let checked = RwSignal::new(None::<Validation>);
     let trouble = RwSignal::new(None::<Problem>);
     let checking = RwSignal::new(false);
@@ -62,7 +65,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     });
 
     Effect::new(move |_| {
-        let source = text.get();
+        let typed = text.get();
         // Who may not save it cannot have it checked.
         if denied.get().is_some() {
             return;
@@ -76,7 +79,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
             if turn.try_get_value() != Some(mine) {
                 return;
             }
-            let answer = api.validate_flow(&source).await;
+            let answer = api.validate_flow(&typed).await;
             if turn.try_get_value() != Some(mine) {
                 return;
             }
@@ -91,34 +94,55 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
         });
     });
     Effect::new(move |_| {
-        let (changed, text) = (changed.get(), text.get());
-        slot.with_value(|slot| {
-            if changed {
-                storage::write(slot, &Kept { digest: digest.get_value(), text });
-            } else {
-                storage::remove(slot);
+        let edited = edited.get();
+        desk.write_flow(&edited, changed.get().then(|| text.get()));
+    });
+    // Another tab of this browser has written, discarded or saved it.
+    let taken_over = Memo::new(move |_| desk.flows.with(FlowDrafts::taken_over));
+    Effect::new(move |before: Option<u64>| {
+        let now = taken_over.get();
+        if before.is_some_and(|before| before != now) {
+            let written = kept().unwrap_or_else(|| source.get_untracked());
+            if text.with_untracked(|text| *text != written) {
+                text.set(written);
             }
-        });
+        }
+        now
+    });
+    let elsewhere = Memo::new(move |_| {
+        let (id, version) = edited.get();
+        let others = desk.flows.with(|flows| flows.versions(&id).collect::<Vec<_>>());
+        others.into_iter().filter(|other| *other != version && *other > 0).collect::<Vec<_>>()
     });
 
     let id = StoredValue::new(id);
-    let send = Action::new_local(move |source: &String| {
-        let (id, source, navigate) = (id.get_value(), source.clone(), navigate.clone());
+    let send = Action::new_local(move |typed: &String| {
+        let (id, typed, navigate) = (id.get_value(), typed.clone(), navigate.clone());
+        let (before, began) = (newest.get_untracked(), edited.get_untracked());
         async move {
-            match api.save_flow(&id, &source).await {
+            match api.save_flow(&id, &typed).await {
                 Ok(flow) => {
-                    storage::remove(&format!("countersign.flow.{id}"));
-                    saved.set(source);
-                    notices.good(if flow.version == newest {
-                        format!("Nothing is different: still version {newest}.")
-                    } else {
-                        format!("Saved as version {}.", flow.version)
+                    notices.good(match flow.version - before.min(flow.version) {
+                        0 => format!("No changes: this is still version {before}."),
+                        1 => format!("Saved as version {}.", flow.version),
+                        _ => format!("Saved as version {}. Other versions were saved in the meantime.", flow.version),
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
-                    navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
+                    // The page may be gone, and what was typed on meanwhile is not saved then.
+                    let gone = source.try_set(typed.clone()).is_some();
+                    let kept = |flows: &FlowDrafts| flows.get(&began).is_some_and(|draft| draft.text != typed);
+                    if !gone || !desk.flows.with_untracked(kept) {
+                        desk.write_flow(&began, None);
+                    }
+                    if !gone {
+                        edited.set((id, flow.version));
+                        restored.set(false);
+                        saved.run(flow);
+                        navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
+                    }
                 }
                 Err(problem) if !problem.errors.is_empty() => {
-                    notices.bad("Not saved: the flow has mistakes.");
+                    notices.bad("Not saved: the flow has errors.");
                     let graph = checked.try_get_untracked().flatten().and_then(|checked| checked.graph);
                     checked.set(Some(Validation { valid: false, errors: problem.errors, warnings: Vec::new(), graph }));
                 }
@@ -127,8 +151,9 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
         }
     });
     let saving = send.pending();
+    let can_save = Memo::new(move |_| changed.get() || fresh.get() || old.get().is_some());
     let save = move || {
-        let worth_it = changed.get_untracked() || fresh || old.is_some();
+        let worth_it = can_save.get_untracked();
         if worth_it && denied.get_untracked().is_none() && !saving.get_untracked() {
             send.dispatch_local(text.get_untracked());
         }
@@ -144,18 +169,18 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     });
     let status = move || {
         if let Some(problem) = trouble.get() {
-            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Cannot be checked: "{problem.to_string()}</span> }.into_any();
+            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Could not be checked: "{problem.to_string()}</span> }.into_any();
         }
         match checked.get() {
             None => view! { <span class="muted">"Checking…"</span> }.into_any(),
             Some(one) if one.valid => view! {
                 <span class="go"><Glyph icon=icondata::LuCircleCheck/>{match one.warnings.len() {
                     0 => "Valid".to_owned(),
-                    some => format!("Valid, {}", words::count(some, "doubt", "doubts")),
+                    some => format!("Valid, {}", words::count(some, "warning", "warnings")),
                 }}</span>
             }.into_any(),
             Some(one) => view! {
-                <span class="stop"><Glyph icon=icondata::LuCircleAlert/>{words::count(one.errors.len(), "mistake", "mistakes")}</span>
+                <span class="stop"><Glyph icon=icondata::LuCircleAlert/>{words::count(one.errors.len(), "error", "errors")}</span>
             }.into_any(),
         }
     };
@@ -171,19 +196,23 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                 <div class="definition-bar">
                     <span class="definition-status" role="status" aria-busy=move || checking.get().to_string()>{status}</span>
                     <span class="grow"></span>
-                    {old.map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
-                    <Show when=move || { changed.get() && !fresh }>
-                        <button class="b sm ghost" on:click=move |_| { text.set(saved.get_untracked()); restored.set(false); }>"Discard changes"</button>
+                    {move || old.get().map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
+                    <Show when=move || { changed.get() && !fresh.get() }>
+                        <button class="b sm ghost" on:click=move |_| { text.set(source.get_untracked()); restored.set(false); }>"Discard changes"</button>
                     </Show>
                     <button class="b sm primary" title="Ctrl+S" on:click=move |_| save()
-                        disabled=move || { saving.get() || denied.get().is_some() || !(changed.get() || fresh || old.is_some()) }>
-                        {move || if saving.get() { "Saving…".to_owned() } else if changed.get() || fresh || old.is_some() { format!("Save as version {}", newest + 1) } else { "Saved".to_owned() }}
+                        disabled=move || { saving.get() || denied.get().is_some() || !can_save.get() }>
+                        {move || if saving.get() { "Saving…".to_owned() } else if can_save.get() { format!("Save as version {}", newest.get() + 1) } else { "Saved".to_owned() }}
                     </button>
                 </div>
                 <Show when=move || { restored.get() && changed.get() }>
                     <p class="banner accent">"Restored unsaved changes."</p>
                 </Show>
-                {move || denied.get().map(|why| view! { <p class="banner">"You may read and try things out. "{story::sentence(why)}"."</p> })}
+                {move || elsewhere.get().into_iter().map(|version| {
+                    let to = edited.with(|(id, _)| format!("/flows/{id}?tab=definition&version={version}"));
+                    view! { <p class="banner"><span>"You have unsaved changes to "<a href=to>"version "{version}</a>"."</span></p> }
+                }).collect_view()}
+                {move || denied.get().map(|why| view! { <p class="banner">"You can read this and try changes out, but not save them. "{story::sentence(why)}"."</p> })}
                 <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
                 <Mistakes checked jump/>
             </div>
@@ -191,7 +220,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                 <h2 class="sub">"Picture"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"last valid version"</span></Show></h2>
                 {move || match graph.get() {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
-                    None => view! { <p class="muted small">"The picture appears when the text can be read."</p> }.into_any(),
+                    None => view! { <p class="muted small">"The picture appears once the text can be read."</p> }.into_any(),
                 }}
             </aside>
         </div>
@@ -220,6 +249,6 @@ fn Mistakes(checked: RwSignal<Option<Validation>>, jump: RwSignal<Option<(u32, u
         }
         let errors = one.errors.into_iter().map(|mistake| row(mistake, true)).collect_view();
         let warnings = one.warnings.into_iter().map(|mistake| row(mistake, false)).collect_view();
-        Some(view! { <ul class="mistakes" aria-label="Mistakes and doubts">{errors}{warnings}</ul> })
+        Some(view! { <ul class="mistakes" aria-label="Errors and warnings">{errors}{warnings}</ul> })
     }
 }

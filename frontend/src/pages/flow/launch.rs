@@ -88,7 +88,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                 <div class="launch-fields">
                     {form}
                     <details class="fold">
-                        <summary>"Context"<span class="muted">"user, tenant, session and metadata go with the run to every step"</span></summary>
+                        <summary>"Context"<span class="muted">"user, tenant, session and metadata that every step of the run can read"</span></summary>
                         <SchemaForm schema=context_schema() value=context errors base="/context" sound=context_sound/>
                     </details>
                     {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
@@ -97,7 +97,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                     <button class="b primary" disabled=move || { busy.get() || denied.get().is_some() || !input_sound.get() || !context_sound.get() }>
                         <Glyph icon=icondata::LuPlay/>{move || if busy.get() { "Starting…" } else { "Start the run" }}
                     </button>
-                    <span class="muted small">{move || denied.get().map(|why| format!("Not for you: {why}."))}</span>
+                    <span class="muted small">{move || denied.get().map(|why| format!("You cannot start it: {why}."))}</span>
                 </footer>
             </form>
             <aside class="launch-about">

@@ -18,11 +18,12 @@ use crate::components::arrival;
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 
-/// Which flow, which version of it, and whether it is being written for the first time.
+/// What the address asks for of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wanted {
-    id: String,
+    /// Which version; none: the newest.
     version: Option<u32>,
+    /// Whether it is being written for the first time.
     new: bool,
 }
 
@@ -33,76 +34,102 @@ struct Known {
     shown: Option<FlowVersion>,
     /// The number of the newest version.
     newest: u32,
+    /// What was asked for when it was read.
+    wanted: Wanted,
+}
+
+impl Known {
+    fn version(&self) -> Option<u32> {
+        self.shown.as_ref().map(|shown| shown.version)
+    }
 }
 
 /// The page `/flows/:id`.
 #[component]
 pub fn FlowPage() -> impl IntoView {
-    let (params, query) = (use_params_map(), use_query_map());
-    let wanted = Memo::new(move |_| Wanted {
-        id: params.with(|params| params.get("id")).unwrap_or_default(),
-        version: query.with(|query| query.get("version").and_then(|version| version.parse().ok())),
-        new: query.with(|query| query.get("new").is_some()),
-    });
-    move || view! { <OneFlow wanted=wanted.get()/> }
+    let params = use_params_map();
+    let id = Memo::new(move |_| params.with(|params| params.get("id")).unwrap_or_default());
+    move || view! { <OneFlow id=id.get()/> }
 }
 
 #[component]
-fn OneFlow(wanted: Wanted) -> impl IntoView {
+fn OneFlow(id: String) -> impl IntoView {
     let api = use_api();
     let query = use_query_map();
-    let asked = wanted.clone();
+    let id = StoredValue::new(id);
+    let known = RwSignal::new(None::<Known>);
+    let wanted = Memo::new(move |before: Option<&Wanted>| {
+        let now = query.with(|query| Wanted {
+            version: query.get("version").and_then(|version| version.parse().ok()),
+            new: query.get("new").is_some(),
+        });
+        // The address names what is on screen, such as what was just saved: reading it would take the editor away.
+        let is_shown = |before: &&Wanted| {
+            known.with_untracked(|known| {
+                let known = known.as_ref().filter(|known| known.wanted == **before && known.shown.is_some());
+                known.is_some_and(|known| known.version() == now.version.or(Some(known.newest)))
+            })
+        };
+        before.filter(is_shown).cloned().unwrap_or(now)
+    });
     let loaded = LocalResource::new(move || {
-        let Wanted { id, version, new } = asked.clone();
+        let (id, wanted) = (id.get_value(), wanted.get());
         async move {
             let newest = match api.flow(&id, None).await {
                 Ok(newest) => newest,
                 Err(problem) if problem.status == 404 => {
-                    return Ok(new.then_some(Known { shown: None, newest: 0 }));
+                    return Ok(wanted.new.then_some(Known { shown: None, newest: 0, wanted }));
                 }
                 Err(problem) => return Err(problem),
             };
             let number = newest.version;
-            let shown = match version {
+            let shown = match wanted.version {
                 Some(version) if version != number => match api.flow(&id, Some(version)).await {
                     Err(problem) if problem.status == 404 => return Ok(None),
                     other => other?,
                 },
                 _ => newest,
             };
-            Ok::<_, Problem>(Some(Known { shown: Some(shown), newest: number }))
+            Ok::<_, Problem>(Some(Known { shown: Some(shown), newest: number, wanted }))
         }
     });
-    let known = Memo::new(move |_| loaded.get().and_then(Result::ok).flatten());
-    let writing = wanted.new;
     let session = Session::expect();
     let reads = Memo::new(move |_| session.may(Act::SeeSource));
     let tab = Memo::new(move |_| {
-        let tab = query.with(|query| query.get("tab"));
-        let unsaved = known.with(|known| matches!(known, Some(Known { shown: None, .. })));
+        let (tab, writing) = query.with(|query| (query.get("tab"), query.get("new").is_some()));
+        let unsaved = known.with(|known| known.as_ref().is_some_and(|known| known.shown.is_none()));
         (tab.as_deref() == Some("definition") || writing || unsaved) && reads.get()
     });
-    let id = StoredValue::new(wanted.id);
     arrival::title(move || {
         let title = known.with(|known| known.as_ref()?.shown.as_ref().map(|shown| shown.title.clone()));
         format!("Flow: {}", title.unwrap_or_else(|| id.get_value()))
     });
-    let body = move |known: Option<Known>| {
-        let Some(flow) = known else {
+    let saved = Callback::new(move |saved: FlowVersion| {
+        known.update(|known| {
+            if let Some(known) = known {
+                known.newest = saved.version;
+                known.shown = Some(saved);
+            }
+        });
+    });
+    // Made anew with what is read, and not with what is saved.
+    let body = move |flow: Option<Known>| {
+        known.set(flow.clone());
+        let Some(flow) = flow else {
             return view! {
                 <Empty icon=icondata::LuSearch title="There is no such flow" page=true>
                     <p>"The link may be old, or the version was never saved."</p>
-                    <a href="/flows" class="b">"To the flows"</a>
+                    <a href="/flows" class="b">"Go to the flows"</a>
                 </Empty>
             }
             .into_any();
         };
-        let shown = flow.shown.clone();
+        let flow = Memo::new(move |_| known.get().unwrap_or_else(|| flow.clone()));
         view! {
-            <FlowHeader flow=flow.clone() id=id.get_value() definition=tab/>
-            {move || match (tab.get(), &shown) {
-                (false, Some(shown)) => view! { <LaunchTab flow=shown.clone()/> }.into_any(),
-                _ => view! { <Definition id=id.get_value() shown=shown.clone() newest=flow.newest/> }.into_any(),
+            <FlowHeader flow id=id.get_value() definition=tab/>
+            {move || match (tab.get(), flow.with_untracked(|flow| flow.shown.clone())) {
+                (false, Some(shown)) => view! { <LaunchTab flow=shown/> }.into_any(),
+                _ => view! { <Definition id=id.get_value() flow saved/> }.into_any(),
             }}
         }
         .into_any()
@@ -114,40 +141,42 @@ fn OneFlow(wanted: Wanted) -> impl IntoView {
     }
 }
 
-/// Title, versions and tabs.
+/// Title, versions and tabs. The heading stays when a version is saved: it would take the focus.
 #[component]
-fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView {
+fn FlowHeader(flow: Memo<Known>, id: String, definition: Memo<bool>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
-    let address = {
-        let id = id.clone();
-        let version = flow.shown.as_ref().map(|shown| shown.version).filter(|version| *version != flow.newest);
-        move |definition: bool, version_of: Option<u32>| {
-            let mut query = Vec::new();
-            if definition {
-                query.push("tab=definition".to_owned());
-            }
-            query.extend(version_of.or(version).map(|version| format!("version={version}")));
-            let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
-            format!("/flows/{id}{query}")
+    let id = StoredValue::new(id);
+    let newest = Memo::new(move |_| flow.with(|flow| flow.newest));
+    let version = Memo::new(move |_| flow.with(Known::version));
+    let address = move |definition: bool, version_of: Option<u32>| {
+        let mut query = Vec::new();
+        if definition {
+            query.push("tab=definition".to_owned());
         }
+        let version = version_of.or_else(|| version.get().filter(|version| *version != newest.get()));
+        query.extend(version.map(|version| format!("version={version}")));
+        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        format!("/flows/{}{query}", id.get_value())
     };
-    let address = StoredValue::new(address);
-    let newest = flow.newest;
     let to_version = move |version: String| {
         let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
-        let to = address.with_value(|address| address(definition.get_untracked(), version.parse().ok()));
+        let to = untrack(|| address(definition.get_untracked(), version.parse().ok()));
         navigate.with_value(|navigate| navigate(&to, options));
     };
-    let title = flow.shown.as_ref().map_or_else(|| id.clone(), |shown| shown.title.clone());
+    let title = Memo::new(move |_| {
+        flow.with(|flow| flow.shown.as_ref().map_or_else(|| id.get_value(), |shown| shown.title.clone()))
+    });
     let heading = arrival::heading::<html::H1>();
-    let versions = flow.shown.as_ref().map(|shown| {
-        let at = shown.version;
+    let facts = move || {
+        let (newest, Some(shown)) = flow.with(|flow| (flow.newest, flow.shown.clone())) else {
+            return view! { <span class="tag warn">"not saved yet"</span> }.into_any();
+        };
         let by = shown.saved_by.as_ref().map_or_else(|| "saved ".to_owned(), |by| format!("saved by {by} "));
         let digest = shown.digest.strip_prefix("sha256:").unwrap_or(&shown.digest).chars().take(8).collect::<String>();
         view! {
             <select class="select version" aria-label="Version" on:change=move |event| to_version(event_target_value(&event))>
                 {(1..=newest).rev().map(|version| view! {
-                    <option value=version.to_string() selected=version == at>
+                    <option value=version.to_string() selected=version == shown.version>
                         {format!("v{version}{}", if version == newest { ", newest" } else { "" })}
                     </option>
                 }).collect_view()}
@@ -155,15 +184,16 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
             <span class="soft">{by}<Ago at=shown.saved_at/></span>
             <code class="muted" title=shown.digest.clone()>{digest}</code>
         }
-    });
-    let saved = flow.shown.is_some();
+        .into_any()
+    };
     // Plain links: the router's own mark the page, whatever its query says.
     let session = Session::expect();
     let tabs = move || {
-        (saved && session.may(Act::SeeSource)).then(|| view! {
-        <nav class="tabs" aria-label="What to do">
-            <a href=address.with_value(|address| address(false, None)) aria-current=move || (!definition.get()).then_some("page")>"Launch"</a>
-            <a href=address.with_value(|address| address(true, None)) aria-current=move || definition.get().then_some("page")>"Definition"</a>
+        // The rights first: without any, the page has gone, and what is known of the flow with it.
+        (session.may(Act::SeeSource) && version.get().is_some()).then(|| view! {
+        <nav class="tabs" aria-label="Sections">
+            <a href=move || address(false, None) aria-current=move || (!definition.get()).then_some("page")>"Launch"</a>
+            <a href=move || address(true, None) aria-current=move || definition.get().then_some("page")>"Definition"</a>
         </nav>
     })
     };
@@ -171,10 +201,10 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
         <header class="flow-head">
             <div class="grow">
                 <nav class="crumbs" aria-label="Breadcrumb">
-                    <a href="/flows">"Flows"</a><span aria-hidden="true">"›"</span><span class="mono cut">{id}</span>
+                    <a href="/flows">"Flows"</a><span aria-hidden="true">"›"</span><span class="mono cut">{id.get_value()}</span>
                 </nav>
                 <h1 node_ref=heading tabindex="-1">{title}</h1>
-                <div class="facts">{versions}{(!saved).then(|| view! { <span class="tag warn">"not saved yet"</span> })}</div>
+                <div class="facts">{facts}</div>
             </div>
             {tabs}
         </header>

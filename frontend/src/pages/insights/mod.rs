@@ -151,16 +151,16 @@ fn nothing(filter: &Filter) -> AnyView {
     let all = Filter { days: filter.days, split: filter.split, ..Filter::default() };
     if *filter == all {
         return view! {
-            <Empty icon=icondata::LuChartColumn title="Nothing was asked in this time">
-                <p>"Choose a longer time, or come back once something was decided."</p>
-                <a href="/inbox" class="b">"To the inbox"</a>
+            <Empty icon=icondata::LuChartColumn title="Nothing was asked in this period">
+                <p>"Choose a longer period, or come back once something was decided."</p>
+                <a href="/inbox" class="b">"Go to the inbox"</a>
             </Empty>
         }
         .into_any();
     }
     view! {
         <Empty icon=icondata::LuListFilter title="No matches">
-            <p>"Remove a filter or choose a longer time."</p>
+            <p>"Remove a filter or choose a longer period."</p>
             <a href=all.address() class="b">"Show everything"</a>
         </Empty>
     }

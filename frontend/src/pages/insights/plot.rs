@@ -20,7 +20,7 @@ pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
         std::iter::once(thousands(figures.requests)).chain(numbers).collect()
     };
     let table = table(bars, &head, &row);
-    plot("What became of them", legend.collect_view().into_any(), shapes, bars, thousands(top), table)
+    plot("Outcomes", legend.collect_view().into_any(), shapes, bars, thousands(top), table)
 }
 
 /// How long people took, over time.
@@ -36,7 +36,7 @@ pub fn response_times(bars: &[Bar], all: &Figures) -> AnyView {
         vec![took(times.p50), took(times.p95), took(times.avg), percent(figures.approval_rate)]
     };
     let table = table(bars, &["Half within", "95 % within", "On average", "Approved"], &row);
-    plot("How long people took", legend.collect_view().into_any(), shapes, bars, took(Some(top)), table)
+    plot("Time to decide", legend.collect_view().into_any(), shapes, bars, took(Some(top)), table)
 }
 
 fn plot(title: &'static str, legend: AnyView, shapes: String, bars: &[Bar], top: String, table: AnyView) -> AnyView {
@@ -67,7 +67,7 @@ fn table(bars: &[Bar], head: &[&'static str], row: &dyn Fn(&Figures) -> Vec<Stri
         view! { <tr><th scope="row">{bar.label.clone()}</th>{cells}</tr> }
     });
     view! {
-        <div class="wrap" tabindex="0" role="group" aria-label="Numbers of the plot">
+        <div class="wrap" tabindex="0" role="group" aria-label="Chart data">
             <table class="table"><thead><tr><th>"Asked (UTC)"</th>{head}</tr></thead><tbody>{rows.collect_view()}</tbody></table>
         </div>
     }

@@ -20,8 +20,8 @@ pub fn tabs(filter: &Filter) -> AnyView {
 pub fn groups(statistics: &Statistics, filter: &Filter, by: GroupBy) -> AnyView {
     if statistics.groups.is_empty() {
         let what = match by {
-            GroupBy::Tool => "No call of a tool was asked about.",
-            GroupBy::Agent => "No agent asked for anything.",
+            GroupBy::Tool => "No tool call needed a decision.",
+            GroupBy::Agent => "No agent asked for a decision.",
             GroupBy::Reviewer => "Nobody has decided anything.",
             _ => "Nothing was asked.",
         };
@@ -37,7 +37,7 @@ pub fn groups(statistics: &Statistics, filter: &Filter, by: GroupBy) -> AnyView 
             <table class="table hover groups">
                 <thead>
                     <tr>
-                        <th>"Name"</th><th class="num">"Asked"</th><th class="stack"><span class="sr">"What became of them"</span></th>
+                        <th>"Name"</th><th class="num">"Asked"</th><th class="stack"><span class="sr">"Outcomes"</span></th>
                         <th class="num">"Approved"</th><th class="num">"Half within"</th><th class="num">"95 % within"</th><th class="num">"Pending"</th>
                     </tr>
                 </thead>

@@ -35,8 +35,8 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
     view! {
         <Dialog open title=Signal::derive(move || format!("Erase the personal data of {}?", name()))>
             <div class="in">
-                <p>"Gone for good: their name, email address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym stands in the place of their name."</p>
-                <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else of the record was changed. Flow files, archive files, backups and what left the server still name them."</p>
+                <p>"Gone for good: their name, e-mail address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym replaces their name."</p>
+                <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the record was changed. Flow files, archive files, backups and what left the server still name them."</p>
                 <div class="actions">
                     <button class="b" on:click=move |_| open.set(false)>"Keep them"</button>
                     <button class="b stop" disabled=erase.pending() on:click=move |_| {

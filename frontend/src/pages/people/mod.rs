@@ -1,13 +1,13 @@
-//! People and their roles, for admins; for everybody their own tokens, deputies, grants, notifications, password, sessions and second
-//! factor.
+//! People and their roles, for admins; for everybody their own tokens, deputies, remembered approvals, notifications,
+//! password, sessions and second factor.
 
 mod erase;
+mod notifications;
 mod place;
 mod roles;
 mod security;
 mod token_form;
 mod tokens;
-mod told;
 mod user_form;
 mod users;
 
@@ -17,10 +17,10 @@ use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::error::Problem;
 
+use self::notifications::NotificationsTab;
 use self::place::Place;
 use self::security::Security;
 use self::tokens::Tokens;
-use self::told::Told;
 use self::users::Users;
 use crate::client::Session;
 use crate::components::arrival;
@@ -31,7 +31,7 @@ enum Tab {
     Users,
     Tokens,
     Place,
-    Told,
+    Notifications,
     Security,
 }
 
@@ -43,7 +43,7 @@ pub fn PeoplePage() -> impl IntoView {
     let manages = Memo::new(move |_| session.may(Act::ManagePeople));
     let tab = Memo::new(move |_| match query.with(|query| query.get("tab")).as_deref() {
         Some("you") => Tab::Place,
-        Some("notifications") => Tab::Told,
+        Some("notifications") => Tab::Notifications,
         Some("security") => Tab::Security,
         Some("tokens") => Tab::Tokens,
         _ if manages.get() => Tab::Users,
@@ -60,15 +60,15 @@ pub fn PeoplePage() -> impl IntoView {
         <section class="page people">
             <header>
                 <h1 node_ref=heading tabindex="-1">{name}</h1>
-                <nav class="tabs" aria-label="What is shown">
+                <nav class="tabs" aria-label="Sections">
                     {move || manages.get().then(|| link(Tab::Users, "/people", "People"))}
                     {link(Tab::Tokens, "/people?tab=tokens", "Your tokens")}
                     {link(Tab::Place, "/people?tab=you", "Out of office")}
-                    {link(Tab::Told, "/people?tab=notifications", "Notifications")}
+                    {link(Tab::Notifications, "/people?tab=notifications", "Notifications")}
                     {link(Tab::Security, "/people?tab=security", "Security")}
                 </nav>
                 <span class="grow"></span>
-                <button class="b primary" hidden=move || matches!(tab.get(), Tab::Place | Tab::Told | Tab::Security) on:click=move |_| adding.set(true)>
+                <button class="b primary" hidden=move || matches!(tab.get(), Tab::Place | Tab::Notifications | Tab::Security) on:click=move |_| adding.set(true)>
                     {move || if tab.get() == Tab::Tokens { "Create token" } else { "Add a person" }}
                 </button>
             </header>
@@ -77,7 +77,7 @@ pub fn PeoplePage() -> impl IntoView {
                     Tab::Users => view! { <Users adding/> }.into_any(),
                     Tab::Tokens => view! { <Tokens adding/> }.into_any(),
                     Tab::Place => view! { <Place/> }.into_any(),
-                    Tab::Told => view! { <Told/> }.into_any(),
+                    Tab::Notifications => view! { <NotificationsTab/> }.into_any(),
                     Tab::Security => view! { <Security/> }.into_any(),
                 }}
             </div>

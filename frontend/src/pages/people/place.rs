@@ -49,7 +49,7 @@ pub fn Place() -> impl IntoView {
     });
     let send = move || {
         let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), until.get_untracked()) else {
-            return problem.set(Some(Problem::invalid("", "Say who, and until when.")));
+            return problem.set(Some(Problem::invalid("", "Choose a person and an end date.")));
         };
         let new = NewDeputy { person: None, deputy, from: from.get_untracked(), until, note: None };
         name.dispatch_local(new);

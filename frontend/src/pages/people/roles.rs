@@ -11,7 +11,7 @@ use crate::components::glyph::Glyph;
 pub const SYSTEM: [(&str, &str); 3] = [
     (REVIEWER, "Decides reviews that name nobody else, and sees their runs."),
     (DEVELOPER, "Saves flows, starts and cancels runs, and sees all runs."),
-    (ADMIN, "Both of these, and people, audit and settings. No role of your own organisation comes with it."),
+    (ADMIN, "Both of these, plus people, audit and settings. It includes none of your organisation's own roles."),
 ];
 
 /// Whether a role is one of the system's.
@@ -99,7 +99,7 @@ pub fn OwnRoles(
             <div class="own-roles">
                 <For each=own key=|role| role.clone() let:role>
                     <span class="tag">{role.clone()}
-                        <button type="button" class="tag-x" aria-label=format!("Take away {role}") on:click={let role = role.clone(); move |_| toggle(roles, &role, false)}>
+                        <button type="button" class="tag-x" aria-label=format!("Remove {role}") on:click={let role = role.clone(); move |_| toggle(roles, &role, false)}>
                             <Glyph icon=icondata::LuX/>
                         </button>
                     </span>

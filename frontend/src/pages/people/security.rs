@@ -111,7 +111,7 @@ fn PasswordForm() -> impl IntoView {
         <h2>"Password"</h2>
         <form class="narrow" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
             {field("Current password", "", "password", "current-password", current, problem, "/current")}
-            {field("New password", "At least 12 characters. Several words in a row do well.", "password", "new-password", new, problem, "/new")}
+            {field("New password", "At least 12 characters. Several words in a row work well.", "password", "new-password", new, problem, "/new")}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><button class="b" disabled=busy>"Change password"</button></div>
         </form>
@@ -172,8 +172,8 @@ fn SecondFactor() -> impl IntoView {
     let state = move |known: SecondFactorState| {
         if known.enabled {
             return view! {
-                <p>{format!("On. A code of your app is asked for when you log in. {} recovery codes are left.", known.recovery_codes_left)}</p>
-                {form(false, "Turn off", "A code that your app shows now, or a recovery code.")}
+                <p>{format!("On. You are asked for a code from your app when you log in. {} recovery codes are left.", known.recovery_codes_left)}</p>
+                {form(false, "Turn off", "The code that your app shows now, or a recovery code.")}
             }
             .into_any();
         }
@@ -197,7 +197,7 @@ fn SecondFactor() -> impl IntoView {
             .into_any()
         }
         Some(Step::Recovery(codes)) => view! {
-            <p>"It is on. Each of these codes logs you in once in the place of your app. They are shown only now: keep them where you find them without your device."</p>
+            <p>"It is on. Each of these codes logs you in once instead of your app. They are shown only now: keep them where you can find them without your device."</p>
             <pre class="secret">{codes.join("\n")}</pre>
             <div class="actions"><button class="b primary" on:click=move |_| take(Ok(None))>"I have stored them"</button></div>
         }

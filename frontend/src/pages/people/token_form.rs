@@ -15,7 +15,7 @@ use crate::components::glyph::Glyph;
 
 /// How long a token may live: what people read, and days; none: for ever.
 const TERMS: [(&str, Option<u64>); 4] =
-    [("30 days", Some(30)), ("90 days", Some(90)), ("one year", Some(365)), ("until it is revoked", None)];
+    [("30 days", Some(30)), ("90 days", Some(90)), ("1 year", Some(365)), ("until it is revoked", None)];
 
 /// The form, then the secret.
 #[component]
@@ -78,7 +78,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
                 </label>
                 <RoleSubset offered=offered.get_value() roles/>
                 <span class="mistake">{wrong_roles}</span>
-                <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it may do nothing."</p></Show>
+                <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it cannot do anything."</p></Show>
                 <label class="field">
                     <span class="label">"Expires"</span>
                     <select class="select" on:change=move |event| term.set(event_target_value(&event).parse().unwrap_or(0))>
@@ -86,7 +86,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
                     </select>
                 </label>
                 {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-                <div class="actions"><button class="b primary" disabled=busy>"Make the token"</button></div>
+                <div class="actions"><button class="b primary" disabled=busy>"Create token"</button></div>
             </form>
         }
     };

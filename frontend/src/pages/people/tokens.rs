@@ -58,7 +58,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
             {if tokens.is_empty() {
                 view! {
                     <Empty icon=icondata::LuKeyRound title="You have no tokens">
-                        <p>"Make one for each program, so that you can take one away without stopping the others."</p>
+                        <p>"Create one for each program, so that you can revoke one without stopping the others."</p>
                         <button class="b primary" on:click=move |_| adding.set(true)>"Create token"</button>
                     </Empty>
                 }
@@ -66,7 +66,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
             } else {
                 view! {
                     <div class="card"><table class="table people-table">
-                        <thead><tr><th>"For"</th><th>"Roles"</th><th>"Made"</th><th>"Ends"</th><th><span class="sr">"Revoke"</span></th></tr></thead>
+                        <thead><tr><th>"For"</th><th>"Roles"</th><th>"Created"</th><th>"Expires"</th><th><span class="sr">"Revoke"</span></th></tr></thead>
                         <tbody>{tokens.into_iter().map(row).collect_view()}</tbody>
                     </table></div>
                 }

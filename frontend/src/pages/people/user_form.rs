@@ -150,7 +150,7 @@ pub fn UserForm(
                         <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
                     <label class="role">
                         <input type="checkbox" prop:checked=active on:change=move |event| active.set(event_target_checked(&event))/>
-                        <span><b>"May log in"</b><span class="hint">{if own { "This is you: without it you lock yourself out." } else { "Without it their sessions and tokens end. What they decided stays on record." }}</span></span>
+                        <span><b>"May log in"</b><span class="hint">{if own { "This is you: without it you would lock yourself out." } else { "Without it their sessions and tokens end. What they decided stays on record." }}</span></span>
                     </label>
                 }.into_any()
             }}

@@ -38,7 +38,7 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
     view! {
         <Dialog open title="Cancel this run?">
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
-                <p>"All branches end, pending reviews are withdrawn, and calls under way no longer count. This cannot be undone."</p>
+                <p>"All branches end, pending reviews are withdrawn, and the results of calls in progress are discarded. This cannot be undone."</p>
                 <label class="field">
                     <span class="label">"Reason (recorded)"</span>
                     <textarea class="textarea" rows="3" bind:value=reason></textarea>

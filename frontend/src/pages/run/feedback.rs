@@ -137,10 +137,10 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
     view! {
         <Dialog open title="Give feedback">
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
-                <p class="soft">"It goes on the record. An agent whose flow has "<code>"feedback"</code>" reads the newest of it in later runs."</p>
+                <p class="soft">"It is recorded. An agent whose flow has "<code>"feedback"</code>" reads the newest feedback in later runs."</p>
                 <div class="pairs">
                     {move || choose("Agent", agent, agents.get())}
-                    {choose("What it is", of_type, words(&TYPES.map(|(_, words)| words)))}
+                    {choose("Type", of_type, words(&TYPES.map(|(_, words)| words)))}
                     {choose("About", aspect, words(&ASPECTS.map(|(_, words)| words)))}
                     {choose("Importance", importance, words(&IMPORTANCE.map(|(_, words)| words)))}
                 </div>
@@ -149,7 +149,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
                     <textarea class="textarea" rows="4" required maxlength=MAX_TEXT.to_string() bind:value=content></textarea>
                 </label>
                 <label class="field">
-                    <span class="label">"What it rests on (optional)"</span>
+                    <span class="label">"Based on (optional)"</span>
                     <textarea class="textarea" rows="2" maxlength=MAX_TEXT.to_string() bind:value=context></textarea>
                 </label>
                 {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}

@@ -140,7 +140,7 @@ fn Waits(review: Review) -> impl IntoView {
     let (class, how, takes) = if waits {
         ("banner warn wait", " waits for ", "Decide")
     } else {
-        ("banner wait", ", handed over to ", "Take it")
+        ("banner wait", ", handed off to ", "Take it")
     };
     let icon = if waits { icondata::LuUserRound } else { icondata::LuArrowRight };
     let decides = Memo::new(move |_| session.may(Act::Decide(&review)));
@@ -148,7 +148,7 @@ fn Waits(review: Review) -> impl IntoView {
         <div class=class>
             <Glyph icon=icon/>
             <span class="grow"><b>{title}</b>{how}{inert(&asked)}{move || left().map(|left| format!(", {left}"))}</span>
-            <a href=href class="b sm">{move || if decides.get() { takes } else { "Look at it" }}</a>
+            <a href=href class="b sm">{move || if decides.get() { takes } else { "View" }}</a>
         </div>
     }
 }

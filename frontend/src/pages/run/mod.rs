@@ -168,8 +168,8 @@ fn Archived(archived: ArchivedRun) -> impl IntoView {
                 day(archived_at),
                 day(ended_at),
             )}</p>
-            <p>"An operator reads it with "<code>{format!("countersign archive show {id}")}</code></p>
-            <a href="/runs" class="b">"To the runs"</a>
+            <p>"An operator can read it with "<code>{format!("countersign archive show {id}")}</code></p>
+            <a href="/runs" class="b">"Go to the runs"</a>
         </Empty>
     }
 }
@@ -184,7 +184,7 @@ fn Unknown() -> impl IntoView {
     view! {
         <Empty icon=icondata::LuSearch title="There is no such run" page=true>
             <p>"The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."</p>
-            <a href="/runs" class="b">"To the runs"</a>
+            <a href="/runs" class="b">"Go to the runs"</a>
         </Empty>
     }
 }

@@ -19,12 +19,12 @@ impl Numbers {
         self.pending.saturating_sub(self.handed_over)
     }
 
-    /// `2 pending, 1 handed over`.
+    /// `2 pending, 1 handed off`.
     pub fn says(&self) -> String {
         let pending = format!("{} pending", thousands(self.blocking()));
         match self.handed_over {
             0 => pending,
-            handed_over => format!("{pending}, {} handed over", thousands(handed_over)),
+            handed_over => format!("{pending}, {} handed off", thousands(handed_over)),
         }
     }
 
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn what_was_handed_over_is_counted_apart() {
         let numbers = Numbers { pending: 3, mine: 3, handed_over: 1 };
-        assert_eq!((numbers.blocking(), numbers.says_mine()), (2, "2 pending, 1 handed over".into()));
+        assert_eq!((numbers.blocking(), numbers.says_mine()), (2, "2 pending, 1 handed off".into()));
         let numbers = Numbers { pending: 1200, mine: 4, handed_over: 0 };
         assert_eq!(numbers.says_mine(), "1,200 pending, 4 yours");
     }

@@ -46,7 +46,7 @@ fn members(schema: &Value, typed: &JsonMap, place: &str, mistakes: &mut Vec<Mist
     let given: JsonMap = given.collect();
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let missing = required.filter(|name| !given.contains_key(*name));
-    mistakes.extend(missing.map(|name| Mistake::new(at(name), "required", "This is needed.")));
+    mistakes.extend(missing.map(|name| Mistake::new(at(name), "required", "This is required.")));
     mistakes.append(&mut inside);
     given
 }

@@ -46,7 +46,7 @@ pub fn no_correction(review: &Review) -> Option<String> {
     let source = review.source.as_ref()?;
     (source.visits >= source.max_visits).then(|| {
         format!(
-            "`{}` has run {} of {} times: no correction is left",
+            "`{}` has run {} of {} times: no corrections are left",
             source.node.place(),
             source.visits,
             source.max_visits
@@ -119,11 +119,14 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
             if !review.actions.is_empty() {
                 return refuse(
                     "/verdict/decisions",
-                    "Choose what happens to each call; a note alone decides none.".into(),
+                    "Choose what happens to each call; a note alone decides nothing.".into(),
                 );
             }
             if !review.free_text {
-                return refuse("/verdict/text", "This takes one of its options, and no answer in other words.".into());
+                return refuse(
+                    "/verdict/text",
+                    "Choose one of the options; an answer in your own words is not accepted here.".into(),
+                );
             }
             let Some(text) = text else { return refuse("/verdict/text", "Write the text first.".into()) };
             if review.answers_in_words() {
@@ -136,7 +139,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         Intent::ApproveAll | Intent::RejectAll if review.is_one_by_one() => {
             return refuse(
                 "/verdict/decisions",
-                "These calls are critical. Open each one and decide it by itself.".into(),
+                "These calls are critical. Open and decide each one separately.".into(),
             );
         }
         Intent::Actions | Intent::ApproveAll | Intent::RejectAll => {

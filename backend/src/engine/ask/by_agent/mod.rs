@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use shared::definition::{OnTimeout, Reviewers, Stakes, Tool, ToolKind};
 use shared::error::Mistake;
-use shared::review::ReviewKind;
+use shared::review::{AskedBy, ReviewKind};
 use shared::run::Step;
 
 use super::content::{Content, Rules};
@@ -47,10 +47,10 @@ impl Builder<'_> {
     /// What people are asked.
     pub(super) fn content_of_ask(&self, step: &Step, subject: &Subject) -> Option<Content> {
         let Asking { ask, agent, tool } = self.asked_by(subject)?;
-        let who = match (agent, self.state.shown_id()) {
-            (Some(agent), _) => format!("Agent `{agent}`"),
-            (None, Some(_)) => format!("Step `{}`", step.node.place()),
-            (None, None) => format!("`{}`", self.state.requested_by),
+        let (asked_by, who) = match (agent, self.state.shown_id()) {
+            (Some(agent), _) => (AskedBy::Agent, format!("Agent `{agent}`")),
+            (None, Some(_)) => (AskedBy::Step, format!("Step `{}`", step.node.place())),
+            (None, None) => (AskedBy::Program, format!("`{}`", self.state.requested_by)),
         };
         let mut shown = Shown::of(agent, &who, ask, &self.relief(step, subject));
         let on_timeout = tool.on_timeout.clone().unwrap_or_else(|| shown.on_timeout.clone());
@@ -72,6 +72,7 @@ impl Builder<'_> {
         };
         Some(Content {
             kind: shown.kind,
+            asked_by: Some(asked_by),
             title: title::of_prompt(&shown.subject, None),
             prompt: shown.prompt,
             stakes: Stakes { severity: tool.severity.unwrap_or(shown.stakes.severity), ..shown.stakes },
@@ -112,6 +113,7 @@ impl Builder<'_> {
         let place = step.node.place();
         Some(Content {
             kind: ReviewKind::Edit,
+            asked_by: None,
             title: title::of_prompt(&format!("Write what `{place}` was to write"), None),
             prompt: format!(
                 "You have taken over the step `{place}`. Write what it was to write, and the run goes on with it."

@@ -156,7 +156,7 @@ fn approval(who: &str, proposal: Proposal) -> Shown {
     Shown {
         kind: ReviewKind::Approval,
         subject: description.clone(),
-        prompt: format!("{who} asks for leave to `{}`: {description}", action.name),
+        prompt: format!("{who} requests approval for `{}`: {description}", action.name),
         stakes,
         items: vec![item("arguments", &action.name, ContentType::Json, arguments)],
         options: std::iter::once(approve).chain(instead).chain([reject]).collect(),
@@ -280,7 +280,11 @@ fn handoff(who: &str, handoff: Handoff) -> Shown {
         subject: reason.clone(),
         prompt: format!("{who} hands this over to {to}: {reason}"),
         items: summary.map(|text| item("summary", "Summary", ContentType::Markdown, text.into())).into_iter().collect(),
-        options: vec![option(TAKEN.to_owned(), "Take it".to_owned(), Some("Records that you see to it.".to_owned()))],
+        options: vec![option(
+            TAKEN.to_owned(),
+            "Take it".to_owned(),
+            Some("Records that you are taking care of it.".to_owned()),
+        )],
         reviewers: Some(Reviewers { roles: vec![to], users, ..Reviewers::default() }),
         stakes: Stakes::default(),
         free_text: false,

@@ -1,4 +1,5 @@
-//! What one is told outside the console: which of some are chosen, and the rule that one begins with.
+//! The rules by which somebody is notified outside the console: what of a choice is on, how long a rule waits, and the
+//! rule that one begins with.
 
 use shared::definition::Severity;
 use shared::notification::{Channel, Notifications, Occasion, Rule};

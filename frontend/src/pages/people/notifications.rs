@@ -1,4 +1,4 @@
-//! What one is told outside the console, where, and after how long; for admins, what could not be told.
+//! Notifications outside the console: of what, where, and after how long; for admins, those that could not be delivered.
 
 use leptos::prelude::*;
 use shared::access::Act;
@@ -11,12 +11,12 @@ use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::states::{Empty, Loaded};
-use crate::state::told::{SEVERITIES, after, flip, is_on, next_rule, waits};
+use crate::state::notification_rules::{SEVERITIES, after, flip, is_on, next_rule, waits};
 use crate::state::words;
 
 /// Rules, addresses, and what was given up.
 #[component]
-pub fn Told() -> impl IntoView {
+pub fn NotificationsTab() -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
     let known = LocalResource::new(move || async move { api.notifications().await });
@@ -32,7 +32,7 @@ pub fn Told() -> impl IntoView {
         view! { <Choice known/> }.into_any()
     };
     view! {
-        <p class="soft lead">"What waits for you is in the inbox at once. Choose here what else tells you."</p>
+        <p class="soft lead">"Reviews appear in the inbox at once. Choose how else you are notified."</p>
         <Loaded from=known failed="What you chose could not be loaded" rows=4 children=choice/>
         <Show when=move || session.may(Act::ManageDeliveries)><GivenUp/></Show>
     }
@@ -50,9 +50,9 @@ fn name(channel: Channel) -> &'static str {
 
 fn event_words(event: Occasion) -> &'static str {
     match event {
-        Occasion::Requested => "I am asked",
-        Occasion::Expiring => "time is nearly up",
-        Occasion::Resolved => "it is over",
+        Occasion::Requested => "I am asked to decide",
+        Occasion::Expiring => "its deadline is near",
+        Occasion::Resolved => "it is resolved",
     }
 }
 
@@ -116,7 +116,7 @@ fn Choice(known: Notifications) -> impl IntoView {
             });
         };
         view! {
-            <div class="told-at">
+            <div class="notification-address">
                 <label class="field">
                     <span class="label">{label}</span>
                     <span class="hint">{hint}</span>
@@ -124,7 +124,7 @@ fn Choice(known: Notifications) -> impl IntoView {
                         on:input=set aria-invalid=move || wrong().is_some().to_string()/>
                 </label>
                 <span class="mistake" aria-live="polite">
-                    {move || wrong().or_else(|| lacks(channel).then(|| "Until this is filled in, these rules reach nobody.".to_owned()))}
+                    {move || wrong().or_else(|| lacks(channel).then(|| "Until this is filled in, these rules have no effect.".to_owned()))}
                 </span>
                 <Try channel dirty/>
             </div>
@@ -132,23 +132,23 @@ fn Choice(known: Notifications) -> impl IntoView {
     };
     let mail_hint = admins.map_or_else(
         || "No admin has set one for you.".to_owned(),
-        |address| format!("Left empty, mails go to {address}."),
+        |address| format!("If empty, e-mails go to {address}."),
     );
     let other = elsewhere(problem, &["/rules", "/slack_user_id", "/email"]);
     view! {
-        <form class="told" on:submit=move |event| { event.prevent_default(); save.dispatch_local(chosen.get_untracked()); } novalidate>
-            {none.then(|| view! { <p class="banner warn">"Nothing of this is sent now. "{NOTHING}</p> })}
+        <form class="notifications" on:submit=move |event| { event.prevent_default(); save.dispatch_local(chosen.get_untracked()); } novalidate>
+            {none.then(|| view! { <p class="banner warn">"None of this can be sent now. "{NOTHING}</p> })}
             <div class="card">
                 {move || (0..count.get()).map(|at| rule_view(chosen, problem, at)).collect_view()}
                 <footer>
                     <button type="button" class="b" disabled=move || { none || count.get() >= MAX_RULES } on:click=add><Glyph icon=icondata::LuPlus/>"Add a rule"</button>
-                    <span class="muted small">{move || (count.get() == 0).then_some("You are told nothing outside the console.")}</span>
+                    <span class="muted small">{move || (count.get() == 0).then_some("You are not notified outside the console.")}</span>
                 </footer>
             </div>
-            {slack.then(|| address(Channel::Slack, "Your member ID in Slack", "In Slack: Profile, Copy member ID. What is pressed in its messages is yours.".to_owned(), "/slack_user_id"))}
+            {slack.then(|| address(Channel::Slack, "Your member ID in Slack", "In Slack: Profile, Copy member ID. Buttons pressed in its messages count as yours.".to_owned(), "/slack_user_id"))}
             {mail.then(|| address(Channel::Email, "Your e-mail address", mail_hint, "/email"))}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="told-save">
+            <div class="notification-save">
                 <button class="b primary" disabled=move || busy.get() || !dirty.get()>"Save"</button>
                 <span class="muted small" role="status">{move || if busy.get() { "Saving…" } else if dirty.get() { "Not saved yet." } else if done.get() == Some(true) { "Saved." } else { "" }}</span>
             </div>
@@ -196,7 +196,7 @@ fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>
             <legend class="sr">{format!("Rule {}", at + 1)}</legend>
             {menu("Where", channel_words, channel, move |new| change(&mut |rule| rule.channel = channels[new]))}
             {menu("How soon", wait_words, wait, move |new| change(&mut |rule| rule.after = after(all[new])))}
-            <div class="field" role="group" aria-label="Tell me when"><span class="label">"Tell me when"</span><div class="chips">{events}</div></div>
+            <div class="field" role="group" aria-label="Notify me when"><span class="label">"Notify me when"</span><div class="chips">{events}</div></div>
             <div class="field" role="group" aria-label="Severity"><span class="label">"Severity"</span><div class="chips">{severities}</div></div>
             <button type="button" class="b ghost icon" aria-label="Remove this rule" title="Remove this rule" on:click=remove><Glyph icon=icondata::LuTrash2/></button>
             <span class="mistake" aria-live="polite">{wrong}</span>

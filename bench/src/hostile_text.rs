@@ -1,0 +1,113 @@
+//! How long the console takes to lay out a megabyte that was written to freeze it: the real console in Chromium, from the
+//! click on the row of such a review until its text is painted.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tests::Browser;
+
+use crate::report::Row;
+use crate::server::{Data, Server};
+use crate::{Options, below, median};
+
+/// What is repeated. The first opens a link at each place, the second a comment.
+const SHAPES: [(&str, &str); 2] = [("links", "[]("), ("comments", "a <!--")];
+/// How long the text is, in bytes.
+const LENGTH: usize = 1_000_000;
+/// Milliseconds that it may take.
+const LIMIT: f64 = 200.0;
+/// How long something may take that is only waited for.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Shows a text under review. It is put together in the run, since a request carries less than two of its halves.
+const FLOW: &str = r#"{"id": "text", "input": {"type": "object", "properties": {"half": {"type": "string"}}}, "nodes": {
+    "join": {"set": {"text": "{{ half }}{{ half }}"}, "next": "ask"},
+    "ask": {"human": {"prompt": "Fine?", "review_keys": [{"key": "text", "type": "markdown"}],
+        "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
+
+/// Opens a review of the list, and notes when so much of its text was painted, and the longest task until then.
+const OPEN: &str = "
+    const [id, length] = arguments;
+    const began = performance.now();
+    Object.assign(window, { took: 0, longest: 0 });
+    new PerformanceObserver((list) => {
+        for (const task of list.getEntries()) longest = Math.max(longest, task.duration);
+    }).observe({ type: 'longtask' });
+    const is_there = () => document.querySelector('article.read .main')?.textContent.length >= length;
+    const watch = new MutationObserver(() => {
+        if (!is_there()) return;
+        watch.disconnect();
+        requestAnimationFrame(() => setTimeout(() => { took = performance.now() - began }));
+    });
+    watch.observe(document.body, { childList: true, subtree: true });
+    document.getElementById(`row-${id}`).click();";
+
+/// A row for each shape.
+pub async fn laid_out(options: &Options) -> Result<Vec<Row>> {
+    let mut data = Data::new(None).await?;
+    let server = Server::start(&options.binary, &mut data).await?;
+    let mut connection = server.connect().await?;
+    connection.send("PUT", "/api/v1/flows/text", "application/json", FLOW).await?;
+    let mut reviews = Vec::new();
+    for half in [String::from("Short. "), half_of(SHAPES[0].1), half_of(SHAPES[1].1)] {
+        let run = connection.post("/api/v1/runs", &json!({ "flow": "text", "input": { "half": half } })).await?;
+        let path = format!("/api/v1/runs/{}/reviews", run["id"].as_str().context("no run")?);
+        let asked = connection.get(&path).await?;
+        reviews.push(asked["items"][0]["id"].as_str().context("no review")?.to_owned());
+    }
+    let session = server.log_in("admin").await?;
+    let browser = Browser::start(1440, 900).await;
+    let rows = measured(options, &browser, &format!("http://{}", server.address), &session, &reviews).await;
+    browser.quit().await;
+    rows
+}
+
+fn half_of(shape: &str) -> String {
+    shape.repeat(LENGTH / 2 / shape.len())
+}
+
+async fn measured(
+    options: &Options,
+    browser: &Browser,
+    base: &str,
+    session: &str,
+    reviews: &[String],
+) -> Result<Vec<Row>> {
+    let cookie = session.strip_prefix("cookie: ").and_then(|cookie| cookie.split_once('=')).context("no cookie")?;
+    let cookie = json!({ "name": cookie.0, "value": cookie.1, "url": base, "httpOnly": true });
+    browser.driver.cdp().send_raw("Network.setCookie", cookie).await?;
+    browser.driver.goto(format!("{base}/inbox")).await?;
+    let rows = format!("return document.querySelectorAll('.rows .row').length === {}", reviews.len());
+    wait(browser, &rows).await?;
+    let (short, long) = reviews.split_first().context("no reviews")?;
+    let mut all = Vec::new();
+    for ((name, shape), review) in SHAPES.into_iter().zip(long) {
+        let length = half_of(shape).len() * 2;
+        let mut figures = Vec::new();
+        for _ in 0..options.rounds {
+            // The part of the program that shows reviews is there then, and the text is not.
+            open(browser, short, 1).await?;
+            figures.push(open(browser, review, length).await?);
+        }
+        all.push(below(&format!("bundle_hostile_{name}"), median(figures), "ms", LIMIT));
+    }
+    Ok(all)
+}
+
+async fn open(browser: &Browser, review: &str, length: usize) -> Result<f64> {
+    browser.driver.execute(OPEN, vec![json!(review), json!(length)]).await?;
+    wait(browser, "return took > 0").await?;
+    // What follows, such as the column beside it, is not waited for by whoever reads, and is not measured with the next.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    Ok(browser.driver.execute("return took", Vec::new()).await?.convert()?)
+}
+
+async fn wait(browser: &Browser, script: &str) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    while *browser.driver.execute(script, Vec::new()).await?.json() != Value::Bool(true) {
+        ensure!(Instant::now() < end, "after {PATIENCE:?} still not: {script}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
