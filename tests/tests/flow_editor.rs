@@ -7,7 +7,7 @@ use thirtyfour::prelude::*;
 
 /// A flow that is longer than the screen.
 fn flow() -> String {
-    let lines: String = (1..=150).map(|number| format!("# Line {number}.\n")).collect();
+    let lines = (1..=150).map(|number| format!("# Line {number}.")).collect::<Vec<_>>().join("\n") + "\n";
     format!("id: ask\nnodes:\n  ask: {{ human: {{ prompt: Well?, options: [{{ id: ok, label: Fine }}] }} }}\n{lines}")
 }
 
@@ -103,7 +103,7 @@ async fn saving_a_flow_keeps_caret_scroll_and_undo() -> WebDriverResult<()> {
 
     // Another version is read, and so is the newest when one goes back to it.
     for (version, typed) in [("2", true), ("3", false)] {
-        driver.find(By::Css(&format!("select.version option[value='{version}']"))).await?.click().await?;
+        driver.find(By::Css(format!("select.version option[value='{version}']"))).await?.click().await?;
         eventually("the version is shown", async || {
             let shown = of_editor(driver, "return [area.value.includes('# Typed.'), area.mark ?? null]").await;
             (shown == json!([typed, null])).then_some(())

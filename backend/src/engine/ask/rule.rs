@@ -50,14 +50,13 @@ impl Builder<'_> {
         decisions: &BTreeMap<String, ActionDecision>,
         more: &str,
     ) -> Option<BTreeMap<String, ActionDecision>> {
-        let (id, asked) = match self.proposed_agent(subject) {
-            Some(opening) => (AGENT.to_owned(), opening),
-            None => {
-                let step = self.state.step_of(subject)?;
-                let call = self.state.calls_of(subject).1.find(|call| self.makes_specialist(step, call))?;
-                (call.id.clone(), call.arguments.clone())
-            }
+        let specialist = || {
+            let step = self.state.step_of(subject)?;
+            let call = self.state.calls_of(subject).1.find(|call| self.makes_specialist(step, call))?;
+            Some((call.id.clone(), call.arguments.clone()))
         };
+        let (id, asked) =
+            self.proposed_agent(subject).map(|opening| (AGENT.to_owned(), opening)).or_else(specialist)?;
         let mut arguments = match decisions.get(&id)? {
             ActionDecision::Approve { .. } => asked,
             ActionDecision::Edit { arguments } => arguments.clone(),

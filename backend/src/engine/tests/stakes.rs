@@ -123,7 +123,7 @@ fn what_is_at_stake_is_in_the_digest_of_the_review_that_shows_it() {
         "estimated_cost: { amount: '{{ arguments.amount }}', currency: EUR }",
         "estimated_cost: { amount: '{{ arguments.amount * 2 }}', currency: EUR }",
     ];
-    let digests: std::collections::BTreeSet<_> = said.iter().map(|said| stakes(said)).collect();
+    let digests: BTreeSet<_> = said.iter().map(|said| stakes(said)).collect();
     assert_eq!(digests.len(), said.len(), "two reviews that show different stakes have different digests");
     assert_eq!(stakes(said[0]), asked(REFUND), "what is usual need not be said");
 }
