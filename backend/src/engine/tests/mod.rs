@@ -26,6 +26,7 @@ mod options;
 mod peers;
 mod programs;
 mod random;
+mod skipped;
 mod stakes;
 mod team_changes;
 mod teams;
