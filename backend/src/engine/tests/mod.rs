@@ -12,6 +12,7 @@ mod delegate;
 mod escalations;
 mod feedback;
 mod formats;
+mod four_gates;
 mod gates;
 mod grants;
 mod graph;
