@@ -4,6 +4,7 @@ mod actions;
 mod agents;
 mod article;
 mod asks;
+mod asks_in_time;
 mod auto;
 mod chain;
 mod context;
