@@ -16,8 +16,8 @@ use thirtyfour::prelude::*;
 /// A phone, a small and a large screen.
 const SCREENS: [(u32, u32); 3] = [(390, 844), (1024, 768), (1440, 900)];
 
-/// What is launched, so that reviews of every kind wait: drafts, options, forms, calls, votes, a timer.
-const LAUNCHED: [(&str, &str); 9] = [
+/// What is launched, so that reviews of every kind wait: drafts, options, forms, calls, votes, a timer, what agents ask.
+const LAUNCHED: [(&str, &str); 13] = [
     ("article", r#"{"topic": "the ocean"}"#),
     ("release-notes", "{}"),
     ("permission", "{}"),
@@ -27,6 +27,10 @@ const LAUNCHED: [(&str, &str); 9] = [
     ("onboarding", r#"{"name": "Rosa"}"#),
     ("triage", r#"{"complaint": "My parcel came open, and half of it was missing."}"#),
     ("escalation", r#"{"customer": "Acme", "credit": 120}"#),
+    ("answer", "{}"),
+    ("team", "{}"),
+    ("research", "{}"),
+    ("helpdesk", "{}"),
 ];
 
 async fn launched(server: &Server) -> Api {

@@ -37,6 +37,21 @@ nodes:
     arguments: { title: "{{ letter }}", text: "{{ letter }}" }
 "#;
 
+/// A call with an alternative to it, and then an agent that cannot go on.
+const DESK: &str = "id: desk
+agents:
+  clerk:
+    model: demo/clerk
+    tools: [pay, stuck]
+    demo:
+      tool_calls:
+        - { tool: pay, arguments: { title: Pay, text: It. } }
+        - { tool: stuck, arguments: { reason: out_of_scope, explanation: Not mine. } }
+tools: { pay: { builtin: demo_publish }, stuck: { builtin: escalate } }
+gates: { before_tool: { pay: { alternatives: [{ id: voucher, description: Send a voucher }] } } }
+nodes: { serve: { agent: clerk, prompt: Serve. } }
+";
+
 struct House {
     server: Server,
     api: Api,
@@ -67,9 +82,9 @@ impl House {
         (status.code().expect("no signal"), text(stdout), text(stderr))
     }
 
-    async fn launch(&self) -> RunId {
+    async fn launch(&self, flow: &str) -> RunId {
         let launch = Launch {
-            flow: "letter".parse().expect("an id"),
+            flow: flow.parse().expect("an id"),
             version: None,
             input: serde_json::Map::new(),
             context: Context::default(),
@@ -93,7 +108,7 @@ impl House {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_review_is_found_shown_and_decided_at_a_terminal() {
     let house = House::start().await;
-    let run = house.launch().await;
+    let run = house.launch("letter").await;
     let review = house.pending(run, "review").await;
     let id = review.id.to_string();
 
@@ -150,9 +165,41 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_alternative_to_a_call_is_chosen_and_what_goes_with_an_option_is_sent() {
+    let house = House::start().await;
+    house.server.save(DESK).await;
+    let run = house.launch("desk").await;
+    let call = house.pending(run, "serve").await;
+    let id = call.id.to_string();
+    let choose = |alternative: &str| format!("{}=choose:{alternative}", call.actions[0].id);
+    let (code, _, said) = house.run(&["review", "decide", &id, "--action", &choose("gift")]);
+    assert!(code == 3 && said.contains("/alternative"), "{said}");
+    let (code, said, _) = house.run(&["review", "decide", &id, "--action", &choose("voucher")]);
+    assert!(code == 0 && said.starts_with("resolved: decided by ana"), "{said}");
+
+    let stuck = eventually("it cannot go on", async || {
+        house.api.run_reviews(run).await.ok()?.items.into_iter().find(Review::is_pending)
+    })
+    .await;
+    let decide = ["review", "decide", &stuck.id.to_string(), "--option", "agent_continue", "--fields"];
+    let with = |fields: &str| house.run(&[&decide[..], &[fields]].concat());
+    let (code, _, said) = with("{}");
+    assert!(code == 3 && said.contains("/verdict/fields/guidance"), "{said}");
+    let (code, _, said) = with("guidance");
+    assert!(code == 3, "{said}");
+    let file = house.server.file("fields.json");
+    std::fs::write(&file, r#"{"guidance": "Be kind."}"#).expect("written");
+    let (code, said, shown) = with(&format!("@{}", file.display()));
+    assert!(code == 0 && said.starts_with("resolved: accepted by ana"), "{said}{shown}");
+    let output = eventually("the run completes", async || house.api.run(run).await.ok()?.output).await;
+    let told = output["serve"].as_str().expect("a report");
+    assert!(told.contains("voucher") && told.contains("Be kind."), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn runs_are_listed_and_cancelled_and_each_kind_of_refusal_has_its_exit_code() {
     let house = House::start().await;
-    let run = house.launch().await.to_string();
+    let run = house.launch("letter").await.to_string();
     let (code, listed, _) = house.run(&["run", "list", "--flow", "letter"]);
     assert!(code == 0 && listed.contains(&run) && listed.starts_with("RUN "), "{listed}");
     let (code, said, _) = house.run(&["run", "cancel", &run, "--reason", "not needed"]);
@@ -201,11 +248,11 @@ async fn following_the_log_survives_a_restart_of_the_server_and_misses_nothing()
             let _ = send.send(serde_json::from_str(&line).expect("a line of JSON"));
         }
     });
-    let first = house.launch().await;
+    let first = house.launch("letter").await;
     let mut seen = Vec::new();
     heard(&receive, &mut seen, first).await;
     house.server.restart().await;
-    let second = house.launch().await;
+    let second = house.launch("letter").await;
     heard(&receive, &mut seen, second).await;
     // Exactly what the log has, each once and in order.
     let (_, whole, _) = house.run(&["log", "--json"]);
@@ -220,7 +267,7 @@ async fn following_the_log_survives_a_restart_of_the_server_and_misses_nothing()
 #[tokio::test(flavor = "multi_thread")]
 async fn the_label_of_a_decision_is_the_callers_only_where_a_token_calls() {
     let house = House::start().await;
-    let review = house.pending(house.launch().await, "review").await;
+    let review = house.pending(house.launch("letter").await, "review").await;
     // A browser's session cannot call itself a terminal.
     let body = json!({
         "revision": review.revision, "digest": review.digest, "verdict": { "type": "choose", "option": "fine" },

@@ -33,6 +33,15 @@ pub fn say(text: &str) {
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // What cargo says of this program is not for what it builds: build scripts that look at such variables (`ring`'s does)
+    // would run again, and all that depends on them be compiled again, whenever somebody calls cargo without xtask.
+    for (name, _) in std::env::vars_os() {
+        let is_of_package =
+            |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.starts_with(prefix));
+        if name.to_str().is_some_and(is_of_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

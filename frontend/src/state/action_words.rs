@@ -83,9 +83,10 @@ pub fn words(action_type: ActionType) -> ActionWords {
     }
 }
 
-/// Whether people read what it holds as texts: what an agent is told, what is given out. Calls are data.
+/// Whether people read what it holds as texts: what an agent is told, why it wants something, what is given out. Calls
+/// are data.
 pub fn is_read(action_type: ActionType) -> bool {
-    matches!(action_type, ActionType::Output | ActionType::Agent | ActionType::Emergent)
+    action_type != ActionType::Tool
 }
 
 /// Whether an agent reads what is said beside an approval: the one that wants it, or the one that is about to run.

@@ -37,8 +37,9 @@ async fn decide(
             asking.metadata(pair)?;
             continue;
         }
-        // A tool node has nobody who would hear it.
-        let told = said.strip_prefix("instructions:").filter(|_| action.agent.is_some());
+        // A tool node has nobody who would hear it; an agent that is about to begin is the action itself.
+        let is_heard = action.agent.is_some() || action.action_type == ActionType::Agent;
+        let told = said.strip_prefix("instructions:").filter(|_| is_heard);
         if let Some(told) = told {
             asking.screen.say(" the agent is told this beside what is decided");
             *instructions = Some(told.trim().to_owned());

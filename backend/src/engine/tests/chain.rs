@@ -20,11 +20,13 @@ fn handlers_are_asked_in_their_order_whatever_they_are() {
         play.says("ask", HandlerAnswer::Later);
         play.deadline();
     };
+    let channel: Pass = |play| play.deadline();
     let handlers = [
         ("demo/judge", JUDGE, judge),
         ("own", OWN, function),
         ("soft.test", PASSING, webhook),
         ("soft.test", PASSING, later),
+        ("#approvals", CHANNEL, channel),
     ];
     for (first, one, pass_one) in handlers {
         for (second, other, pass_other) in handlers {

@@ -55,7 +55,8 @@ impl Play {
                 assert!(open.is_none_or(|call| matches!(call.state, ToolCallState::Done { .. })), "{open:?}");
             }
         }
-        if let Some(output) = view(Some(&self.flow), &self.snapshot.state).output {
+        let unguarded = self.flow.return_gate().is_some_and(|gate| gate.guardrails == Some(false));
+        if let Some(output) = view(Some(&self.flow), &self.snapshot.state).output.filter(|_| !unguarded) {
             let action = flow::guardrail::action("output", "x", None);
             let subject = shared::definition::GuardrailScope::Outputs;
             let matter = flow::guardrail::Matter { id: String::new(), subject, action, values: output, request: None };

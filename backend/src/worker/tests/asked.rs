@@ -1,6 +1,9 @@
 //! Webhooks that decide, asked by a worker on a real store.
 
-use shared::error::RunError;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use shared::error::{FlowCode, RunError};
 use shared::time::Timestamp;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -12,8 +15,12 @@ use crate::handler::{self, CallbackKey, CallbackUrl, Keys, Webhooks};
 const SECRETS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 fn asking(url: &str) -> Value {
+    asking_by(&json!({ "url": url }))
+}
+
+fn asking_by(webhook: &Value) -> Value {
     let options = json!([{ "id": "no", "kind": "stop", "label": "No" }, { "id": "yes", "label": "Yes" }]);
-    let handlers = json!([{ "webhook": { "url": url } }]);
+    let handlers = json!([{ "webhook": webhook }]);
     let human = json!({ "prompt": "Publish?", "options": options, "handlers": handlers });
     json!({ "id": "test", "nodes": { "ask": { "human": human } } })
 }
@@ -107,6 +114,57 @@ async fn a_webhook_that_is_busy_is_asked_again_with_the_same_id() {
     let requests = receiver.received_requests().await.unwrap();
     let ids: Vec<_> = requests.iter().map(|request| &request.headers["webhook-id"]).collect();
     assert_eq!((ids.len(), ids[0]), (2, ids[1]));
+}
+
+#[tokio::test]
+async fn a_webhook_that_wants_to_be_left_alone_is_asked_no_sooner() {
+    let receiver = MockServer::start().await;
+    let busy = ResponseTemplate::new(429).insert_header("retry-after", "2");
+    Mock::given(method("POST")).respond_with(busy).up_to_n_times(1).mount(&receiver).await;
+    let decides = ResponseTemplate::new(200).set_body_json(json!({ "approved": true }));
+    Mock::given(method("POST")).respond_with(decides).mount(&receiver).await;
+    let house = House::with(asking(&receiver.uri())).await;
+    let worker = worker(&house);
+    let begun = Instant::now();
+    let state = house.ended(house.launch().await).await;
+    worker.shutdown().await;
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    assert!(begun.elapsed() >= Duration::from_secs(2), "after {:?}", begun.elapsed());
+    assert_eq!(receiver.received_requests().await.unwrap().len(), 2);
+}
+
+/// Its time is two seconds: a first try, and at least one more a second later where that may help.
+#[tokio::test]
+async fn a_webhook_that_has_not_decided_in_its_time_rejects_or_passes_on_as_the_flow_says() {
+    let down = || ResponseTemplate::new(503);
+    let for_long = || ResponseTemplate::new(429).insert_header("retry-after", "60");
+    let slow =
+        || ResponseTemplate::new(200).set_body_json(json!({ "approved": true })).set_delay(Duration::from_mins(1));
+    for (answer, why, tries) in [
+        (down(), "Webhook returned 503", 2..=4),
+        (for_long(), "Webhook returned 429", 1..=1),
+        (slow(), "It did not answer in time.", 1..=1),
+    ] {
+        let receiver = MockServer::start().await;
+        Mock::given(method("POST")).respond_with(answer).mount(&receiver).await;
+        let asking = |on_error| asking_by(&json!({ "url": receiver.uri(), "timeout": "2s", "on_error": on_error }));
+        let rejects = House::with(asking("reject")).await;
+        let passes = House::with(asking("pass")).await;
+        let workers = [worker(&rejects), worker(&passes)];
+        let (rejected, passed) = (rejects.launch().await, passes.launch().await);
+        let state = rejects.ended(rejected).await;
+        assert_eq!((error(&state).code, &*error(&state).message), (FlowCode::FlowHumanRejected, why));
+        let review = passes.pending(passed).await;
+        assert_eq!((&*review.advice[0].reason, &review.asked), (why, &None), "people are asked, and read why");
+        for worker in workers {
+            worker.shutdown().await;
+        }
+        let requests = receiver.received_requests().await.unwrap();
+        let ids: BTreeSet<_> = requests.iter().map(|request| request.headers["webhook-id"].to_str().unwrap()).collect();
+        assert_eq!(ids.len(), 2, "{why}: each question has one id at every try");
+        let each = |id: &str| requests.iter().filter(|request| request.headers["webhook-id"] == *id).count();
+        assert!(ids.iter().all(|id| tries.contains(&each(id))), "{why}: {} in all", requests.len());
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,193 @@
+//! The card of each thing that agents ask and do: what stands on it, what its buttons do, and that everybody can read it.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use shared::api::ReviewQuery;
+use shared::id::RunId;
+use shared::review::{Review, ReviewKind, ReviewStatus};
+use tests::pages::{button, field, wait_for_text};
+use tests::reviewing::{launch, reading, server};
+use tests::{Api, Browser, Server, eventually};
+use thirtyfour::prelude::*;
+
+/// An agent that has another one act, hands something over, asks for leave, and then gives up.
+const DESK: &str = "
+id: desk
+title: Settle a complaint
+agents:
+  clerk:
+    model: demo/clerk
+    tools: [expert, over, leave, stuck]
+    demo:
+      tool_calls:
+        - { tool: expert, arguments: { task: Pay the 20 EUR back. } }
+        - { tool: over, arguments: { to: reviewer, reason: Check whether A-17 was paid twice, summary: 'Two chairs were sent, one was ordered.' } }
+        - tool: leave
+          arguments:
+            description: Have the second chair fetched by courier
+            action: { name: order_courier, arguments: { order: A-17, when: Monday } }
+            severity: high
+            reversible: false
+            consequences: [The courier is paid whether the chair is there or not.]
+            estimated_cost: { amount: 35, currency: EUR }
+            alternatives: [{ id: shop, description: Ask them to bring it to the shop, tradeoffs: It may take weeks }]
+        - tool: stuck
+          arguments:
+            reason: conflicting_instructions
+            explanation: They want to keep both chairs. Our rules allow one.
+            attempted: [Offered to have it fetched]
+  expert:
+    model: demo/expert
+    tools: [refund]
+    demo: { tool_calls: [{ tool: refund, arguments: { title: Refund of A-17, text: 20 EUR } }], replies: [Paid.] }
+tools:
+  expert: { agent: expert }
+  refund: { builtin: demo_publish, description: Pays money back }
+  over: { builtin: handoff }
+  leave: { builtin: request_approval }
+  stuck: { builtin: escalate }
+gates: { before_tool: { refund: { severity: high, reversible: false, consequences: [The money is gone.] } } }
+nodes: { settle: { agent: clerk, prompt: The chair came twice. } }
+";
+
+/// Somebody at the console.
+struct Reader {
+    browser: Browser,
+    base: String,
+    api: Api,
+}
+
+impl Reader {
+    /// Waits for what is asked, and opens it.
+    async fn opens(&self, run: RunId, kind: ReviewKind) -> WebDriverResult<Review> {
+        let asked = format!("{kind:?} is asked");
+        let review = eventually(&asked, async || {
+            let pending = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+            let all = self.api.reviews(&pending).await.ok()?.items;
+            all.into_iter().find(|review| review.kind == kind && review.run_id == Some(run))
+        });
+        let review = review.await;
+        self.goes(&format!("/reviews/{}", review.id), &review.title).await?;
+        Ok(review)
+    }
+
+    async fn goes(&self, path: &str, text: &str) -> WebDriverResult<()> {
+        self.browser.driver.goto(format!("{}{path}", self.base)).await?;
+        wait_for_text(&self.browser.driver, text).await;
+        Ok(())
+    }
+
+    /// Each of these is said in this part of the page, and anybody can read it on a phone and on a large screen.
+    async fn reads(&self, name: &str, part: &str, said: &[&str]) -> WebDriverResult<()> {
+        let driver = &self.browser.driver;
+        for words in said {
+            eventually(&format!("{part} of {name} says `{words}`"), async || {
+                driver.find(By::Css(part)).await.ok()?.text().await.ok()?.contains(words).then_some(())
+            })
+            .await;
+        }
+        let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
+        for (width, height, dark) in [(390, 844, true), (1440, 900, false)] {
+            self.browser.screen(width, height).await;
+            self.browser.dark(dark).await;
+            self.browser.picture_in(pictures.as_deref(), &format!("{name}-{width}")).await;
+            let breaches = self.browser.breaches().await;
+            assert!(breaches.is_empty(), "{name} at {width}: {breaches:#?}");
+            let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+            let over = driver.execute(script, Vec::new()).await?.convert::<i64>()?;
+            assert_eq!(over, 0, "{name} is wider than {width}");
+        }
+        Ok(())
+    }
+
+    /// Presses a button, and what it says is sent at once.
+    async fn decides(&self, label: &str, then: &str) -> WebDriverResult<()> {
+        button(&self.browser.driver, label).await?.click().await?;
+        button(&self.browser.driver, "Send now").await?.click().await?;
+        wait_for_text(&self.browser.driver, then).await;
+        Ok(())
+    }
+}
+
+async fn reader(server: &Server) -> WebDriverResult<Reader> {
+    let api = server.person("ana", &["reviewer", "developer"]).await;
+    let asked = launch(server, "permission", json!({})).await;
+    let review = eventually("somebody is asked", async || api.run_reviews(asked).await.ok()?.items.pop()).await;
+    let browser = reading(server, "ana", &review).await?;
+    browser.with_axe().await;
+    Ok(Reader { browser, base: server.base.clone(), api })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved() -> WebDriverResult<()> {
+    let server = server(&[]).await;
+    let ana = reader(&server).await?;
+    let run = launch(&server, "team", json!({})).await;
+    ana.opens(run, ReviewKind::Emergent).await?;
+    let card = ["operator", "new specialist of critic", "You are on call at the weekend.", "is made if you approve"];
+    ana.reads("specialist", "section.action", &card).await?;
+    ana.reads("specialist", ".acts", &["Approve the specialist operator", "Reject the specialist operator"]).await?;
+    ana.decides("Approve the specialist operator", "approved the specialist operator").await?;
+
+    ana.opens(run, ReviewKind::StrategyOverride).await?;
+    let card = ["change of strategy", "debate", "parallel", "We repeat each other. Let", "takes effect if you approve"];
+    ana.reads("strategy", "section.action", &card).await?;
+    ana.decides("Approve the change to parallel", "approved the change to parallel").await?;
+    ana.goes(&format!("/runs/{run}"), "Completed").await?;
+    ana.reads("team-run", "body", &["specialists: operator", "approved the change to parallel"]).await?;
+    ana.browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() -> WebDriverResult<()> {
+    let server = server(&[DESK]).await;
+    let ana = reader(&server).await?;
+    let driver = &ana.browser.driver;
+    let run = launch(&server, "desk", json!({})).await;
+
+    let review = ana.opens(run, ReviewKind::ToolCalls).await?;
+    assert!(review.title.ends_with("(for clerk)"), "{}", review.title);
+    let card = ["refund", "expert", "Pays money back", "20 EUR", "runs if you approve"];
+    ana.reads("sub-agent", "section.action", &card).await?;
+    ana.reads("sub-agent", "article.read", &["for agent clerk", "The money is gone.", "cannot be undone"]).await?;
+    ana.decides("Approve refund", "approved refund").await?;
+
+    ana.opens(run, ReviewKind::Handoff).await?;
+    let page = ["hands this over to reviewer", "Two chairs were sent, one was ordered.", "Records that you see to it."];
+    ana.reads("handoff", "article.read", &page).await?;
+    ana.decides("Take it", "took").await?;
+
+    ana.opens(run, ReviewKind::Approval).await?;
+    let page = ["asks for leave to order_courier", "The courier is paid", "35", "Monday", "It may take weeks"];
+    ana.reads("leave", "article.read", &page).await?;
+    ana.reads("leave", ".acts", &["Approve", "Ask them to bring it to the shop", "Reject"]).await?;
+    ana.decides("Ask them to bring it to the shop", "Ask them to bring it to the shop").await?;
+
+    ana.opens(run, ReviewKind::Escalation).await?;
+    ana.reads("escalation", "article.read", &["conflicting instructions", "Offered to have it fetched"]).await?;
+    button(driver, "Take over").await?.click().await?;
+    ana.reads("takeover-form", ".option-form", &["Answer in place of the agent", "What you do about it"]).await?;
+    ana.decides("Take over", "Take over").await?;
+
+    ana.opens(run, ReviewKind::Edit).await?;
+    ana.reads("takeover", "article.read", &["You have taken over the step settle.", "Use this text"]).await?;
+    field(driver, "Edit settle").await?.send_keys("You may keep both.").await?;
+    ana.decides("Use this text", "You may keep both.").await?;
+
+    ana.goes(&format!("/runs/{run}"), "You may keep both.").await?;
+    wait_for_text(driver, "Completed").await;
+    button(driver, "Feedback").await?.click().await?;
+    wait_for_text(driver, "It goes on the record.").await;
+    ana.reads("feedback-form", "dialog[open]", &["Importance", "What it rests on (optional)"]).await?;
+    field(driver, "what do you want to say").await?.send_keys("Ask before you send couriers.").await?;
+    driver.query(By::Css("dialog[open] .b.primary")).first().await?.click().await?;
+    wait_for_text(driver, "The feedback is recorded.").await;
+    ana.reads("desk-run", "body", &["Ask before you send couriers.", "importance 3"]).await?;
+
+    ana.goes("/insights", "What became of them").await?;
+    ana.reads("insights", "body", &["Hand-offs", "Escalations", "conflicting instructions"]).await?;
+    ana.browser.quit().await;
+    Ok(())
+}
