@@ -2,6 +2,7 @@
 //!
 //! `sqlx::Any` is too poor for this (it knows no UUIDs).
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use rusqlite::types::Value;
@@ -14,6 +15,9 @@ use uuid::Uuid;
 use super::driver_error::DriverError;
 use super::postgres::{PostgresSession, Use};
 use super::sqlite::{self, Where};
+
+/// How many keys one statement names in PostgreSQL.
+const KEYS: usize = 64;
 
 /// A database: where it is read, and where it is written.
 #[derive(Clone)]
@@ -150,6 +154,20 @@ impl Conn {
         })
     }
 
+    /// How many rows of a query are alike; each is an id and two numbers. SQLite would sort them all to count them.
+    pub async fn count_alike(&mut self, sql: Sql) -> Result<HashMap<(Uuid, i64, i64), u64>, DriverError> {
+        if let Self::Sqlite(conn) = self {
+            return conn.count_alike(sql).await;
+        }
+        let sql = sql.around("SELECT a, b, c, COUNT(*) FROM (").push(") AS k(a, b, c) GROUP BY a, b, c");
+        let rows = self.fetch(sql).await?;
+        let count = |row: &Row| {
+            let count = u64::try_from(row.int(3)?).unwrap_or(0);
+            Ok(((row.uuid(0)?, row.int(1)?, row.int(2)?), count))
+        };
+        rows.iter().map(count).collect()
+    }
+
     /// Runs a query that has at most one row.
     pub async fn fetch_one(&mut self, sql: Sql) -> Result<Option<Row>, DriverError> {
         Ok(self.fetch(sql).await?.into_iter().next())
@@ -164,6 +182,26 @@ impl Conn {
                 conn.with(async |conn| query.execute(conn).await).await?.rows_affected()
             }
         })
+    }
+
+    /// Removes the rows with these keys; answers with how many. `columns`: those of a key, in the order of an index.
+    pub async fn delete_rows(&mut self, table: &str, columns: &str, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
+        if !self.is_postgres() {
+            // Of a list of keys SQLite looks up no more than the first column.
+            let mut removed = 0;
+            for key in keys {
+                let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE (").push(columns).push(") = (");
+                removed += self.execute(sql.list(key).push(")")).await?;
+            }
+            return Ok(removed);
+        }
+        let mut keys = keys.into_iter().peekable();
+        let mut removed = 0;
+        while keys.peek().is_some() {
+            let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE (").push(columns).push(") IN (");
+            removed += self.execute(sql.values(keys.by_ref().take(KEYS)).push(")")).await?;
+        }
+        Ok(removed)
     }
 
     /// Commits a transaction.

@@ -78,11 +78,11 @@ impl Store {
             .iter()
             .fold(sql, |sql, threshold| sql.push("CASE WHEN v.due > ").bind(threshold.0).push(" THEN 1 ELSE 0 END + "));
         let sql = sql.push("CASE WHEN v.due = ").bind(Timestamp::MAX.0).push(" THEN 1 ELSE 0 END AS BIGINT), CAST(");
-        let sql = sql.push("CASE WHEN v.claimed_until > ").bind(now.0).push(" THEN 1 ELSE 0 END AS BIGINT), ");
+        let sql = sql.push("CASE WHEN v.claimed_until > ").bind(now.0).push(" THEN 1 ELSE 0 END AS BIGINT)");
         let sql = match &search {
-            Some(ReviewSearch::Each(_)) => sql.push("v.search FROM ").push(&queue::from(conn, "reviews_urgency")),
-            Some(ReviewSearch::Among(ids)) => queue::from_among(sql.push("COUNT(*) FROM "), ids),
-            None => sql.push("COUNT(*) FROM ").push(&queue::from(conn, "reviews_class")),
+            Some(ReviewSearch::Each(_)) => queue::from(sql.push(", r.search FROM "), true, None),
+            Some(ReviewSearch::Among(ids)) => queue::from(sql.push(" FROM "), false, Some(ids)),
+            None => queue::from(sql.push(" FROM "), false, None),
         };
         let age = Filter { age: query.age, ..Filter::default() };
         let sql = queue::columns_fit(queue::of_classes(sql, all.len(), &classes), &age, now);
@@ -96,9 +96,7 @@ impl Store {
                 }
             }
         } else {
-            for row in conn.fetch(sql.push(" GROUP BY 1, 2, 3")).await? {
-                counts.insert((row.uuid(0)?, row.int(1)?, row.int(2)?), u64::try_from(row.int(3)?).unwrap_or(0));
-            }
+            counts.extend(conn.count_alike(sql).await?);
         }
         let mut groups = Vec::new();
         for ((class, past, claimed), count) in counts {

@@ -32,11 +32,13 @@ mod outbox;
 pub mod packed;
 mod postgres;
 mod queue;
+mod queue_place;
 mod ranking;
 mod ready;
 mod recent_rows;
 mod recount;
 mod retention;
+mod review_list;
 mod review_row;
 mod reviews;
 mod row_count;
@@ -375,7 +377,7 @@ impl Store {
 }
 
 /// Cuts a list that was read with one row more than its limit; answers with the cursor of the next page.
-fn cut<T>(items: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> Option<String> {
+fn cut<T, P>(items: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> P) -> Option<P> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if items.len() <= limit {
         return None;

@@ -127,10 +127,11 @@ impl Store {
     pub async fn involvement(&self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
         // CROSS: SQLite joins in this order, from the few reviews of the run.
         let sql =
-            Sql::new("SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.review_id = v.id AND v.run_id = ")
+            Sql::new("SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.created_at = v.created_at AND \
+             a.review_id = v.id AND v.run_id = ")
                 .bind(run.0)
                 .push(" AND ");
-        let sql = visibility::involved(viewer).shows(sql).push(" LIMIT 1");
+        let sql = visibility::involved(viewer).shows(sql, self.inner.db.is_postgres()).push(" LIMIT 1");
         let found = self.inner.db.read().await?.fetch_one(sql).await?;
         Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
     }

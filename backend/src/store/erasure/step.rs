@@ -16,7 +16,7 @@ use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::feedback::{COLUMNS as FEEDBACK, feedback_row};
 use super::super::log_row::{Body, Form};
 use super::super::packed::pack;
-use super::super::review_row::{AUDIENCE, INTO, audience_rows, review_row};
+use super::super::review_row::{AUDIENCE, AUDIENCE_KEY, INTO, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
 use super::super::{Error, Inner, Store};
 use super::Erasing;
@@ -292,10 +292,13 @@ impl<'a> Made<'a> {
                 statements.push(sql.push(" WHERE run_id = ").bind(key).push(" AND id = ").bind(*id));
             }
             Of::Review(id) => {
+                let before: Review = typed("a review", document.before.clone())?;
                 let review: Review = typed("a review", value)?;
-                for table in ["review_audience WHERE review_id = ", "reviews WHERE id = "] {
-                    statements.push(Sql::new("DELETE FROM ").push(table).bind(*id));
+                for row in audience_rows(&before) {
+                    let sql = Sql::new("DELETE FROM review_audience WHERE (").push(AUDIENCE_KEY).push(") = (");
+                    statements.push(sql.list(row).push(")"));
                 }
+                statements.push(Sql::new("DELETE FROM reviews WHERE id = ").bind(*id));
                 let row = review_row(RunId(key), &review, None, &mut self.blobs)?;
                 statements.push(Sql::new(INTO).values([row]));
                 statements.push(Sql::new(AUDIENCE).values(audience_rows(&review)));

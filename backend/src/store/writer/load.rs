@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TaskId, Username};
+use shared::inbox::Urgency;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants, reviews};
-use super::group::{Group, Unreadable, UsedKey};
+use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants, reviews, visibility};
+use super::group::{Group, StoredPlaces, Unreadable, UsedKey};
 use crate::engine::{Input, Snapshot};
 use crate::flow::{Compiled, calls};
 
@@ -103,30 +104,31 @@ impl Group {
         let (mut found, mut read) = (BTreeSet::new(), Vec::new());
         if !named.reviews.is_empty() {
             let sql =
-                Sql::new("SELECT r.id, r.state, v.id FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id IN (");
+                Sql::new("SELECT r.id, r.state, r.status, v.id FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id IN (");
             for row in conn.fetch(sql.list(named.reviews.iter().map(|id| id.0)).push(")")).await? {
                 let run = row.uuid(0)?;
-                self.run_of.insert(ReviewId(row.uuid(2)?), RunId(run));
+                self.run_of.insert(ReviewId(row.uuid(3)?), RunId(run));
                 if found.insert(run) {
                     reader.add_state_column(run, row.text(1));
-                    read.push(run);
+                    read.push((run, row.text(2)?));
                 }
             }
         }
         let others: Vec<Uuid> = named.runs.iter().map(|run| run.0).filter(|run| !found.contains(run)).collect();
         if !others.is_empty() {
-            let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(others).push(")");
+            let sql = Sql::new("SELECT id, state, status FROM runs WHERE id IN (").list(others).push(")");
             for row in conn.fetch(sql).await? {
                 found.insert(row.uuid(0)?);
                 reader.add_state_column(row.uuid(0)?, row.text(1));
-                read.push(row.uuid(0)?);
+                read.push((row.uuid(0)?, row.text(2)?));
             }
         }
         if found.is_empty() {
             return Ok(());
         }
         let states = reader.finish_each("the state", conn, &mut self.blobs).await?;
-        for (run, state) in read.into_iter().map(RunId).zip(states) {
+        for ((run, status), state) in read.into_iter().zip(states) {
+            let run = RunId(run);
             let (state, unreadable) = match state {
                 Ok(state) => (state, None),
                 Err(error @ Error::Stored(_)) => (conn.unreadable_state(run, &error).await?, Some(error.to_string())),
@@ -136,6 +138,7 @@ impl Group {
                 named.versions.insert((state.flow.clone(), state.version));
             }
             let work = self.runs.entry(run).or_default();
+            work.stored_status = Some(status);
             work.unreadable = unreadable.map(|why| Unreadable { why, tasks: Vec::new() });
             work.snapshot = Some(Snapshot {
                 state,
@@ -145,11 +148,10 @@ impl Group {
                 feedback: Vec::new(),
             });
         }
-        // `||` keeps SQLite from the index of the status, under which there may be very many.
         let sql = reviews::select()
             .push(" FROM reviews r WHERE r.run_id IN (")
             .list(found.iter().copied())
-            .push(") AND r.status || '' = 'pending'");
+            .push(") AND r.status = 'pending'");
         let mut reviews = conn.reviews_with_runs(sql, &mut self.blobs).await?;
         let pending: BTreeSet<ReviewId> = reviews.iter().map(|(_, review)| review.id).collect();
         let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
@@ -162,6 +164,11 @@ impl Group {
             if review.unreadable && review.is_pending() {
                 let why = review.problem.clone().unwrap_or_default();
                 work.unreadable.get_or_insert(Unreadable { why, tasks: Vec::new() });
+            }
+            if review.is_pending() {
+                let subjects = (!review.unreadable).then(|| visibility::subjects_of(&review));
+                let places = StoredPlaces { queue: Urgency::of(&review), subjects };
+                work.stored_reviews.insert(review.id, places);
             }
             if let Some(snapshot) = &mut work.snapshot {
                 snapshot.reviews.insert(review.id, review);

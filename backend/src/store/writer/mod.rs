@@ -19,6 +19,7 @@ mod grants;
 mod group;
 mod load;
 mod locks;
+mod log_numbers;
 mod notifications;
 mod provider;
 mod questions;

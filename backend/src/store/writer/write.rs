@@ -1,9 +1,13 @@
 //! Writes what a group decided: few statements a table, in one order of tables.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
-use shared::id::{CommitId, RunId};
+use shared::id::{CommitId, ReviewId, RunId};
+use shared::inbox::Urgency;
 use shared::log::Event;
 use shared::review::Review;
+use shared::run::RunStatus;
 use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
@@ -15,13 +19,13 @@ use super::super::log_row::{NewBody, review_in};
 use super::super::notifications::choice_row;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
-use super::super::review_row::{self, audience_rows, review_row};
+use super::super::review_row::{self, audience_row, queue_key, review_row, undecided_row};
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
 use super::super::users::{self, user_row};
-use super::super::{Committed, Error, Inner, statistics};
+use super::super::{Committed, Error, Inner, queue, statistics, visibility};
 use super::commit_outcome::Written;
-use super::group::{Changed, Group};
+use super::group::{Changed, Group, RunWork, StoredPlaces};
 use crate::engine::{RunState, Snapshot, summary};
 
 /// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
@@ -31,10 +35,20 @@ const CHUNK: usize = 64;
 #[derive(Default)]
 struct Rows {
     runs: Vec<Vec<Arg>>,
+    /// Places of runs that stood otherwise before.
+    left_statuses: Vec<Vec<Arg>>,
+    statuses: Vec<Vec<Arg>>,
     reviews: Vec<Vec<Arg>>,
+    /// Places in the queue that reviews have no more.
+    left_queue: Vec<Vec<Arg>>,
+    classes: BTreeMap<Uuid, String>,
+    queue: Vec<Vec<Arg>>,
+    undecided: Vec<Vec<Arg>>,
+    /// Rows of the audience that count no more.
+    left_audience: Vec<Vec<Arg>>,
     audience: Vec<Vec<Arg>>,
-    /// Reviews of which subjects may be left over.
-    readdressed: Vec<Arg>,
+    /// Reviews of which nobody knows under which subjects they are found.
+    unknown: Vec<ReviewId>,
     steps: Vec<Vec<Arg>>,
     ended_tasks: Vec<Arg>,
     abandoned_tasks: Vec<Arg>,
@@ -66,6 +80,8 @@ impl Group {
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state",
         )
         .await?;
+        conn.delete_rows("runs_by_status", "status, created_at, id", rows.left_statuses).await?;
+        insert(conn, "INSERT INTO runs_by_status (status, created_at, id) ", rows.statuses, "").await?;
         let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
         let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), pack(body).into()]).collect();
         insert(conn, "INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING")
@@ -75,17 +91,20 @@ impl Group {
             review_row::INTO,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
-             facts = excluded.facts, due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class",
+             facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until",
         )
         .await?;
-        for_each(conn, "DELETE FROM review_audience WHERE review_id IN (", rows.readdressed).await?;
-        insert(
-            conn,
-            review_row::AUDIENCE,
-            rows.audience,
-            " ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending",
-        )
-        .await?;
+        conn.delete_rows("queue", queue::KEY, rows.left_queue).await?;
+        // In one order: of two groups with the same new class, one waits for the other.
+        let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
+        insert(conn, queue::INTO_CLASSES, classes, " ON CONFLICT (class) DO NOTHING").await?;
+        insert(conn, queue::INTO, rows.queue, queue::AGAIN).await?;
+        insert(conn, review_row::UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING").await?;
+        for review in rows.unknown {
+            conn.forget_audience(review).await?;
+        }
+        conn.delete_rows("review_audience", review_row::AUDIENCE_KEY, rows.left_audience).await?;
+        insert(conn, review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING").await?;
         insert(
             conn,
             "INSERT INTO steps (run_id, id, body) ",
@@ -151,7 +170,7 @@ impl Group {
         let mut rows = Rows::default();
         for (run, work) in &self.runs {
             if let (Some(changed), Some(snapshot)) = (&work.changed, &work.snapshot) {
-                rows.run(*run, snapshot, changed)?;
+                rows.run(*run, work, snapshot, changed)?;
             }
         }
         for (moment, event) in &self.out.events {
@@ -219,12 +238,14 @@ impl Group {
 }
 
 impl Rows {
-    fn run(&mut self, run: RunId, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
+    fn run(&mut self, run: RunId, work: &RunWork, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
         let state = &snapshot.state;
+        let status = summary(state).status;
+        self.status(work.stored_status.as_deref(), status, state);
         self.runs.push(vec![
             run.0.into(),
             state.flow.as_str().into(),
-            summary(state).status.as_str().into(),
+            status.as_str().into(),
             state.requested_by.as_str().into(),
             state.created_at.0.into(),
             state.format.into(),
@@ -234,12 +255,7 @@ impl Rows {
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
             let shown = newest_of(review, &changed.events);
             self.reviews.push(review_row(run, review, shown, &mut self.blobs)?);
-            if !review.delegations.is_empty() || review.unreadable || (review.voting.is_some() && review.version > 1) {
-                // A vote that comes back to its owner takes subjects away, as does one that is void; and of one that could
-                // not be read nobody knows them.
-                self.readdressed.push(review.id.0.into());
-            }
-            self.audience.extend(audience_rows(review));
+            self.places(review, work.stored_reviews.get(&review.id))?;
         }
         for step in &changed.steps {
             self.steps.push(vec![run.0.into(), step.id.0.into(), pack(encode(run.0, step, &mut self.blobs)?).into()]);
@@ -265,6 +281,45 @@ impl Rows {
         let body = encode(run.0, &body, &mut self.blobs)?;
         self.large |= is_large(&body);
         self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body: pack(body) });
+        Ok(())
+    }
+}
+
+impl Rows {
+    /// Where a run is listed by its status; the completed ones are not, nor those that nobody sees.
+    fn status(&mut self, stored: Option<&str>, status: RunStatus, state: &RunState) {
+        let listed = |status: &str| status != RunStatus::Completed.as_str() && state.shown_id().is_some();
+        let row = |status: &str| vec![status.into(), state.created_at.0.into(), state.id.0.into()];
+        if stored == Some(status.as_str()) {
+            return;
+        }
+        self.left_statuses.extend(stored.filter(|stored| listed(stored)).map(row));
+        self.statuses.extend(Some(status.as_str()).filter(|status| listed(status)).map(row));
+    }
+
+    /// Where a review is found; `stored`: where it is found in the database, if it is pending there.
+    fn places(&mut self, review: &Review, stored: Option<&StoredPlaces>) -> Result<(), Error> {
+        if review.is_pending() {
+            let (row, class, outline) = queue::row_of(review)?;
+            self.queue.push(row);
+            self.classes.insert(class, outline);
+        }
+        self.undecided.extend(undecided_row(review));
+        let subjects = visibility::subjects_of(review);
+        let mut known = &BTreeSet::new();
+        if let Some(StoredPlaces { queue, subjects: stored }) = stored {
+            if !review.is_pending() || *queue != Urgency::of(review) {
+                self.left_queue.push(queue_key(*queue));
+            }
+            match stored {
+                Some(stored) => known = stored,
+                None => self.unknown.push(review.id),
+            }
+        }
+        let row = |subject: &String| audience_row(review, subject.clone());
+        // A vote that comes back to its owner takes subjects away, as does one that is void.
+        self.left_audience.extend(known.difference(&subjects).map(row));
+        self.audience.extend(subjects.difference(known).map(row));
         Ok(())
     }
 }
@@ -304,9 +359,7 @@ async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
         let rows = conn.fetch(Sql::new("SELECT n FROM log_numbers(").bind(count).push(") AS n")).await?;
         return Ok(rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?);
     }
-    let row = conn.fetch_one(Sql::new("SELECT seq FROM sqlite_sequence WHERE name = 'log'")).await?;
-    let last = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-    Ok((last + 1..=last + count).collect())
+    super::log_numbers::next(conn, count).await
 }
 
 /// Whether what a row tells is long, or refers to what may be.
