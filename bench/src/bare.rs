@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use backend::clock::{Clock as _, Moment, SystemClock};
 use rusqlite::{Connection, ToSql, params};
 
-
 /// What the store wrote for one run, and in which groups.
 pub struct Shape {
     tables: Vec<String>,
@@ -33,7 +32,9 @@ impl Shape {
             Ok(usize::try_from(connection.query_row(sql, [], |row| row.get::<_, u32>(0))?)?)
         };
         let of_first = |which: &str| {
-            format!("SELECT subject FROM review_audience WHERE review_id = (SELECT id FROM reviews LIMIT 1) AND {which}")
+            format!(
+                "SELECT subject FROM review_audience WHERE review_id = (SELECT id FROM reviews LIMIT 1) AND {which}"
+            )
         };
         let texts = |sql: &str| -> rusqlite::Result<Vec<String>> {
             connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
@@ -47,7 +48,7 @@ impl Shape {
                 "SELECT CAST(ROUND(AVG(n)) AS INTEGER) FROM (SELECT COUNT(*) AS n FROM log GROUP BY commit_id)",
             )?
             .max(1),
-            state: number("SELECT CAST(AVG(LENGTH(state)) AS INTEGER) FROM runs")?,
+            state: number("SELECT CAST(AVG(LENGTH(state) + COALESCE(LENGTH(steps), 0)) AS INTEGER) FROM runs")?,
             review: number("SELECT CAST(AVG(LENGTH(body)) AS INTEGER) FROM reviews")?,
             search: number("SELECT CAST(AVG(LENGTH(search)) AS INTEGER) FROM reviews")?,
             facts: texts("SELECT facts FROM reviews LIMIT 1")?.concat(),

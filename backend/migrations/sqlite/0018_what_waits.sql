@@ -13,6 +13,9 @@ INSERT INTO runs_by_status (status, created_at, id)
     ORDER BY status, created_at, id;
 DROP INDEX runs_status;
 DROP INDEX runs_finished;
+-- The visits of a run's nodes in order, as a JSON array, as long as they are few; where they are many, and where an
+-- earlier version wrote them, each has a row in `steps`, and this is empty or nothing.
+ALTER TABLE runs ADD COLUMN steps TEXT;
 
 -- Pending reviews in the order of urgency. Filled by the server when it starts.
 CREATE TABLE queue (

@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
-use super::log_index::{ReviewSearch, padded};
 use super::driver_error::DriverError;
+use super::log_index::{ReviewSearch, padded};
 use super::queue_place::{Place, QueuePosition};
 use super::review_row::queue_key;
 use super::{Error, Store, reviews, search};
@@ -47,8 +47,7 @@ fn claimed_until(review: &Review) -> i64 {
 }
 
 /// What a row of the queue is written by, and what becomes of one that is there.
-pub(super) const INTO: &str =
-    "INSERT INTO queue (due, severity_rank, created_at, id, class, claimed_until, question) ";
+pub(super) const INTO: &str = "INSERT INTO queue (due, severity_rank, created_at, id, class, claimed_until, question) ";
 pub(super) const AGAIN: &str = " ON CONFLICT (due, severity_rank, created_at, id) DO UPDATE SET \
                                 class = excluded.class, claimed_until = excluded.claimed_until";
 /// The columns by which a row of the queue is known.
@@ -127,7 +126,8 @@ impl Store {
 
     pub(super) async fn tally_in(&self, conn: &mut Conn) -> Result<Tally, Error> {
         let cursor = conn.head().await?.cursor(&self.inner.log);
-        let counts = conn.count_alike(Sql::new("SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue")).await?;
+        let counts =
+            conn.count_alike(Sql::new("SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue")).await?;
         let counts: HashMap<Uuid, u64> = counts.into_iter().map(|((class, ..), count)| (class, count)).collect();
         let outlines = self.outlines(conn, counts.keys().copied().collect()).await?;
         let classes = outlines.into_iter().map(|(class, outline)| (outline, counts.get(&class).copied().unwrap_or(0)));
@@ -202,9 +202,8 @@ impl Store {
             return Ok(Page { items: Vec::new(), next_cursor: None });
         }
         let (order, key) = (P::ORDER, P::COLUMNS);
-        let page = |columns: &str, with_text: bool, among: Option<&[Uuid]>, place: Option<P>, limit: u32| {
-            let sql = Sql::new("SELECT ").push(columns).push(" FROM ");
-            let sql = from(sql, with_text, among);
+        let page = |among: Option<&[Uuid]>, place: Option<P>, limit: u32| {
+            let sql = from(Sql::new("SELECT v.id, ").push(key).push(" FROM "), false, among);
             let mut sql = columns_fit(of_classes(sql, all.len(), &fit), &filter, now);
             if let Some(run) = query.run {
                 sql = of_run(sql, run);
@@ -216,9 +215,14 @@ impl Store {
         };
         let (ids, next_cursor) = match &search {
             Some(ReviewSearch::Each(words)) => {
-                let page = |place, limit| page(&format!("v.id, r.search, {key}"), true, None, place, limit);
-                let fits = |row: &Row| Ok(words.are_in(&row.text(1)?));
-                let (ids, next) = search::each(conn, fits, limit, place, page, |row| P::read(row, 2)).await?;
+                // The texts of these alone, and not of all that are put in order.
+                let [order, key] = [order, key].map(|columns| columns.replace("v.", "s."));
+                let with_text = format!("SELECT s.id, {key}, r.search FROM (");
+                let behind = format!(") AS s CROSS JOIN reviews r WHERE r.id = s.id ORDER BY {order}");
+                let page = |place, limit| page(None, place, limit).around(&with_text).push(&behind);
+                let text = key.split(", ").count() + 1;
+                let fits = |row: &Row| Ok(words.are_in(&row.text(text)?));
+                let (ids, next) = search::each(conn, fits, limit, place, page, |row| P::read(row, 1)).await?;
                 (ids, next.map(P::encode))
             }
             search => {
@@ -226,8 +230,8 @@ impl Store {
                     ReviewSearch::Among(ids) => &ids[..],
                     ReviewSearch::Each(_) => &[],
                 });
-                let rows = conn.fetch(page(&format!("v.id, v.id, {key}"), false, among, place, limit + 1)).await?;
-                let places = rows.iter().map(|row| Ok((row.uuid(0)?, P::read(row, 2)?)));
+                let rows = conn.fetch(page(among, place, limit + 1)).await?;
+                let places = rows.iter().map(|row| Ok((row.uuid(0)?, P::read(row, 1)?)));
                 let mut places: Vec<(Uuid, P)> = places.collect::<Result<_, Error>>()?;
                 let next = super::cut(&mut places, limit, |(_, place)| place.clone().encode());
                 (places.into_iter().map(|(id, _)| id).collect(), next)
@@ -250,7 +254,11 @@ impl Known {
 pub(super) fn from(sql: Sql, with_text: bool, among: Option<&[Uuid]>) -> Sql {
     // CROSS: SQLite joins in this order.
     let Some(among) = among else {
-        return sql.push(if with_text { "queue v CROSS JOIN reviews r WHERE r.id = v.id" } else { "queue v WHERE true" });
+        return sql.push(if with_text {
+            "queue v CROSS JOIN reviews r WHERE r.id = v.id"
+        } else {
+            "queue v WHERE true"
+        });
     };
     let none = [Uuid::nil()];
     let among = if among.is_empty() { &none } else { among };
@@ -278,11 +286,7 @@ fn asked_by(outline: &Review, viewer: &Principal) -> bool {
 
 /// Adds that a review is of one of these classes, of so many that there are. There must be one.
 pub(super) fn of_classes(sql: Sql, all: usize, fit: &[Uuid]) -> Sql {
-    if fit.len() == all {
-        sql
-    } else {
-        sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")")
-    }
+    if fit.len() == all { sql } else { sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")") }
 }
 
 /// Adds the parts of a filter that columns of `reviews v` tell whether or not a review is pending: deadline, age, claim.

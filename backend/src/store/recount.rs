@@ -58,7 +58,8 @@ impl Conn {
         }
         let after = after.map_or(Uuid::nil(), |id| id.0);
         let sql = Sql::new("SELECT v.id, r.run_id FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class IN (");
-        let sql = sql.list(padded(&classes)).push(") AND v.id > ").bind(after).push(" ORDER BY v.id LIMIT ").bind(limit);
+        let sql =
+            sql.list(padded(&classes)).push(") AND v.id > ").bind(after).push(" ORDER BY v.id LIMIT ").bind(limit);
         let rows = self.fetch(sql).await?;
         rows.iter().map(|row| Ok((ReviewId(row.uuid(0)?), RunId(row.uuid(1)?)))).collect()
     }

@@ -118,9 +118,9 @@ impl Index {
             Self::Undecided(status) => sql
                 .push("undecided_reviews u CROSS JOIN reviews v WHERE v.id = u.id AND u.status = ")
                 .bind(status.as_str()),
-            Self::Audience(subject) => {
-                sql.push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ").bind(subject)
-            }
+            Self::Audience(subject) => sql
+                .push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ")
+                .bind(subject),
         }
     }
 }

@@ -167,7 +167,8 @@ impl List<'_> {
             return self.of_flow(sql.push("runs WHERE runs.carries_question = 0"), place, limit);
         };
         // CROSS: SQLite joins in this order.
-        let sql = sql.push("runs_by_status s CROSS JOIN runs WHERE runs.id = s.id AND s.status = ").bind(status.as_str());
+        let sql =
+            sql.push("runs_by_status s CROSS JOIN runs WHERE runs.id = s.id AND s.status = ").bind(status.as_str());
         behind(sql, place, limit, "s.created_at", "s.id")
     }
 

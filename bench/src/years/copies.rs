@@ -15,7 +15,7 @@ const NEAR: i64 = 3_600_000_000;
 
 /// The tables of a run, each with the columns that are copied, and the column by which rows of the run are found.
 pub const TABLES: [(&str, &str, &str); 7] = [
-    ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question", "id"),
+    ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question, steps", "id"),
     (
         "reviews",
         "id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, due, \

@@ -51,7 +51,7 @@ async fn one_unreadable_row_keeps_no_page_from_showing_the_others(site: Site) {
         for (table, column, key, id) in [
             ("runs", "state", "id", &run),
             ("reviews", "body", "id", &review),
-            ("steps", "body", "run_id", &run),
+            ("runs", "steps", "id", &run),
             ("log", "body", "run_id", &run),
         ] {
             let sql = format!("UPDATE {table} SET {column} = '{body}' WHERE {key} = {}", quote(&site, id));

@@ -79,10 +79,15 @@ pub struct ErasedRow {
 /// What is stored.
 enum Of {
     State,
+    /// All that stand in the row of the run.
+    Steps,
     Step(Uuid),
     Review(Uuid),
     Feedback(Uuid),
-    Answer { scope: String, key: String },
+    Answer {
+        scope: String,
+        key: String,
+    },
     Row(LogRow),
 }
 
@@ -140,11 +145,12 @@ impl Store {
 impl Conn {
     async fn erase_of_run(&mut self, inner: &Inner, erasing: &Erasing, run: RunId) -> Result<Prepared, Error> {
         let of_run = |sql: &str| Sql::new(sql).bind(run.0);
-        let Some(row) = self.fetch_one(of_run("SELECT state, status FROM runs WHERE id = ")).await? else {
+        let Some(row) = self.fetch_one(of_run("SELECT state, status, steps FROM runs WHERE id = ")).await? else {
             return Ok(Prepared::Nothing);
         };
         let is_over = matches!(row.text(1)?.as_str(), "completed" | "failed" | "cancelled");
         let mut stored = vec![(Of::State, row.text(0)?)];
+        stored.extend(row.text_opt(2)?.map(|steps| (Of::Steps, steps)));
         for row in self.fetch(of_run("SELECT id, body FROM steps WHERE run_id = ")).await? {
             stored.push((Of::Step(row.uuid(0)?), row.text(1)?));
         }
@@ -285,6 +291,10 @@ impl<'a> Made<'a> {
                 let sql = Sql::new("UPDATE runs SET requested_by = ").bind(state.requested_by.as_str());
                 let sql = sql.push(", format = ").bind(state.format).push(", state = ");
                 let sql = sql.bind(pack(encode(key, &state, &mut self.blobs)?));
+                statements.push(sql.push(" WHERE id = ").bind(key));
+            }
+            Of::Steps => {
+                let sql = Sql::new("UPDATE runs SET steps = ").bind(pack(encode(key, &value, &mut self.blobs)?));
                 statements.push(sql.push(" WHERE id = ").bind(key));
             }
             Of::Step(id) => {

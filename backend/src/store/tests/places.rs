@@ -133,7 +133,8 @@ async fn sqlite_looks_through_no_large_table() {
     for viewer in &viewers {
         for status in statuses.into_iter().chain([None]) {
             for order in [ReviewOrder::Newest, ReviewOrder::Urgency] {
-                for more in [json!({}), json!({ "q": "hello" }), json!({ "assigned": "me" }), json!({ "tag": "legal" })] {
+                for more in [json!({}), json!({ "q": "hello" }), json!({ "assigned": "me" }), json!({ "tag": "legal" })]
+                {
                     let query: ReviewQuery = serde_json::from_value(more).expect("a query");
                     let mut query = ReviewQuery { status, order: Some(order), limit: Some(1), ..query };
                     let page = world.store.reviews(viewer, &query).await.expect("reads");
@@ -145,7 +146,9 @@ async fn sqlite_looks_through_no_large_table() {
             }
             world.store.facets(viewer, &ReviewQuery::default()).await.expect("counts");
         }
-        for status in [RunStatus::Completed, RunStatus::Failed, RunStatus::WaitingForHuman].map(Some).into_iter().chain([None]) {
+        for status in
+            [RunStatus::Completed, RunStatus::Failed, RunStatus::WaitingForHuman].map(Some).into_iter().chain([None])
+        {
             for flow in [None, Some("ask".to_owned())] {
                 let query = RunQuery { status, flow, limit: Some(1), ..RunQuery::default() };
                 let page = world.store.runs(viewer, &query).await.expect("reads");
@@ -168,14 +171,17 @@ async fn sqlite_looks_through_no_large_table() {
     assert!(seen.len() > 50, "{}", seen.len());
     let path = path_of(&world.database.url).expect("a file");
     let conn = rusqlite::Connection::open(path).expect("opens");
-    for sql in seen.iter().filter(|sql| sql.starts_with("SELECT") || sql.starts_with("WITH") || sql.starts_with("DELETE")) {
+    for sql in
+        seen.iter().filter(|sql| sql.starts_with("SELECT") || sql.starts_with("WITH") || sql.starts_with("DELETE"))
+    {
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("is valid");
         let mut rows = plan.raw_query();
         while let Some(row) = rows.next().expect("explains") {
             let line: String = row.get(3).expect("text");
             let Some(name) = line.strip_prefix("SCAN ").and_then(|line| line.split(' ').next()) else { continue };
             let large = ["reviews", "runs", "review_audience", "runs_by_status", "undecided_reviews", "log", "steps"];
-            let is_large = large.contains(&name) || large.iter().any(|table| sql.contains(&format!(" {table} {name} ")));
+            let is_large =
+                large.contains(&name) || large.iter().any(|table| sql.contains(&format!(" {table} {name} ")));
             assert!(!is_large || in_order(&line), "{line}\n{sql}");
         }
     }
@@ -200,7 +206,8 @@ async fn what_an_earlier_version_wrote_has_its_places() {
                    VALUES (?1, '', TRUE, ?2, 0)";
         conn.execute(sql, rusqlite::params![migration.version, migration.checksum]).expect("is noted");
     }
-    for (number, run, review) in [(1, "completed", "resolved"), (2, "failed", "withdrawn"), (3, "cancelled", "expired")] {
+    for (number, run, review) in [(1, "completed", "resolved"), (2, "failed", "withdrawn"), (3, "cancelled", "expired")]
+    {
         let sql = format!(
             "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state)
                  VALUES (x'0{number}', 'ask', '{run}', 'dev', {number}, 1, '');
@@ -236,4 +243,41 @@ async fn what_an_earlier_version_wrote_has_its_places() {
     ] {
         assert_eq!(text(sql).as_deref(), expected, "{sql}");
     }
+}
+
+/// SQLite writes each page whole. `bench` measures it with more rows, and with the server's own flow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lone_decision_changes_few_pages() {
+    const TIMES: u64 = 40;
+    let world = World::sqlite().await;
+    let mut waiting = Vec::new();
+    for round in 0..40 {
+        let launches = (0..32).map(|_| world.launched_review("hello"));
+        let launched = futures::future::join_all(launches).await;
+        world.clock.advance(std::time::Duration::from_millis(7));
+        let (decided, left) = launched.split_at(if round < 36 { 30 } else { 8 });
+        futures::future::join_all(decided.iter().map(|review| world.store.commit(decide(review, "ana", "yes")))).await;
+        waiting.extend(left.to_vec());
+    }
+    let path = path_of(&world.database.url).expect("a file");
+    let reader = rusqlite::Connection::open(&path).expect("opens");
+    // As long as somebody reads a state from before, the write-ahead log only grows.
+    reader.execute_batch("PRAGMA busy_timeout = 10000; PRAGMA wal_checkpoint(TRUNCATE)").expect("is emptied");
+    reader.execute_batch("BEGIN; SELECT COUNT(*) FROM meta").expect("begins");
+    let log = std::path::PathBuf::from(format!("{}-wal", path.display()));
+    let pages = || log.metadata().expect("is there").len() / 4120;
+    let (mut launched, mut decided) = (0, 0);
+    for _ in 0..TIMES {
+        world.clock.advance(std::time::Duration::from_millis(7));
+        let before = pages();
+        waiting.push(world.launched_review("hello").await);
+        let between = pages();
+        launched += between - before;
+        let review = waiting.swap_remove(waiting.len() * 7 / 11);
+        super::support::decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
+        decided += pages() - between;
+    }
+    println!("{} pages a launch and {} a decision, in tenths", launched * 10 / TIMES, decided * 10 / TIMES);
+    assert!(decided < 9 * TIMES, "{decided} pages for {TIMES} decisions");
+    assert!(launched < 21 * TIMES, "{launched} pages for {TIMES} launches");
 }

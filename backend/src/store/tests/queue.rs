@@ -257,7 +257,8 @@ async fn reviews_of_an_earlier_version_stand_in_the_queue_after_a_start(world: W
     let before = pages(&world, &boss, &query).await;
     let broken = before[0].id;
     let mut conn = world.store.inner.db.write_here().await.expect("writes");
-    let old = "UPDATE reviews SET facts = NULL, due = NULL, severity_rank = NULL, irreversible = NULL, claimed_until = NULL";
+    let old =
+        "UPDATE reviews SET facts = NULL, due = NULL, severity_rank = NULL, irreversible = NULL, claimed_until = NULL";
     for old in [old, "DELETE FROM queue", "DELETE FROM classes"] {
         conn.execute(Sql::new(old)).await.expect("writes");
     }

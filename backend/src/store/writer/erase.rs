@@ -269,7 +269,8 @@ impl Conn {
         let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
         let sql = sql.push(") AND r.").push(NOT_OVER).push(") AS u");
         let runs = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-        let names: Vec<&String> = subjects.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
+        let names: Vec<&String> =
+            subjects.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
         let names_them = |outline: &Review| {
             let subjects = visibility::subjects_of(outline);
             names.iter().any(|subject| subjects.contains(*subject))
@@ -281,7 +282,8 @@ impl Conn {
         let sql = Sql::new("SELECT COUNT(*) FROM queue WHERE class IN (").list(named.iter().copied()).push(")");
         let reviews = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
         // Only the review itself says who has claimed it, and few are claimed at a time.
-        let sql = Sql::new("SELECT r.body FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class NOT IN (").list(named);
+        let sql =
+            Sql::new("SELECT r.body FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class NOT IN (").list(named);
         let claim = format!("\"claimed_by\":{{\"by\":\"{name}\"");
         let mut claimed = 0;
         for row in self.fetch(sql.push(") AND v.claimed_until > ").bind(now)).await? {

@@ -75,6 +75,8 @@ pub(super) struct RunWork {
     pub snapshot: Option<Snapshot>,
     /// How it stands in the database; none: there is no such run yet.
     pub stored_status: Option<String>,
+    /// The visits that stand in its row; none where these are not all.
+    pub stored_steps: Option<Vec<Step>>,
     /// Where its reviews that are pending in the database are found there.
     pub stored_reviews: BTreeMap<ReviewId, StoredPlaces>,
     /// Where what is stored of it cannot be read: the snapshot is what its columns say, and it can only be given up.

@@ -1,13 +1,11 @@
 //! Writes what a group decided: few statements a table, in one order of tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use shared::id::{CommitId, ReviewId, RunId};
-use shared::inbox::Urgency;
 use shared::log::Event;
 use shared::review::Review;
-use shared::run::RunStatus;
 use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
@@ -19,13 +17,14 @@ use super::super::log_row::{NewBody, review_in};
 use super::super::notifications::choice_row;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
-use super::super::review_row::{self, audience_row, queue_key, review_row, undecided_row};
+use super::super::review_row::{self, review_row};
 use super::super::row_mac::Stored;
+use super::super::run_steps;
 use super::super::tasks::lane;
 use super::super::users::{self, user_row};
-use super::super::{Committed, Error, Inner, queue, statistics, visibility};
+use super::super::{Committed, Error, Inner, queue, statistics};
 use super::commit_outcome::Written;
-use super::group::{Changed, Group, RunWork, StoredPlaces};
+use super::group::{Changed, Group, RunWork};
 use crate::engine::{RunState, Snapshot, summary};
 
 /// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
@@ -33,35 +32,35 @@ use crate::engine::{RunState, Snapshot, summary};
 const CHUNK: usize = 64;
 /// Rows for each table.
 #[derive(Default)]
-struct Rows {
-    runs: Vec<Vec<Arg>>,
+pub(super) struct Rows {
+    pub(super) runs: Vec<Vec<Arg>>,
     /// Places of runs that stood otherwise before.
-    left_statuses: Vec<Vec<Arg>>,
-    statuses: Vec<Vec<Arg>>,
-    reviews: Vec<Vec<Arg>>,
+    pub(super) left_statuses: Vec<Vec<Arg>>,
+    pub(super) statuses: Vec<Vec<Arg>>,
+    pub(super) reviews: Vec<Vec<Arg>>,
     /// Places in the queue that reviews have no more.
-    left_queue: Vec<Vec<Arg>>,
-    classes: BTreeMap<Uuid, String>,
-    queue: Vec<Vec<Arg>>,
-    undecided: Vec<Vec<Arg>>,
+    pub(super) left_queue: Vec<Vec<Arg>>,
+    pub(super) classes: BTreeMap<Uuid, String>,
+    pub(super) queue: Vec<Vec<Arg>>,
+    pub(super) undecided: Vec<Vec<Arg>>,
     /// Rows of the audience that count no more.
-    left_audience: Vec<Vec<Arg>>,
-    audience: Vec<Vec<Arg>>,
+    pub(super) left_audience: Vec<Vec<Arg>>,
+    pub(super) audience: Vec<Vec<Arg>>,
     /// Reviews of which nobody knows under which subjects they are found.
-    unknown: Vec<ReviewId>,
-    steps: Vec<Vec<Arg>>,
-    ended_tasks: Vec<Arg>,
-    abandoned_tasks: Vec<Arg>,
-    tasks: Vec<Vec<Arg>>,
-    log: Vec<LogRow>,
+    pub(super) unknown: Vec<ReviewId>,
+    pub(super) steps: Vec<Vec<Arg>>,
+    pub(super) ended_tasks: Vec<Arg>,
+    pub(super) abandoned_tasks: Vec<Arg>,
+    pub(super) tasks: Vec<Vec<Arg>>,
+    pub(super) log: Vec<LogRow>,
     /// A row of the log is not to be kept in memory.
-    large: bool,
-    keys: Vec<Vec<Arg>>,
-    blobs: NewBlobs,
+    pub(super) large: bool,
+    pub(super) keys: Vec<Vec<Arg>>,
+    pub(super) blobs: NewBlobs,
 }
 
 /// A row of the log before it has its number.
-struct LogRow {
+pub(super) struct LogRow {
     at: i64,
     run: Option<Uuid>,
     body: String,
@@ -75,9 +74,10 @@ impl Group {
         self.write_erased_people(conn, inner.clock.now().0).await?;
         insert(
             conn,
-            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question) ",
+            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question, steps) ",
             rows.runs,
-            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state",
+            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state, \
+             steps = COALESCE(excluded.steps, runs.steps)",
         )
         .await?;
         conn.delete_rows("runs_by_status", "status, created_at, id", rows.left_statuses).await?;
@@ -105,13 +105,7 @@ impl Group {
         }
         conn.delete_rows("review_audience", review_row::AUDIENCE_KEY, rows.left_audience).await?;
         insert(conn, review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING").await?;
-        insert(
-            conn,
-            "INSERT INTO steps (run_id, id, body) ",
-            rows.steps,
-            " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body",
-        )
-        .await?;
+        insert(conn, run_steps::INTO, rows.steps, run_steps::AGAIN).await?;
         for_each(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
         for_each(conn, "DELETE FROM tasks WHERE owner IS NULL AND id IN (", rows.abandoned_tasks.clone()).await?;
         for_each(conn, "UPDATE tasks SET lane = 'over' WHERE id IN (", rows.abandoned_tasks).await?;
@@ -242,6 +236,7 @@ impl Rows {
         let state = &snapshot.state;
         let status = summary(state).status;
         self.status(work.stored_status.as_deref(), status, state);
+        let steps = self.steps(run, work, &changed.steps)?;
         self.runs.push(vec![
             run.0.into(),
             state.flow.as_str().into(),
@@ -251,14 +246,12 @@ impl Rows {
             state.format.into(),
             pack(encode(run.0, state, &mut self.blobs)?).into(),
             state.shown_id().is_none().into(),
+            steps.into(),
         ]);
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
             let shown = newest_of(review, &changed.events);
             self.reviews.push(review_row(run, review, shown, &mut self.blobs)?);
             self.places(review, work.stored_reviews.get(&review.id))?;
-        }
-        for step in &changed.steps {
-            self.steps.push(vec![run.0.into(), step.id.0.into(), pack(encode(run.0, step, &mut self.blobs)?).into()]);
         }
         self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| Arg::from(task.0)));
         self.abandoned_tasks.extend(changed.abandoned_tasks.iter().map(|task| Arg::from(task.0)));
@@ -281,45 +274,6 @@ impl Rows {
         let body = encode(run.0, &body, &mut self.blobs)?;
         self.large |= is_large(&body);
         self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body: pack(body) });
-        Ok(())
-    }
-}
-
-impl Rows {
-    /// Where a run is listed by its status; the completed ones are not, nor those that nobody sees.
-    fn status(&mut self, stored: Option<&str>, status: RunStatus, state: &RunState) {
-        let listed = |status: &str| status != RunStatus::Completed.as_str() && state.shown_id().is_some();
-        let row = |status: &str| vec![status.into(), state.created_at.0.into(), state.id.0.into()];
-        if stored == Some(status.as_str()) {
-            return;
-        }
-        self.left_statuses.extend(stored.filter(|stored| listed(stored)).map(row));
-        self.statuses.extend(Some(status.as_str()).filter(|status| listed(status)).map(row));
-    }
-
-    /// Where a review is found; `stored`: where it is found in the database, if it is pending there.
-    fn places(&mut self, review: &Review, stored: Option<&StoredPlaces>) -> Result<(), Error> {
-        if review.is_pending() {
-            let (row, class, outline) = queue::row_of(review)?;
-            self.queue.push(row);
-            self.classes.insert(class, outline);
-        }
-        self.undecided.extend(undecided_row(review));
-        let subjects = visibility::subjects_of(review);
-        let mut known = &BTreeSet::new();
-        if let Some(StoredPlaces { queue, subjects: stored }) = stored {
-            if !review.is_pending() || *queue != Urgency::of(review) {
-                self.left_queue.push(queue_key(*queue));
-            }
-            match stored {
-                Some(stored) => known = stored,
-                None => self.unknown.push(review.id),
-            }
-        }
-        let row = |subject: &String| audience_row(review, subject.clone());
-        // A vote that comes back to its owner takes subjects away, as does one that is void.
-        self.left_audience.extend(known.difference(&subjects).map(row));
-        self.audience.extend(subjects.difference(known).map(row));
         Ok(())
     }
 }
