@@ -245,7 +245,8 @@ async fn what_an_earlier_version_wrote_has_its_places() {
     }
 }
 
-/// SQLite writes each page whole. `bench` measures it with more rows, and with the server's own flow.
+/// SQLite writes each page whole. Three or four of these pages are of the review's timer and its indexes; `bench` measures
+/// the same with more rows, of a flow without one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lone_decision_changes_few_pages() {
     const TIMES: u64 = 40;
@@ -278,6 +279,6 @@ async fn a_lone_decision_changes_few_pages() {
         decided += pages() - between;
     }
     println!("{} pages a launch and {} a decision, in tenths", launched * 10 / TIMES, decided * 10 / TIMES);
-    assert!(decided < 9 * TIMES, "{decided} pages for {TIMES} decisions");
-    assert!(launched < 21 * TIMES, "{launched} pages for {TIMES} launches");
+    assert!(decided < 13 * TIMES, "{decided} pages for {TIMES} decisions");
+    assert!(launched < 23 * TIMES, "{launched} pages for {TIMES} launches");
 }
