@@ -60,7 +60,7 @@ pub(super) fn review_row(
 /// The tags that its reviewers need, as JSON; none where they need none.
 pub(super) fn tags_of(review: &Review) -> Option<String> {
     let tags = &review.reviewers.tags;
-    (!tags.is_empty()).then(|| Value::from_iter(tags.iter().map(String::as_str)).to_string())
+    (!tags.is_empty()).then(|| tags.iter().map(String::as_str).collect::<Value>().to_string())
 }
 
 /// The row of a review under a subject.
