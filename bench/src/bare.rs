@@ -70,13 +70,13 @@ pub struct Loop {
 type Id = [u8; 16];
 
 /// A run with its review, asked at a time in microseconds.
-struct Run {
+struct Launched {
     run: Id,
     id: Id,
     at: i64,
 }
 
-impl Run {
+impl Launched {
     fn new() -> Self {
         Self { run: new_id(), id: new_id(), at: SystemClock.now().0 }
     }
@@ -89,7 +89,7 @@ fn new_id() -> Id {
 
 /// So many bytes, other ones each time.
 fn text(length: usize) -> String {
-    let id = hex::encode(&SystemClock.random());
+    let id = hex::encode(SystemClock.random());
     id.chars().cycle().take(length).collect()
 }
 
@@ -113,7 +113,7 @@ impl Loop {
         let started = Instant::now();
         let mut transitions = 0_u32;
         while started.elapsed() < length {
-            let runs: Vec<Run> = (0..self.shape.group).map(|_| Run::new()).collect();
+            let runs: Vec<Launched> = (0..self.shape.group).map(|_| Launched::new()).collect();
             self.launches(&runs)?;
             self.decisions(&runs)?;
             transitions += 2 * u32::try_from(self.shape.group)?;
@@ -121,11 +121,11 @@ impl Loop {
         Ok(f64::from(transitions) / started.elapsed().as_secs_f64())
     }
 
-    fn launches(&self, runs: &[Run]) -> Result<()> {
+    fn launches(&self, runs: &[Launched]) -> Result<()> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let Shape { state, review, search, facts, subjects, steps, step, .. } = &self.shape;
         let (state, review, search, step) = (text(*state), text(*review), text(*search), text(*step));
-        for Run { run, at, .. } in runs {
+        for Launched { run, at, .. } in runs {
             self.run(
                 "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) \
                  VALUES (?, 'ask', 'waiting_for_human', 'admin', ?, 1, ?)",
@@ -134,7 +134,7 @@ impl Loop {
             let sql = "INSERT INTO runs_by_status (status, created_at, id) VALUES ('waiting_for_human', ?, ?)";
             self.run(sql, params![at, run])?;
         }
-        for Run { run, id, at } in runs {
+        for Launched { run, id, at } in runs {
             self.run(
                 "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, \
                  created_at, search, body, facts, due, severity_rank, irreversible, claimed_until) \
@@ -148,7 +148,7 @@ impl Loop {
             )?;
         }
         self.audience(runs, subjects)?;
-        for Run { run, .. } in runs {
+        for Launched { run, .. } in runs {
             for _ in 0..*steps {
                 let sql = "INSERT INTO steps (run_id, id, body) VALUES (?, ?, ?)";
                 self.run(sql, params![run, new_id(), step])?;
@@ -158,32 +158,32 @@ impl Loop {
         Ok(self.connection.execute_batch("COMMIT")?)
     }
 
-    fn decisions(&self, runs: &[Run]) -> Result<()> {
+    fn decisions(&self, runs: &[Launched]) -> Result<()> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let Shape { state, review, facts, steps, step, .. } = &self.shape;
         // Other bytes: SQLite does not write what stays the same.
         let (state, review, step) = (text(*state), text(*review), text(*step));
-        for Run { run, at, .. } in runs {
+        for Launched { run, at, .. } in runs {
             self.run("UPDATE runs SET status = 'completed', state = ? WHERE id = ?", params![state, run])?;
             let sql = "DELETE FROM runs_by_status WHERE (status, created_at, id) = ('waiting_for_human', ?, ?)";
             self.run(sql, params![at, run])?;
         }
-        for Run { id, at, .. } in runs {
+        for Launched { id, at, .. } in runs {
             let sql = "UPDATE reviews SET status = 'resolved', facts = ?, body = ? WHERE id = ?";
             self.run(sql, params![facts, review, id])?;
             let sql = "DELETE FROM queue WHERE (due, severity_rank, created_at, id) = (253402300799999999, 2, ?, ?)";
             self.run(sql, params![at, id])?;
         }
         self.audience(runs, &self.shape.decided)?;
-        for Run { run, .. } in runs.iter().filter(|_| *steps > 0) {
+        for Launched { run, .. } in runs.iter().filter(|_| *steps > 0) {
             self.run("UPDATE steps SET body = ? WHERE run_id = ?", params![step, run])?;
         }
         self.log(runs)?;
         Ok(self.connection.execute_batch("COMMIT")?)
     }
 
-    fn audience(&self, runs: &[Run], subjects: &[String]) -> Result<()> {
-        for Run { id, at, .. } in runs {
+    fn audience(&self, runs: &[Launched], subjects: &[String]) -> Result<()> {
+        for Launched { id, at, .. } in runs {
             for subject in subjects {
                 let sql = "INSERT INTO review_audience (subject, created_at, review_id) VALUES (?, ?, ?)";
                 self.run(sql, params![subject, at, id])?;
@@ -192,9 +192,9 @@ impl Loop {
         Ok(())
     }
 
-    fn log(&self, runs: &[Run]) -> Result<()> {
+    fn log(&self, runs: &[Launched]) -> Result<()> {
         let (commit, body, now) = (new_id(), text(self.shape.log), SystemClock.now().0);
-        for Run { run, .. } in runs {
+        for Launched { run, .. } in runs {
             let sql = "INSERT INTO log (commit_id, at, run_id, body, mac) VALUES (?, ?, ?, ?, ?)";
             self.run(sql, params![commit, now, run, body, [0_u8; 40]])?;
         }

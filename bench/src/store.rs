@@ -114,3 +114,8 @@ pub async fn decide(store: &Store, review: ReviewId) -> Result<()> {
 fn admin() -> Result<Principal> {
     Ok(Principal::new("admin".parse()?, ["admin".to_owned()].into()))
 }
+
+/// Random bytes for ids that nobody reads.
+pub fn random_id() -> [u8; 16] {
+    SystemClock.random()
+}
