@@ -1,12 +1,12 @@
-//! The rival of the store: a loop that writes the same rows and bytes, with the same grouping, and thinks of nothing.
+//! The rival of the store: a loop that writes the same rows and bytes, with the same grouping, at the same places of the
+//! same tables, and thinks of nothing.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use backend::clock::{Clock as _, Moment, SystemClock};
 use rusqlite::{Connection, ToSql, params};
-
-use crate::store::random_id;
 
 /// What the store wrote for one run, and in which groups.
 pub struct Shape {
@@ -15,7 +15,10 @@ pub struct Shape {
     state: usize,
     review: usize,
     search: usize,
+    facts: String,
+    /// Under which the review of a waiting run is found, and what a decision adds to them.
     subjects: Vec<String>,
+    decided: Vec<String>,
     steps: usize,
     step: usize,
     log: usize,
@@ -28,22 +31,29 @@ impl Shape {
         let number = |sql: &str| -> Result<usize> {
             Ok(usize::try_from(connection.query_row(sql, [], |row| row.get::<_, u32>(0))?)?)
         };
+        let of_first = |which: &str| {
+            format!(
+                "SELECT subject FROM review_audience WHERE review_id = (SELECT id FROM reviews LIMIT 1) AND {which}"
+            )
+        };
         let texts = |sql: &str| -> rusqlite::Result<Vec<String>> {
             connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
         };
         Ok(Self {
             tables: texts(
                 "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN \
-                 ('runs', 'reviews', 'review_audience', 'steps', 'log')",
+                 ('runs', 'runs_by_status', 'reviews', 'queue', 'review_audience', 'steps', 'log')",
             )?,
             group: number(
                 "SELECT CAST(ROUND(AVG(n)) AS INTEGER) FROM (SELECT COUNT(*) AS n FROM log GROUP BY commit_id)",
             )?
             .max(1),
-            state: number("SELECT CAST(AVG(LENGTH(state)) AS INTEGER) FROM runs")?,
+            state: number("SELECT CAST(AVG(LENGTH(state) + COALESCE(LENGTH(steps), 0)) AS INTEGER) FROM runs")?,
             review: number("SELECT CAST(AVG(LENGTH(body)) AS INTEGER) FROM reviews")?,
             search: number("SELECT CAST(AVG(LENGTH(search)) AS INTEGER) FROM reviews")?,
-            subjects: texts("SELECT subject FROM review_audience WHERE review_id = (SELECT id FROM reviews LIMIT 1)")?,
+            facts: texts("SELECT facts FROM reviews LIMIT 1")?.concat(),
+            subjects: texts(&of_first("subject NOT LIKE 'decided:%'"))?,
+            decided: texts(&of_first("subject LIKE 'decided:%'"))?,
             steps: number("SELECT (SELECT COUNT(*) FROM steps) / MAX(1, (SELECT COUNT(*) FROM runs))")?,
             step: number("SELECT CAST(COALESCE(AVG(LENGTH(body)), 0) AS INTEGER) FROM steps")?,
             log: number("SELECT CAST(AVG(LENGTH(body)) AS INTEGER) FROM log WHERE run_id IS NOT NULL")?,
@@ -58,6 +68,30 @@ pub struct Loop {
 }
 
 type Id = [u8; 16];
+
+/// A run with its review, asked at a time in microseconds.
+struct Launched {
+    run: Id,
+    id: Id,
+    at: i64,
+}
+
+impl Launched {
+    fn new() -> Self {
+        Self { run: new_id(), id: new_id(), at: SystemClock.now().0 }
+    }
+}
+
+/// In the order of time, as those of the store are: rows then lie beside those that were written shortly before.
+fn new_id() -> Id {
+    Moment::of(&SystemClock).ids().uuid().into_bytes()
+}
+
+/// So many bytes, other ones each time.
+fn text(length: usize) -> String {
+    let id = hex::encode(SystemClock.random());
+    id.chars().cycle().take(length).collect()
+}
 
 impl Loop {
     /// A new database of the same schema, with the same durability.
@@ -79,78 +113,90 @@ impl Loop {
         let started = Instant::now();
         let mut transitions = 0_u32;
         while started.elapsed() < length {
-            let ids: Vec<(Id, Id)> = (0..self.shape.group).map(|_| (random_id(), random_id())).collect();
-            self.launches(&ids)?;
-            self.decisions(&ids)?;
+            let runs: Vec<Launched> = (0..self.shape.group).map(|_| Launched::new()).collect();
+            self.launches(&runs)?;
+            self.decisions(&runs)?;
             transitions += 2 * u32::try_from(self.shape.group)?;
         }
         Ok(f64::from(transitions) / started.elapsed().as_secs_f64())
     }
 
-    fn launches(&self, ids: &[(Id, Id)]) -> Result<()> {
+    fn launches(&self, runs: &[Launched]) -> Result<()> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
-        let Shape { state, review, search, subjects, steps, step, .. } = &self.shape;
-        let (state, review, search, step) =
-            ("x".repeat(*state), "x".repeat(*review), "x".repeat(*search), "x".repeat(*step));
-        for (run, _) in ids {
+        let Shape { state, review, search, facts, subjects, steps, step, .. } = &self.shape;
+        let (state, review, search, step) = (text(*state), text(*review), text(*search), text(*step));
+        for Launched { run, at, .. } in runs {
             self.run(
                 "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) \
-                 VALUES (?, 'ask', 'waiting_for_human', 'admin', 1, 1, ?)",
-                params![run, state],
+                 VALUES (?, 'ask', 'waiting_for_human', 'admin', ?, 1, ?)",
+                params![run, at, state],
             )?;
+            let sql = "INSERT INTO runs_by_status (status, created_at, id) VALUES ('waiting_for_human', ?, ?)";
+            self.run(sql, params![at, run])?;
         }
-        for (run, id) in ids {
+        for Launched { run, id, at } in runs {
             self.run(
                 "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, \
-                 created_at, search, body, due, severity_rank, irreversible, claimed_until, class) \
-                 VALUES (?, ?, 'pending', 'approval', 'medium', 'ask', 'admin', 0, 1, ?, ?, 253402300799999999, 2, 0, 0, \
-                 x'00112233445566778899aabbccddeeff')",
-                params![id, run, search, review],
+                 created_at, search, body, facts, due, severity_rank, irreversible, claimed_until) \
+                 VALUES (?, ?, 'pending', 'approval', 'medium', 'ask', 'admin', 0, ?, ?, ?, ?, 253402300799999999, 2, 0, 0)",
+                params![id, run, at, search, review, facts],
+            )?;
+            self.run(
+                "INSERT INTO queue (due, severity_rank, created_at, id, class, claimed_until) \
+                 VALUES (253402300799999999, 2, ?, ?, x'00112233445566778899aabbccddeeff', 0)",
+                params![at, id],
             )?;
         }
-        for (_, id) in ids {
-            for subject in subjects {
-                self.run(
-                    "INSERT INTO review_audience (review_id, subject, pending, created_at) VALUES (?, ?, 1, 1)",
-                    params![id, subject],
-                )?;
-            }
-        }
-        for (run, _) in ids {
+        self.audience(runs, subjects)?;
+        for Launched { run, .. } in runs {
             for _ in 0..*steps {
                 let sql = "INSERT INTO steps (run_id, id, body) VALUES (?, ?, ?)";
-                self.run(sql, params![run, random_id(), step])?;
+                self.run(sql, params![run, new_id(), step])?;
             }
         }
-        self.log(ids)?;
+        self.log(runs)?;
         Ok(self.connection.execute_batch("COMMIT")?)
     }
 
-    fn decisions(&self, ids: &[(Id, Id)]) -> Result<()> {
+    fn decisions(&self, runs: &[Launched]) -> Result<()> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let Shape { state, review, facts, steps, step, .. } = &self.shape;
         // Other bytes: SQLite does not write what stays the same.
-        let (state, review) = ("y".repeat(self.shape.state), "y".repeat(self.shape.review));
-        for (run, _) in ids {
+        let (state, review, step) = (text(*state), text(*review), text(*step));
+        for Launched { run, at, .. } in runs {
             self.run("UPDATE runs SET status = 'completed', state = ? WHERE id = ?", params![state, run])?;
+            let sql = "DELETE FROM runs_by_status WHERE (status, created_at, id) = ('waiting_for_human', ?, ?)";
+            self.run(sql, params![at, run])?;
         }
-        for (_, id) in ids {
-            self.run(
-                "UPDATE reviews SET status = 'resolved', class = NULL, body = ? WHERE id = ?",
-                params![review, id],
-            )?;
+        for Launched { id, at, .. } in runs {
+            let sql = "UPDATE reviews SET status = 'resolved', facts = ?, body = ? WHERE id = ?";
+            self.run(sql, params![facts, review, id])?;
+            let sql = "DELETE FROM queue WHERE (due, severity_rank, created_at, id) = (253402300799999999, 2, ?, ?)";
+            self.run(sql, params![at, id])?;
         }
-        for (_, id) in ids {
-            self.run("UPDATE review_audience SET pending = 0 WHERE review_id = ?", params![id])?;
+        self.audience(runs, &self.shape.decided)?;
+        for Launched { run, .. } in runs.iter().filter(|_| *steps > 0) {
+            self.run("UPDATE steps SET body = ? WHERE run_id = ?", params![step, run])?;
         }
-        self.log(ids)?;
+        self.log(runs)?;
         Ok(self.connection.execute_batch("COMMIT")?)
     }
 
-    fn log(&self, ids: &[(Id, Id)]) -> Result<()> {
-        let (commit, body) = (random_id(), "x".repeat(self.shape.log));
-        for (run, _) in ids {
-            let sql = "INSERT INTO log (commit_id, at, run_id, body) VALUES (?, 1, ?, ?)";
-            self.run(sql, params![commit, run, body])?;
+    fn audience(&self, runs: &[Launched], subjects: &[String]) -> Result<()> {
+        for Launched { id, at, .. } in runs {
+            for subject in subjects {
+                let sql = "INSERT INTO review_audience (subject, created_at, review_id) VALUES (?, ?, ?)";
+                self.run(sql, params![subject, at, id])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&self, runs: &[Launched]) -> Result<()> {
+        let (commit, body, now) = (new_id(), text(self.shape.log), SystemClock.now().0);
+        for Launched { run, .. } in runs {
+            let sql = "INSERT INTO log (commit_id, at, run_id, body, mac) VALUES (?, ?, ?, ?, ?)";
+            self.run(sql, params![commit, now, run, body, [0_u8; 40]])?;
         }
         Ok(())
     }

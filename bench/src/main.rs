@@ -11,6 +11,7 @@ mod fan_out;
 mod first_rows;
 mod hostile_text;
 mod inbox;
+mod pages;
 mod peers;
 mod pgbench;
 mod queue;
@@ -96,6 +97,11 @@ async fn main() -> anyhow::Result<()> {
     }
     if wanted("store_sqlite") {
         report.add(store::against_bare_loop(&options).await?);
+    }
+    if wanted("pages_of") {
+        for row in pages::of_one_commit().await? {
+            report.add(row);
+        }
     }
     if let Some(postgres) = options.postgres.as_deref()
         && wanted("cycles_postgres")

@@ -24,10 +24,9 @@ impl Pgbench {
         let mut source = PgConnection::connect(server).await?;
         let mut sizes = Vec::new();
         for (name, sql) in [
-            ("state", "SELECT AVG(LENGTH(state))::bigint FROM runs"),
+            ("state", "SELECT AVG(LENGTH(state) + COALESCE(LENGTH(steps), 0))::bigint FROM runs"),
             ("review", "SELECT AVG(LENGTH(body))::bigint FROM reviews"),
             ("search", "SELECT AVG(LENGTH(search))::bigint FROM reviews"),
-            ("step", "SELECT AVG(LENGTH(body))::bigint FROM steps"),
             ("log", "SELECT AVG(LENGTH(body))::bigint FROM log WHERE run_id IS NOT NULL"),
         ] {
             let size: i64 = sqlx::query_scalar(sql).fetch_one(&mut source).await?;
@@ -101,9 +100,11 @@ SELECT c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expi
 SELECT id, state FROM runs WHERE id IN (lpad(to_hex(:run::bigint), 32, '0')::uuid);
 SELECT id, version, digest, source, definition, saved_by, saved_at FROM flows WHERE id = 'ask' ORDER BY version DESC LIMIT 1;
 INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) VALUES (lpad(to_hex(:run::bigint), 32, '0')::uuid, 'ask', 'waiting_for_human', 'admin', :run::bigint, 1, :state) ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state;
-INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, due, severity_rank, irreversible, claimed_until, class) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, lpad(to_hex(:run::bigint), 32, '0')::uuid, 'pending', 'approval', 'medium', 'ask', 'admin', 0, :run::bigint, :search, :review, 253402300799999999, 2, 0, 0, '00112233-4455-6677-8899-aabbccddeeff'::uuid) ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class;
-INSERT INTO review_audience (review_id, subject, pending, created_at) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'role-reviewer', 1, :run::bigint), (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'asked-admin', 1, :run::bigint) ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending;
-INSERT INTO steps (run_id, id, body) VALUES (lpad(to_hex(:run::bigint), 32, '0')::uuid, lpad(to_hex(:run::bigint), 32, '2')::uuid, :step) ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body;
+INSERT INTO runs_by_status (status, created_at, id) VALUES ('waiting_for_human', :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid);
+INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, due, severity_rank, irreversible, claimed_until) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, lpad(to_hex(:run::bigint), 32, '0')::uuid, 'pending', 'approval', 'medium', 'ask', 'admin', 0, :run::bigint, :search, :review, 253402300799999999, 2, 0, 0) ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, due = excluded.due, claimed_until = excluded.claimed_until;
+INSERT INTO classes (class, outline) VALUES ('00112233-4455-6677-8899-aabbccddeeff'::uuid, :search) ON CONFLICT (class) DO NOTHING;
+INSERT INTO queue (due, severity_rank, created_at, id, class, claimed_until, question) VALUES (253402300799999999, 2, :run::bigint, lpad(to_hex(:run::bigint), 32, '1')::uuid, '00112233-4455-6677-8899-aabbccddeeff'::uuid, 0, NULL) ON CONFLICT (due, severity_rank, created_at, id) DO UPDATE SET class = excluded.class, claimed_until = excluded.claimed_until;
+INSERT INTO review_audience (subject, created_at, review_id) VALUES ('role-reviewer', :run::bigint, lpad(to_hex(:run::bigint), 32, '1')::uuid), ('asked-admin', :run::bigint, lpad(to_hex(:run::bigint), 32, '1')::uuid) ON CONFLICT DO NOTHING;
 SELECT n AS seq FROM log_numbers(1::bigint) AS n \gset
 INSERT INTO log (seq, commit_id, at, run_id, body) OVERRIDING SYSTEM VALUE VALUES (:seq::bigint, lpad(to_hex(:run::bigint), 32, '3')::uuid, :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid, :log);
 COMMIT;
@@ -115,11 +116,12 @@ SELECT username, display_name, email, roles, active, password_hash, created_at F
 SELECT c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at FROM credentials c WHERE c.digest IN ('\x00'::bytea);
 SELECT id, run_id FROM reviews WHERE id IN (lpad(to_hex(:run::bigint), 32, '1')::uuid);
 SELECT id, state FROM runs WHERE id IN (lpad(to_hex(:run::bigint), 32, '0')::uuid);
-SELECT run_id, body FROM reviews WHERE run_id IN (lpad(to_hex(:run::bigint), 32, '0')::uuid) AND status || '' = 'pending';
+SELECT run_id, body FROM reviews WHERE run_id IN (lpad(to_hex(:run::bigint), 32, '0')::uuid) AND status = 'pending';
 INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) VALUES (lpad(to_hex(:run::bigint), 32, '0')::uuid, 'ask', 'completed', 'admin', :run::bigint, 1, :state) ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state;
-INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, due, severity_rank, irreversible, claimed_until, class) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, lpad(to_hex(:run::bigint), 32, '0')::uuid, 'resolved', 'approval', 'medium', 'ask', 'admin', 0, :run::bigint, :search, :review, 253402300799999999, 2, 0, 0, NULL::uuid) ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class;
-INSERT INTO review_audience (review_id, subject, pending, created_at) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'role-reviewer', 0, :run::bigint), (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'asked-admin', 0, :run::bigint), (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'decided-admin', 0, :run::bigint) ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending;
-INSERT INTO steps (run_id, id, body) VALUES (lpad(to_hex(:run::bigint), 32, '0')::uuid, lpad(to_hex(:run::bigint), 32, '2')::uuid, :step) ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body;
+DELETE FROM runs_by_status WHERE (status, created_at, id) IN (VALUES ('waiting_for_human', :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid));
+INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, due, severity_rank, irreversible, claimed_until) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, lpad(to_hex(:run::bigint), 32, '0')::uuid, 'resolved', 'approval', 'medium', 'ask', 'admin', 0, :run::bigint, :search, :review, 253402300799999999, 2, 0, 0) ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, due = excluded.due, claimed_until = excluded.claimed_until;
+DELETE FROM queue WHERE (due, severity_rank, created_at, id) IN (VALUES (253402300799999999, 2::bigint, :run::bigint, lpad(to_hex(:run::bigint), 32, '1')::uuid));
+INSERT INTO review_audience (subject, created_at, review_id) VALUES ('decided-admin', :run::bigint, lpad(to_hex(:run::bigint), 32, '1')::uuid) ON CONFLICT DO NOTHING;
 SELECT n AS seq FROM log_numbers(1::bigint) AS n \gset
 INSERT INTO log (seq, commit_id, at, run_id, body) OVERRIDING SYSTEM VALUE VALUES (:seq::bigint, lpad(to_hex(:run::bigint), 32, '4')::uuid, :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid, :log);
 COMMIT;

@@ -134,12 +134,12 @@ pub async fn fill(url: &str, now: i64) -> Result<()> {
                 "({id}, {id}, 'pending', 'approval', '{severity}', 'flow-{flow}', 'dev', 0, {asked}, '', '{body}')"
             ));
             for subject in [format!("role:{role}"), "asked:dev".to_owned()] {
-                audience.push(format!("({id}, '{subject}', 1, {asked})"));
+                audience.push(format!("('{subject}', {asked}, {id})"));
             }
         }
         statements.push(format!(
             "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, \
-             search, body) VALUES {}; INSERT INTO review_audience (review_id, subject, pending, created_at) VALUES {}",
+             search, body) VALUES {}; INSERT INTO review_audience (subject, created_at, review_id) VALUES {}",
             reviews.join(", "),
             audience.join(", ")
         ));

@@ -1,12 +1,8 @@
 //! Fills the columns of the queue and of statistics of reviews that an earlier version wrote.
 
-use shared::review::Review;
-use shared::time::Timestamp;
-use uuid::Uuid;
-
-use super::blobs::{Blobs, Reader};
+use super::blobs::Blobs;
 use super::db::{Arg, Conn, Db, Sql};
-use super::{Error, queue, search, statistics};
+use super::{Error, queue, reviews, search, statistics};
 
 /// How many reviews are filled in one transaction.
 const BATCH: u32 = 500;
@@ -28,48 +24,37 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
 
 /// Fills some; answers with how many.
 async fn some(mut conn: Conn) -> Result<usize, Error> {
-    let sql = Sql::new("SELECT id, run_id, body, status FROM reviews WHERE facts IS NULL LIMIT ").bind(BATCH);
-    // Held until they are written: a server of an earlier version may still run.
+    let sql = reviews::select().push(" FROM reviews r WHERE r.severity_rank IS NULL LIMIT ").bind(BATCH);
+    // Held until they are written: several servers may start at once.
     let sql = if conn.locks_rows() { sql.push(" FOR UPDATE") } else { sql };
-    let rows = conn.fetch(sql).await?;
-    if rows.is_empty() {
+    let found = conn.reviews_with_runs(sql, &mut Blobs::default()).await?;
+    if found.is_empty() {
         conn.rollback().await?;
         return Ok(0);
     }
-    let mut reader = Reader::default();
-    for row in &rows {
-        reader.add_column(row.uuid(1)?, row.text(2));
-    }
-    let reviews = reader.finish_each::<Review>("a review", &mut conn, &mut Blobs::default()).await?;
-    for (row, review) in rows.iter().zip(reviews) {
-        let id = row.uuid(0)?;
-        match review {
-            Ok(review) => {
-                let sql = set(queue::columns_of(&review)?).push(", search = ").bind(search::text_of(&review));
-                let sql = sql.push(", facts = ").bind(statistics::column_of(&review)?);
-                update(&mut conn, sql, id).await?;
-            }
-            Err(error) => {
-                tracing::error!(%error, "a review cannot be read, and stands in the queue for admins");
-                // Of a class of its own, which cannot be read either: only admins see it.
-                let class = (row.text(3)? == "pending").then_some(id);
-                let sql = set([Timestamp::MAX.0.into(), 3_u32.into(), false.into(), 0_u32.into(), class.into()]);
-                update(&mut conn, sql.push(", facts = ").bind(statistics::UNREADABLE), id).await?;
-            }
+    for (_, review) in &found {
+        let mut sql = set(queue::columns_of(review)).push(", facts = ");
+        if review.unreadable {
+            tracing::error!(review = %review.id, "a review cannot be read, and stands in the queue for admins");
+            sql = sql.bind(statistics::UNREADABLE);
+        } else {
+            sql = sql.bind(statistics::column_of(review)?).push(", search = ").bind(search::text_of(review));
+        }
+        conn.execute(sql.push(" WHERE id = ").bind(review.id.0)).await?;
+        if review.is_pending() {
+            let (row, class, outline) = queue::row_of(review)?;
+            let sql = Sql::new(queue::INTO_CLASSES).values([vec![class.into(), outline.into()]]);
+            conn.execute(sql.push(" ON CONFLICT (class) DO NOTHING")).await?;
+            conn.execute(Sql::new(queue::INTO).values([row]).push(queue::AGAIN)).await?;
         }
     }
     conn.commit().await?;
-    Ok(rows.len())
+    Ok(found.len())
 }
 
-fn set(columns: [Arg; 5]) -> Sql {
+fn set(columns: [Arg; 4]) -> Sql {
     let names = queue::COLUMNS.split(", ").zip(columns).enumerate();
     names.fold(Sql::new("UPDATE reviews SET "), |sql, (index, (name, value))| {
         sql.push(if index > 0 { ", " } else { "" }).push(name).push(" = ").bind(value)
     })
-}
-
-async fn update(conn: &mut Conn, sql: Sql, id: Uuid) -> Result<(), Error> {
-    conn.execute(sql.push(" WHERE id = ").bind(id)).await?;
-    Ok(())
 }

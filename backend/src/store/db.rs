@@ -2,7 +2,7 @@
 //!
 //! `sqlx::Any` is too poor for this (it knows no UUIDs).
 
-use std::fmt::Write as _;
+use std::collections::HashMap;
 
 use rusqlite::types::Value;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
@@ -13,7 +13,11 @@ use uuid::Uuid;
 
 use super::driver_error::DriverError;
 use super::postgres::{PostgresSession, Use};
+pub(super) use super::sql::Sql;
 use super::sqlite::{self, Where};
+
+/// How many keys one statement names in PostgreSQL.
+const KEYS: usize = 64;
 
 /// A database: where it is read, and where it is written.
 #[derive(Clone)]
@@ -150,6 +154,20 @@ impl Conn {
         })
     }
 
+    /// How many rows of a query are alike; each is an id and three numbers. SQLite would sort them all to count them.
+    pub async fn count_alike(&mut self, sql: Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
+        if let Self::Sqlite(conn) = self {
+            return conn.count_alike(sql).await;
+        }
+        let sql = sql.around("SELECT a, b, c, d, COUNT(*) FROM (").push(") AS k(a, b, c, d) GROUP BY a, b, c, d");
+        let rows = self.fetch(sql).await?;
+        let count = |row: &Row| {
+            let count = u64::try_from(row.int(4)?).unwrap_or(0);
+            Ok(((row.uuid(0)?, [row.int(1)?, row.int(2)?, row.int(3)?]), count))
+        };
+        rows.iter().map(count).collect()
+    }
+
     /// Runs a query that has at most one row.
     pub async fn fetch_one(&mut self, sql: Sql) -> Result<Option<Row>, DriverError> {
         Ok(self.fetch(sql).await?.into_iter().next())
@@ -164,6 +182,26 @@ impl Conn {
                 conn.with(async |conn| query.execute(conn).await).await?.rows_affected()
             }
         })
+    }
+
+    /// Removes the rows with these keys; answers with how many. `columns`: those of a key, in the order of an index.
+    pub async fn delete_rows(&mut self, table: &str, columns: &str, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
+        if !self.is_postgres() {
+            // Of a list of keys SQLite looks up no more than the first column.
+            let mut removed = 0;
+            for key in keys {
+                let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE (").push(columns).push(") = (");
+                removed += self.execute(sql.list(key).push(")")).await?;
+            }
+            return Ok(removed);
+        }
+        let mut keys = keys.into_iter().peekable();
+        let mut removed = 0;
+        while keys.peek().is_some() {
+            let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE (").push(columns).push(") IN (");
+            removed += self.execute(sql.values(keys.by_ref().take(KEYS)).push(")")).await?;
+        }
+        Ok(removed)
     }
 
     /// Commits a transaction.
@@ -264,83 +302,6 @@ fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverErr
         .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
     }
     Ok(sqlx::query_with(AssertSqlSafe(sql.text), args))
-}
-
-/// A statement that is put together with its arguments.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Sql {
-    text: String,
-    args: Vec<Arg>,
-}
-
-impl Sql {
-    pub fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), args: Vec::new() }
-    }
-
-    /// The same statement, to be explained by the database.
-    #[cfg(test)]
-    pub fn explained(mut self) -> Self {
-        self.text.insert_str(0, "EXPLAIN ");
-        self
-    }
-
-    /// Puts text of this program before it.
-    pub fn around(mut self, before: &str) -> Self {
-        self.text.insert_str(0, before);
-        self
-    }
-
-    /// Adds text of this program (never of anybody else).
-    pub fn push(mut self, text: &str) -> Self {
-        self.text.push_str(text);
-        self
-    }
-
-    /// The text for SQLite, which looks named arguments up by their names, one after the other.
-    pub fn positional(&self) -> String {
-        let mut parts = self.text.split('$');
-        let mut text = String::with_capacity(self.text.len());
-        text.push_str(parts.next().unwrap_or_default());
-        for part in parts {
-            text.push('?');
-            text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
-        }
-        text
-    }
-
-    pub fn args(&self) -> &[Arg] {
-        &self.args
-    }
-
-    /// Adds an argument.
-    pub fn bind(mut self, arg: impl Into<Arg>) -> Self {
-        self.args.push(arg.into());
-        let _ = write!(self.text, "${}", self.args.len());
-        self
-    }
-
-    /// Adds `$1, $2, …`.
-    pub fn list<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
-        for (index, arg) in args.into_iter().enumerate() {
-            if index > 0 {
-                self.text.push_str(", ");
-            }
-            self = self.bind(arg);
-        }
-        self
-    }
-
-    /// Adds `VALUES ($1, $2), ($3, $4), …`.
-    pub fn values(mut self, rows: impl IntoIterator<Item = Vec<Arg>>) -> Self {
-        self.text.push_str("VALUES ");
-        for (index, row) in rows.into_iter().enumerate() {
-            self.text.push_str(if index > 0 { ", (" } else { "(" });
-            self = self.list(row);
-            self.text.push(')');
-        }
-        self
-    }
 }
 
 /// A row of either database. Columns are read by position.

@@ -82,11 +82,11 @@ impl Store {
         let sql = ages
             .iter()
             .fold(sql, |sql, asked| sql.push(" + CASE WHEN v.created_at > ").bind(asked.0).push(" THEN 1 ELSE 0 END"));
-        let sql = sql.push(" AS BIGINT), ");
+        let sql = sql.push(" AS BIGINT)");
         let sql = match &search {
-            Some(ReviewSearch::Each(_)) => sql.push("v.search FROM ").push(&queue::from(conn, "reviews_urgency")),
-            Some(ReviewSearch::Among(ids)) => queue::from_among(sql.push("COUNT(*) FROM "), ids),
-            None => sql.push("COUNT(*) FROM ").push(&queue::from(conn, "reviews_class")),
+            Some(ReviewSearch::Each(_)) => queue::from(sql.push(", r.search FROM "), true, None),
+            Some(ReviewSearch::Among(ids)) => queue::from(sql.push(" FROM "), false, Some(ids)),
+            None => queue::from(sql.push(" FROM "), false, None),
         };
         let sql = queue::of_classes(sql, all.len(), &classes);
         let (mut counts, mut searched) = (BTreeMap::<(Uuid, [i64; 3]), u64>::new(), 0);
@@ -100,9 +100,7 @@ impl Store {
                 }
             }
         } else {
-            for row in conn.fetch(sql.push(" GROUP BY 1, 2, 3, 4")).await? {
-                counts.insert(group(&row)?, u64::try_from(row.int(4)?).unwrap_or(0));
-            }
+            counts.extend(conn.count_alike(sql).await?);
         }
         let mut groups = Vec::new();
         for ((class, [past, claimed, young]), count) in counts {

@@ -32,21 +32,25 @@ mod outbox;
 pub mod packed;
 mod postgres;
 mod queue;
+mod queue_place;
 mod ranking;
 mod ready;
 mod recent_rows;
 mod recount;
 mod retention;
+mod review_list;
 mod review_row;
 mod reviews;
 mod row_count;
 mod row_mac;
 mod run_list;
+mod run_steps;
 mod runs;
 mod schema;
 mod seal_key;
 mod seals;
 mod search;
+mod sql;
 mod sqlite;
 mod statistics;
 mod stream_relay;
@@ -380,7 +384,7 @@ impl Store {
 }
 
 /// Cuts a list that was read with one row more than its limit; answers with the cursor of the next page.
-fn cut<T>(items: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> Option<String> {
+fn cut<T, P>(items: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> P) -> Option<P> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if items.len() <= limit {
         return None;

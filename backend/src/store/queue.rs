@@ -1,54 +1,89 @@
 //! The queue: pending reviews in the order of urgency, and how many there are.
 //!
-//! Each pending review has a class: a digest of what filters and rights look at of it ([`inbox::outline`]). There are few
-//! classes, whatever the number of reviews, so [`shared::access`] itself is asked once for each of them, and an index
-//! gives the rest. What a class stands for is read from a review of it. A change of what an outline holds needs a
-//! migration that empties `facts`, so that every review is classed anew.
+//! Each pending review has a row in `queue`, with its class: a digest of what filters and rights look at of it
+//! ([`inbox::outline`]). There are few classes, whatever the number of reviews, so [`shared::access`] itself is asked
+//! once for each of them, and the rows in order give the rest. What a class stands for is in `classes`, in front of every
+//! row of the queue. A change of what an outline holds needs a migration that empties `severity_rank` of what is
+//! pending, and the queue, so that every review is classed anew.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use sha2::{Digest as _, Sha256};
-use shared::access::{Act, Principal, access};
+use shared::access::{Act, Principal, access, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
-use shared::id::ReviewId;
-use shared::inbox::{self, Assigned, Due, Filter, Urgency};
+use shared::id::{RunId, Username};
+use shared::inbox::{self, Assigned, Due, Filter, ReviewOrder, Urgency};
 use shared::log::Cursor;
-use shared::review::Review;
+use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::blobs::{Blobs, Reader};
+use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
+use super::driver_error::DriverError;
 use super::log_index::{ReviewSearch, padded};
-use super::{Error, Store, reviews, search, unreadable};
+use super::queue_place::{Place, QueuePosition};
+use super::review_row::queue_key;
+use super::{Error, Store, reviews, search};
 
 /// How many classes are remembered; beyond, all are forgotten and read anew.
 const MAX_KNOWN: usize = 20_000;
 /// How many classes one statement looks up.
 const CHUNK: usize = 32;
-/// How many reviews of a class are looked at, where the first cannot be read.
-const TRIES: u32 = 3;
 
-/// What the columns of the queue say of a review.
-pub(super) const COLUMNS: &str = "due, severity_rank, irreversible, claimed_until, class";
+/// What columns of a review's own row say that filters of lists look at, whether or not it is pending.
+pub(super) const COLUMNS: &str = "due, severity_rank, irreversible, claimed_until";
 
 /// [`COLUMNS`] of a review.
-pub(super) fn columns_of(review: &Review) -> Result<[Arg; 5], Error> {
+pub(super) fn columns_of(review: &Review) -> [Arg; 4] {
     let Urgency { due, severity, .. } = Urgency::of(review);
-    let claimed = review.claimed_by.as_ref().map_or(0, |claim| claim.until.0);
-    let class = review.is_pending().then(|| class_of(review)).transpose()?;
     let rank = Arg::from(i64::from(severity));
-    Ok([due.0.into(), rank, inbox::is_irreversible(review).into(), claimed.into(), class.into()])
+    [due.0.into(), rank, inbox::is_irreversible(review).into(), claimed_until(review).into()]
 }
 
-fn class_of(review: &Review) -> Result<Uuid, Error> {
-    let outline = serde_json::to_vec(&inbox::outline(review)).map_err(|error| Error::Stored(error.to_string()))?;
+fn claimed_until(review: &Review) -> i64 {
+    review.claimed_by.as_ref().map_or(0, |claim| claim.until.0)
+}
+
+/// What a row of the queue is written by, and what becomes of one that is there.
+pub(super) const INTO: &str = "INSERT INTO queue (due, severity_rank, created_at, id, class, claimed_until, question) ";
+pub(super) const AGAIN: &str = " ON CONFLICT (due, severity_rank, created_at, id) DO UPDATE SET \
+                                class = excluded.class, claimed_until = excluded.claimed_until";
+/// The columns by which a row of the queue is known.
+pub(super) const KEY: &str = "due, severity_rank, created_at, id";
+/// What a class is written by; before the rows of the queue that are of it.
+pub(super) const INTO_CLASSES: &str = "INSERT INTO classes (class, outline) ";
+
+/// The row of a pending review in the queue, with its class, and what that stands for.
+pub(super) fn row_of(review: &Review) -> Result<(Vec<Arg>, Uuid, String), Error> {
+    let outline = outline_of(review)?;
+    let class = class_of(&outline);
+    Ok((row_of_class(review, class), class, outline))
+}
+
+/// The same where the class is known.
+pub(super) fn row_of_class(review: &Review, class: Uuid) -> Vec<Arg> {
+    let question = review.run_id.is_none().then(|| question(review.kind, &review.requested_by));
+    let mut row = queue_key(Urgency::of(review));
+    row.extend([class.into(), claimed_until(review).into(), question.into()]);
+    row
+}
+
+/// What the class of a review stands for, as it is stored.
+pub(super) fn outline_of(review: &Review) -> Result<String, Error> {
+    serde_json::to_string(&inbox::outline(review)).map_err(|error| Error::Stored(error.to_string()))
+}
+
+fn class_of(outline: &str) -> Uuid {
     let mut class = [0; 16];
     class.copy_from_slice(&Sha256::digest(outline)[..16]);
-    Ok(Uuid::from_bytes(class))
+    Uuid::from_bytes(class)
+}
+
+/// By what pending questions of a kind are counted that somebody asks without a flow.
+pub(super) fn question(kind: ReviewKind, asker: &Username) -> String {
+    format!("{}:{asker}", kind.as_str())
 }
 
 /// What classes stand for, as far as it was read.
@@ -91,29 +126,17 @@ impl Store {
 
     pub(super) async fn tally_in(&self, conn: &mut Conn) -> Result<Tally, Error> {
         let cursor = conn.head().await?.cursor(&self.inner.log);
-        let from = from(conn, "reviews_class");
-        let sql =
-            Sql::new("SELECT v.class, COUNT(*) FROM ").push(&from).push(" AND v.class IS NOT NULL GROUP BY v.class");
-        let mut counts = HashMap::new();
-        for row in conn.fetch(sql).await? {
-            counts.insert(row.uuid(0)?, u64::try_from(row.int(1)?).unwrap_or(0));
-        }
+        let counts =
+            conn.count_alike(Sql::new("SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue")).await?;
+        let counts: HashMap<Uuid, u64> = counts.into_iter().map(|((class, ..), count)| (class, count)).collect();
         let outlines = self.outlines(conn, counts.keys().copied().collect()).await?;
         let classes = outlines.into_iter().map(|(class, outline)| (outline, counts.get(&class).copied().unwrap_or(0)));
         Ok(Tally { cursor, classes: classes.collect() })
     }
 
-    /// The classes of what is pending.
+    /// The classes of what is pending, and some of what was.
     pub(super) async fn classes(&self, conn: &mut Conn) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
-        // From one class to the next along the index, without reading the reviews of each.
-        let from = from(conn, "reviews_class");
-        let next = |after: &str| format!("SELECT v.class FROM {from} AND v.class {after} ORDER BY v.class LIMIT 1");
-        let (first, next) = (next("IS NOT NULL"), next("> c.class"));
-        let sql = format!(
-            "WITH RECURSIVE c(class) AS (SELECT * FROM ({first}) AS f UNION ALL SELECT ({next}) FROM c \
-             WHERE c.class IS NOT NULL) SELECT class FROM c WHERE class IS NOT NULL"
-        );
-        let rows = conn.fetch(Sql::new(&sql)).await?;
+        let rows = conn.fetch(Sql::new("SELECT class FROM classes")).await?;
         let classes = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
         self.outlines(conn, classes).await
     }
@@ -134,23 +157,33 @@ impl Store {
             if known.len() + read.len() > MAX_KNOWN {
                 known.clear();
             }
-            // One that could not be read may be readable in another review of its class later.
-            let readable = read.iter().filter(|(_, outline)| !outline.unreadable);
-            known.extend(readable.map(|(class, outline)| (*class, Arc::clone(outline))));
+            known.extend(read.iter().map(|(class, outline)| (*class, Arc::clone(outline))));
             found.extend(read);
         }
         Ok(found)
     }
 
-    /// A page of the queue, the most urgent first.
-    pub(super) async fn urgent(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
+    /// A page of what is pending, in the order that is asked for.
+    pub(super) async fn waiting(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
         let mut conn = self.inner.db.snapshot().await?;
-        let page = self.urgent_in(&mut conn, viewer, query).await?;
+        let page = self.waiting_in(&mut conn, viewer, query).await?;
         conn.rollback().await?;
         Ok(page)
     }
 
-    pub(super) async fn urgent_in(
+    pub(super) async fn waiting_in(
+        &self,
+        conn: &mut Conn,
+        viewer: &Principal,
+        query: &ReviewQuery,
+    ) -> Result<Page<Review>, Error> {
+        match query.order.unwrap_or_default() {
+            ReviewOrder::Urgency => self.page_in::<QueuePosition>(conn, viewer, query).await,
+            ReviewOrder::Newest => self.page_in::<ListPlace>(conn, viewer, query).await,
+        }
+    }
+
+    async fn page_in<P: Place>(
         &self,
         conn: &mut Conn,
         viewer: &Principal,
@@ -158,51 +191,53 @@ impl Store {
     ) -> Result<Page<Review>, Error> {
         let now = self.inner.clock.now();
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let place = QueuePosition::of(query.cursor.as_deref())?;
+        let place = P::of(query.cursor.as_deref())?;
         let filter = Filter::from(query);
         let all = self.classes(conn).await?;
-        let fit = all.iter().filter(|(_, outline)| fits_as_class(&filter, outline, viewer, now));
+        let asks = |outline: &Review| query.requested_by.is_none() || asked_by(outline, viewer);
+        let fit = all.iter().filter(|(_, outline)| asks(outline) && fits_as_class(&filter, outline, viewer, now));
         let fit: Vec<_> = fit.map(|(class, _)| *class).collect();
         let search = search::of(conn, query.q.as_deref(), Some(true)).await?;
         if fit.is_empty() {
             return Ok(Page { items: Vec::new(), next_cursor: None });
         }
-        let queue = from(conn, "reviews_urgency");
-        let page = |columns: &str, among: Option<&[Uuid]>, place: Option<QueuePosition>, limit: u32| {
-            let sql = Sql::new("SELECT ").push(columns).push(" FROM ");
-            let sql = match among {
-                Some(among) => from_among(sql, among),
-                None => sql.push(&queue),
-            };
+        let (order, key) = (P::ORDER, P::COLUMNS);
+        let page = |among: Option<&[Uuid]>, place: Option<P>, limit: u32| {
+            let sql = from(Sql::new("SELECT v.id, ").push(key).push(" FROM "), false, among);
             let mut sql = columns_fit(of_classes(sql, all.len(), &fit), &filter, now);
-            if let Some(QueuePosition([due, rank, at], id)) = place {
-                sql = sql.push(" AND (v.due, v.severity_rank, v.created_at, v.id) > (");
-                sql = sql.list([Arg::from(due), rank.into(), at.into(), id.into()]).push(")");
+            if let Some(run) = query.run {
+                sql = of_run(sql, run);
             }
-            sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(limit)
+            if let Some(place) = place {
+                sql = place.behind(sql);
+            }
+            sql.push(" ORDER BY ").push(order).push(" LIMIT ").bind(limit)
         };
-        let (mut items, next_cursor) = match &search {
+        let (ids, next_cursor) = match &search {
             Some(ReviewSearch::Each(words)) => {
-                let page =
-                    |place, limit| page("v.id, v.search, v.due, v.severity_rank, v.created_at", None, place, limit);
-                let place_of = |row: &Row| Ok(QueuePosition([row.int(2)?, row.int(3)?, row.int(4)?], row.uuid(0)?));
-                let (ids, next) = search::each(conn, words, limit, place, page, place_of).await?;
-                (conn.reviews_in_order(&ids).await?, next.map(QueuePosition::encode))
+                // The texts of these alone, and not of all that are put in order.
+                let [order, key] = [order, key].map(|columns| columns.replace("v.", "s."));
+                let with_text = format!("SELECT s.id, {key}, r.search FROM (");
+                let behind = format!(") AS s CROSS JOIN reviews r WHERE r.id = s.id ORDER BY {order}");
+                let page = |place, limit| page(None, place, limit).around(&with_text).push(&behind);
+                let text = key.split(", ").count() + 1;
+                let fits = |row: &Row| Ok(words.are_in(&row.text(text)?));
+                let (ids, next) = search::each(conn, fits, limit, place, page, |row| P::read(row, 1)).await?;
+                (ids, next.map(P::encode))
             }
             search => {
                 let among = search.as_ref().map(|search| match search {
                     ReviewSearch::Among(ids) => &ids[..],
                     ReviewSearch::Each(_) => &[],
                 });
-                let sql = page("v.id, v.due, v.severity_rank, v.created_at", among, place, limit + 1);
-                let sql = sql
-                    .around(&format!("SELECT r.run_id, r.body, {} FROM (", unreadable::REVIEW))
-                    .push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.due, s.severity_rank, s.created_at, s.id");
-                let mut items = conn.found_reviews(sql, &mut Blobs::default()).await?;
-                let next = super::cut(&mut items, limit, |review: &Review| QueuePosition::after(review).encode());
-                (items, next)
+                let rows = conn.fetch(page(among, place, limit + 1)).await?;
+                let places = rows.iter().map(|row| Ok((row.uuid(0)?, P::read(row, 1)?)));
+                let mut places: Vec<(Uuid, P)> = places.collect::<Result<_, Error>>()?;
+                let next = super::cut(&mut places, limit, |(_, place)| place.clone().encode());
+                (places.into_iter().map(|(id, _)| id).collect(), next)
             }
         };
+        let mut items = conn.reviews_in_order(&ids).await?;
         // Asked once more of the reviews themselves.
         items.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
         Ok(Page { items: reviews::shown_to(items, viewer), next_cursor })
@@ -215,10 +250,25 @@ impl Known {
     }
 }
 
-/// What is pending, along this index. SQLite would take the one of the status, and sort.
-pub(super) fn from(conn: &Conn, index: &str) -> String {
-    let along = if conn.is_postgres() { String::new() } else { format!(" INDEXED BY {index}") };
-    format!("reviews v{along} WHERE v.status = 'pending'")
+/// Adds what is pending, `queue v`; `with_text`: beside its reviews `r`; `among`: of these alone, one after the other.
+pub(super) fn from(sql: Sql, with_text: bool, among: Option<&[Uuid]>) -> Sql {
+    // CROSS: SQLite joins in this order.
+    let Some(among) = among else {
+        return sql.push(if with_text {
+            "queue v CROSS JOIN reviews r WHERE r.id = v.id"
+        } else {
+            "queue v WHERE true"
+        });
+    };
+    let none = [Uuid::nil()];
+    let among = if among.is_empty() { &none } else { among };
+    let sql = sql.push("reviews r CROSS JOIN queue v WHERE v.due = r.due AND v.severity_rank = r.severity_rank ");
+    sql.push("AND v.created_at = r.created_at AND v.id = r.id AND r.id IN (").list(padded(among)).push(")")
+}
+
+/// Adds that a review of `queue v` is of a run.
+fn of_run(sql: Sql, run: RunId) -> Sql {
+    sql.push(" AND v.id IN (SELECT o.id FROM reviews o WHERE o.run_id = ").bind(run.0).push(")")
 }
 
 /// Whether the reviews of a class can fit a filter, and be seen by somebody. What differs within a class is asked of the
@@ -229,20 +279,14 @@ pub(super) fn fits_as_class(filter: &Filter, outline: &Review, viewer: &Principa
     access(viewer, Act::SeeReview(outline)).is_allowed() && filter.matches(outline, viewer, now)
 }
 
-/// Adds the same of some reviews alone, one after the other. An expression, so that no index of what is pending is read.
-pub(super) fn from_among(sql: Sql, among: &[Uuid]) -> Sql {
-    let none = [Uuid::nil()];
-    let among = if among.is_empty() { &none } else { among };
-    sql.push("reviews v WHERE v.status || '' = 'pending' AND v.id IN (").list(padded(among)).push(")")
+/// Whether somebody has asked the reviews of a class, and may have them listed as theirs.
+fn asked_by(outline: &Review, viewer: &Principal) -> bool {
+    outline.requested_by == viewer.username && launched(viewer, &viewer.username)
 }
 
 /// Adds that a review is of one of these classes, of so many that there are. There must be one.
 pub(super) fn of_classes(sql: Sql, all: usize, fit: &[Uuid]) -> Sql {
-    if fit.len() == all {
-        sql.push(" AND v.class IS NOT NULL")
-    } else {
-        sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")")
-    }
+    if fit.len() == all { sql } else { sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")") }
 }
 
 /// Adds the parts of a filter that columns of `reviews v` tell whether or not a review is pending: deadline, age, claim.
@@ -267,60 +311,37 @@ pub(super) fn columns_fit(mut sql: Sql, filter: &Filter, now: Timestamp) -> Sql 
 }
 
 async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
-    let from = from(conn, "reviews_class");
-    let mut sql = Sql::new("SELECT r.class, r.run_id, r.body, ").push(unreadable::REVIEW).push(" FROM (");
-    for (index, class) in classes.iter().enumerate() {
-        sql = sql.push(if index > 0 { " UNION ALL " } else { "" }).push("SELECT * FROM (SELECT v.id FROM ").push(&from);
-        sql = sql.push(" AND v.class = ").bind(*class).push(" LIMIT ").bind(TRIES).push(") AS o");
-    }
-    let rows = conn.fetch(sql.push(") AS s JOIN reviews r ON r.id = s.id")).await?;
-    let mut reader = Reader::default();
-    for row in &rows {
-        reader.add_column(row.uuid(1)?, row.text(2));
-    }
-    let mut found: HashMap<Uuid, Arc<Review>> = HashMap::new();
-    let read = reader.finish_each::<Review>("a review", conn, &mut Blobs::default()).await?;
-    for (review, row) in read.into_iter().zip(&rows) {
-        let class = row.uuid(0)?;
-        if found.get(&class).is_some_and(|found| !found.unreadable) {
-            continue;
-        }
-        let review = match review {
-            Ok(review) => review,
-            Err(error) => unreadable::review(row, row.uuid(1)?, 3, &error)?,
-        };
-        found.insert(class, Arc::new(inbox::outline(&review)));
-    }
-    Ok(found.into_iter().collect())
+    let sql = Sql::new("SELECT class, outline FROM classes WHERE class IN (").list(padded(classes)).push(")");
+    let rows = conn.fetch(sql).await?;
+    let read = rows.iter().map(|row| {
+        let outline = serde_json::from_str(&row.text(1)?);
+        let outline = outline.map_err(|error| Error::Stored(format!("a class of reviews: {error}")))?;
+        Ok((row.uuid(0)?, Arc::new(outline)))
+    });
+    read.collect()
 }
 
-/// A place in the queue: deadline, rank of the severity, when it was asked; and the id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct QueuePosition([i64; 3], Uuid);
-
-impl QueuePosition {
-    fn after(review: &Review) -> Self {
-        let Urgency { due, severity, asked, id: ReviewId(id) } = Urgency::of(review);
-        Self([due.0, severity.into(), asked.0], id)
-    }
-
-    fn encode(self) -> String {
-        let mut bytes: Vec<u8> = self.0.iter().flat_map(|number| number.to_be_bytes()).collect();
-        bytes.extend(self.1.as_bytes());
-        BASE64.encode(bytes)
-    }
-
-    fn of(cursor: Option<&str>) -> Result<Option<Self>, Error> {
-        cursor.map(|text| Self::decode(text).ok_or(Error::Cursor)).transpose()
-    }
-
-    fn decode(text: &str) -> Option<Self> {
-        let bytes = BASE64.decode(text).ok()?;
-        let (numbers, id) = bytes.split_at_checked(24)?;
-        let mut place = [0; 3];
-        for (number, bytes) in place.iter_mut().zip(numbers.chunks_exact(8)) {
-            *number = i64::from_be_bytes(bytes.try_into().ok()?);
+impl Conn {
+    /// Removes classes of which no review is pending.
+    pub async fn forget_classes(&mut self) -> Result<(), DriverError> {
+        if self.is_postgres() {
+            // Whoever writes a row of the queue has written its class in the same transaction, and so holds the table.
+            self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
+            self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
         }
-        Some(Self(place, Uuid::from_slice(id).ok()?))
+        self.execute(Sql::new("DELETE FROM classes WHERE class NOT IN (SELECT class FROM queue)")).await?;
+        Ok(())
+    }
+
+    /// The classes whose outlines fit, of what is pending and some of what was.
+    pub async fn classes_where(&mut self, fits: impl Fn(&Review) -> bool) -> Result<Vec<Uuid>, Error> {
+        let rows = self.fetch(Sql::new("SELECT class FROM classes")).await?;
+        let all: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+        let mut found = Vec::new();
+        for chunk in all.chunks(CHUNK) {
+            let read = read_outlines(self, chunk).await?;
+            found.extend(read.iter().filter(|(_, outline)| fits(outline)).map(|(class, _)| *class));
+        }
+        Ok(found)
     }
 }

@@ -12,9 +12,11 @@ use shared::id::{FlowId, RunId, Username};
 use shared::time::{Span, Timestamp};
 use uuid::Uuid;
 
+use super::blobs::Blobs;
 use super::cursor::LogPlace;
-use super::db::{Conn, Sql};
-use super::{Error, Store, grants};
+use super::db::{Arg, Conn, Sql};
+use super::review_row::{AUDIENCE_KEY, audience_rows, undecided_row};
+use super::{Error, Store, grants, reviews};
 
 /// A finished run that nothing needs any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +57,9 @@ pub enum Finished<'a> {
 
 /// The tables that have rows of a run beside `runs`, whose row goes first, with how these are found by the ids of runs
 /// and by what each is known. Whoever adds a table of runs adds it here.
-const TABLES: [(&str, &str); 8] = [
+const TABLES: [(&str, &str); 7] = [
     ("deliveries", "review_id IN (SELECT v.id FROM reviews v WHERE v.run_id IN (@))"),
-    ("review_audience", "review_id IN (SELECT v.id FROM reviews v WHERE v.run_id IN (@))"),
+    // With what is found by reviews alone.
     ("reviews", "run_id IN (@)"),
     ("steps", "run_id IN (@)"),
     ("tasks", "lane = 'over' AND run_id IN (@)"),
@@ -68,6 +70,8 @@ const TABLES: [(&str, &str); 8] = [
 ];
 /// How many rows one transaction removes at most.
 const REMOVE_AT_ONCE: u64 = 500;
+/// How many of them a review has, about, with those under which it is found.
+const ROWS_OF_A_REVIEW: u64 = 5;
 /// Of how many runs.
 const RUNS_AT_ONCE: u32 = 64;
 
@@ -98,7 +102,7 @@ impl Store {
         Ok(kept)
     }
 
-    /// Runs to which nothing has happened since `before`, and that nothing needs any more: they are finished and sealed,
+    /// Of some runs in the order of their age, whether or not they are finished, those to which nothing has happened since `before`, and that nothing needs any more: they are finished and sealed,
     /// no review of theirs is pending, no task and no message waits, no answer is kept under an idempotency key, and
     /// who turns the log into messages has read them.
     pub async fn finished_runs(
@@ -113,11 +117,11 @@ impl Store {
         let held = held(&mut conn).await?;
         let sql = Sql::new(
             "SELECT r.id, r.flow, r.requested_by, r.created_at, l.seq, l.at, CAST(CASE WHEN \
-             EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = r.id AND v.status || '' = 'pending') \
+             r.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = r.id AND v.status = 'pending') \
              OR EXISTS (SELECT 1 FROM reviews v JOIN deliveries d ON d.review_id = v.id \
              WHERE v.run_id = r.id AND d.status || '' = 'waiting') THEN 1 ELSE 0 END AS BIGINT) \
              FROM runs r JOIN log l ON l.seq = (SELECT MAX(m.seq) FROM log m WHERE m.run_id = r.id) \
-             WHERE r.status IN ('completed', 'failed', 'cancelled') AND ",
+             WHERE ",
         );
         let sql = match of {
             Finished::Of(flow) => sql.push("r.carries_question = 0 AND r.flow = ").bind(flow.as_str()),
@@ -205,12 +209,7 @@ async fn remove_left(mut conn: Conn, runs: &[Uuid]) -> Result<(), Error> {
 async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
     let sql = some_of(conn, table, of_runs, runs, limit);
     let removed = match table {
-        "reviews" => {
-            let rows = conn.fetch(sql.push(" RETURNING id")).await?;
-            let reviews: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
-            conn.forget_review_words(&reviews).await?;
-            rows.len()
-        }
+        "reviews" => return remove_reviews(conn, runs, limit).await,
         "log" => {
             let rows = conn.fetch(sql.push(" RETURNING seq")).await?;
             let places: Vec<i64> = rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?;
@@ -222,6 +221,28 @@ async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid],
     Ok(u64::try_from(removed).unwrap_or(u64::MAX))
 }
 
+/// Removes reviews and what is found by them; no more rows than so many, or those of one review. Answers with how many.
+async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
+    let most = u32::try_from(limit / ROWS_OF_A_REVIEW).unwrap_or(u32::MAX).max(1);
+    let sql = reviews::select().push(" FROM reviews r WHERE r.run_id IN (").list(runs.iter().copied());
+    let found = conn.reviews_with_runs(sql.push(") LIMIT ").bind(most), &mut Blobs::default()).await?;
+    let mut audience = Vec::new();
+    for (_, review) in &found {
+        if review.unreadable {
+            conn.forget_audience(review.id).await?;
+        }
+        audience.extend(audience_rows(review));
+    }
+    let undecided = found.iter().filter_map(|(_, review)| undecided_row(review)).collect();
+    let ids: Vec<Uuid> = found.iter().map(|(_, review)| review.id.0).collect();
+    let mut removed = conn.delete_rows("review_audience", AUDIENCE_KEY, audience).await?;
+    removed += conn.delete_rows("undecided_reviews", "status, created_at, id", undecided).await?;
+    removed += conn.delete_rows("reviews", "id", ids.iter().map(|id| vec![Arg::from(*id)]).collect()).await?;
+    conn.forget_review_words(&ids).await?;
+    // Whether there are more is not known where as many were found as were looked for.
+    Ok(if ids.len() >= most as usize { limit } else { removed })
+}
+
 /// Removes at most so many rows of a table. SQLite knows its tables' rows by their primary key where they have no other
 /// name.
 fn some_of(conn: &Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -> Sql {
@@ -229,7 +250,6 @@ fn some_of(conn: &Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -
     let (before, after) = of_runs.split_once('@').unwrap_or((of_runs, ""));
     let (begin, end) = match (conn.is_postgres(), table) {
         (true, _) => ("ctid = ANY(ARRAY(SELECT ctid", "))"),
-        (false, "review_audience") => ("(review_id, subject) IN (SELECT review_id, subject", ")"),
         (false, _) => ("rowid IN (SELECT rowid", ")"),
     };
     let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE ").push(begin).push(" FROM ").push(table);

@@ -1,7 +1,9 @@
-//! The rows of a review: what is stored of it, and under which subjects it is found.
+//! The rows of a review: what is stored of it, its place among what waits or ended otherwise, and under which subjects it
+//! is found.
 
 use shared::id::RunId;
-use shared::review::Review;
+use shared::inbox::Urgency;
+use shared::review::{Review, ReviewStatus};
 
 use serde_json::Value;
 
@@ -13,10 +15,14 @@ use super::{Error, queue, search, statistics, visibility};
 
 /// What [`review_row`] is written by.
 pub(super) const INTO: &str = "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, \
-                               not_requester, created_at, search, body, facts, due, severity_rank, irreversible, \
-                               claimed_until, class) ";
-/// What [`audience_rows`] are written by.
-pub(super) const AUDIENCE: &str = "INSERT INTO review_audience (review_id, subject, pending, created_at) ";
+                               not_requester, created_at, search, body, facts, tags, due, severity_rank, irreversible, \
+                               claimed_until) ";
+/// What [`audience_row`]s are written by.
+pub(super) const AUDIENCE: &str = "INSERT INTO review_audience (subject, created_at, review_id) ";
+/// The columns by which a row of the audience is known.
+pub(super) const AUDIENCE_KEY: &str = "subject, created_at, review_id";
+/// What [`undecided_row`]s are written by.
+pub(super) const UNDECIDED: &str = "INSERT INTO undecided_reviews (status, created_at, id) ";
 
 /// A review's row, as it is written; `shown`: the review is JSON already.
 pub(super) fn review_row(
@@ -45,14 +51,36 @@ pub(super) fn review_row(
         search::text_of(review).into(),
         pack(body).into(),
         statistics::column_of(review)?.into(),
+        tags_of(review).into(),
     ];
-    row.extend(queue::columns_of(review)?);
+    row.extend(queue::columns_of(review));
     Ok(row)
+}
+
+/// The tags that its reviewers need, as JSON; none where they need none.
+pub(super) fn tags_of(review: &Review) -> Option<String> {
+    let tags = &review.reviewers.tags;
+    (!tags.is_empty()).then(|| tags.iter().map(String::as_str).collect::<Value>().to_string())
+}
+
+/// The row of a review under a subject.
+pub(super) fn audience_row(review: &Review, subject: String) -> Vec<Arg> {
+    vec![subject.into(), review.created_at.0.into(), review.id.0.into()]
 }
 
 /// A row for each subject of a review.
 pub(super) fn audience_rows(review: &Review) -> impl Iterator<Item = Vec<Arg>> {
-    let (id, pending, at) = (review.id.0, review.is_pending(), review.created_at.0);
-    let subjects = visibility::subjects_of(review).into_iter();
-    subjects.map(move |subject| vec![id.into(), subject.into(), pending.into(), at.into()])
+    visibility::subjects_of(review).into_iter().map(|subject| audience_row(review, subject))
+}
+
+/// Where a review stands among those that ended without a decision; none where it is not one of them.
+pub(super) fn undecided_row(review: &Review) -> Option<Vec<Arg>> {
+    let undecided = matches!(review.status, ReviewStatus::Expired | ReviewStatus::Withdrawn);
+    undecided.then(|| vec![review.status.as_str().into(), review.created_at.0.into(), review.id.0.into()])
+}
+
+/// A place in the queue, by the columns by which its row is known: deadline, rank of the severity, when it was asked, id.
+pub(super) fn queue_key(place: Urgency) -> Vec<Arg> {
+    let Urgency { due, severity, asked, id } = place;
+    vec![due.0.into(), Arg::from(i64::from(severity)), asked.0.into(), id.0.into()]
 }

@@ -1,15 +1,15 @@
 //! Lists of runs, newest first.
 //!
 //! Each list is read along an index in its order: all runs, those of a status, those of a flow, those that somebody
-//! started. What no index has (a flow and a status, the runs of whose reviews somebody has some) is asked of each run on
-//! the way; a page asks so many at most, and the next one goes on behind them.
+//! started. What no index has (those that are completed, a flow and a status, the runs of whose reviews somebody has some)
+//! is asked of each run on the way; a page asks so many at most, and the next one goes on behind them.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use shared::access::{Principal, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
-use shared::run::RunSummary;
+use shared::run::{RunStatus, RunSummary};
 use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader, hollow};
@@ -56,9 +56,7 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let list = List { query, viewer, sight: sight(&mut conn, viewer).await? };
         let (ids, next) = match &list.sight {
-            Sight::All if query.status.is_none() || query.flow.is_none() => {
-                first_of(conn.places(list.all(place, limit + 1)).await?, limit)
-            }
+            Sight::All if !list.asks_status() => first_of(conn.places(list.all(place, limit + 1)).await?, limit),
             Sight::Few(own, ids) => first_of(conn.places(list.few(*own, ids, place, limit + 1)).await?, limit),
             Sight::All | Sight::Many(_) => list.along(&mut conn, place, limit).await?,
         };
@@ -73,7 +71,8 @@ async fn sight<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<Sight<'a>, 
     }
     let own = launched(viewer, &viewer.username).then_some(&*viewer.username);
     let sql = Sql::new("SELECT v.run_id FROM review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND ");
-    let sql = visibility::involved(viewer).shows(sql).push(" LIMIT ").bind(u32::try_from(FEW + 1).unwrap_or(u32::MAX));
+    let sql = visibility::involved(viewer).shows(sql, conn.is_postgres());
+    let sql = sql.push(" LIMIT ").bind(u32::try_from(FEW + 1).unwrap_or(u32::MAX));
     let rows = conn.fetch(sql).await?;
     // A run stands there once for each of its reviews and names.
     let runs: BTreeSet<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
@@ -81,21 +80,39 @@ async fn sight<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<Sight<'a>, 
 }
 
 impl List<'_> {
+    /// Whether no index has a run's status together with what else is asked.
+    fn asks_status(&self) -> bool {
+        self.query.status.is_some_and(|status| status == RunStatus::Completed || self.query.flow.is_some())
+    }
+
     /// Runs behind a place, of which no more is asked.
     fn all(&self, place: Option<ListPlace>, limit: u32) -> Sql {
-        self.behind(Sql::new("SELECT id, created_at FROM runs WHERE carries_question = 0"), place, limit)
+        let Some(status) = self.query.status else {
+            let sql = Sql::new("SELECT id, created_at FROM runs WHERE carries_question = 0");
+            return self.of_flow(sql, place, limit);
+        };
+        let sql = Sql::new("SELECT id, created_at FROM runs_by_status WHERE status = ").bind(status.as_str());
+        behind(sql, place, limit, "created_at", "id")
     }
 
     /// Those that somebody started, and these, behind a place.
     fn few(&self, own: Option<&str>, ids: &[Uuid], place: Option<ListPlace>, limit: u32) -> Sql {
         let runs = "SELECT * FROM (SELECT id, created_at FROM runs WHERE carries_question = 0 AND ";
         let sql = Sql::new(runs).push("requested_by = ").bind(own.map(str::to_owned));
-        let mut sql = self.behind(sql, place, limit).push(") AS o");
+        let mut sql = self.of_flow(self.of_status(sql), place, limit).push(") AS o");
         if !ids.is_empty() {
             sql = sql.push(" UNION ").push(runs).push("id IN (").list(padded(ids)).push(")");
-            sql = self.behind(sql, place, limit).push(") AS i");
+            sql = self.of_flow(self.of_status(sql), place, limit).push(") AS i");
         }
         sql.push(" ORDER BY 2 DESC, 1 DESC LIMIT ").bind(limit)
+    }
+
+    /// Adds that a run stands as is asked for.
+    fn of_status(&self, sql: Sql) -> Sql {
+        match self.query.status {
+            Some(status) => sql.push(" AND status = ").bind(status.as_str()),
+            None => sql,
+        }
     }
 
     /// Runs that fit, asked one after the other.
@@ -107,7 +124,7 @@ impl List<'_> {
     ) -> Result<(Vec<Uuid>, Option<ListPlace>), Error> {
         let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST);
         loop {
-            let rows = conn.fetch(self.asked(place, batch)).await?;
+            let rows = conn.fetch(self.asked(place, batch, conn.is_postgres())).await?;
             let ended = rows.len() < batch as usize;
             for row in &rows {
                 let here = ListPlace { id: row.uuid(0)?, at: row.int(1)? };
@@ -131,9 +148,10 @@ impl List<'_> {
     }
 
     /// Runs behind a place along one index, each with whether it fits.
-    fn asked(&self, place: Option<ListPlace>, limit: u32) -> Sql {
+    fn asked(&self, place: Option<ListPlace>, limit: u32, postgres: bool) -> Sql {
+        let status = self.query.status.filter(|_| !self.asks_status());
         let mut sql = Sql::new("SELECT runs.id, runs.created_at, CAST(CASE WHEN true");
-        if let (Some(status), Some(_)) = (self.query.status, &self.query.flow) {
+        if let Some(status) = self.query.status.filter(|_| status.is_none()) {
             sql = sql.push(" AND runs.status = ").bind(status.as_str());
         }
         if let Sight::Many(own) = self.sight {
@@ -141,27 +159,34 @@ impl List<'_> {
                 .push(" AND (runs.requested_by = ")
                 .bind(own.map(str::to_owned))
                 .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
-                .push(" WHERE a.review_id = v.id AND v.run_id = runs.id AND ");
-            sql = visibility::involved(self.viewer).shows(sql).push("))");
+                .push(" WHERE a.created_at = v.created_at AND a.review_id = v.id AND v.run_id = runs.id AND ");
+            sql = visibility::involved(self.viewer).shows(sql, postgres).push("))");
         }
-        sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM runs WHERE carries_question = 0");
-        let one = RunQuery { status: self.query.status.filter(|_| self.query.flow.is_none()), ..self.query.clone() };
-        List { query: &one, viewer: self.viewer, sight: Sight::All }.behind(sql, place, limit)
+        let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM ");
+        let Some(status) = status else {
+            return self.of_flow(sql.push("runs WHERE runs.carries_question = 0"), place, limit);
+        };
+        // CROSS: SQLite joins in this order.
+        let sql =
+            sql.push("runs_by_status s CROSS JOIN runs WHERE runs.id = s.id AND s.status = ").bind(status.as_str());
+        behind(sql, place, limit, "s.created_at", "s.id")
     }
 
-    /// Adds status, flow and place.
-    fn behind(&self, mut sql: Sql, place: Option<ListPlace>, limit: u32) -> Sql {
-        if let Some(status) = self.query.status {
-            sql = sql.push(" AND status = ").bind(status.as_str());
-        }
+    /// Adds flow and place.
+    fn of_flow(&self, mut sql: Sql, place: Option<ListPlace>, limit: u32) -> Sql {
         if let Some(flow) = &self.query.flow {
-            sql = sql.push(" AND flow = ").bind(flow.as_str());
+            sql = sql.push(" AND runs.flow = ").bind(flow.as_str());
         }
-        if let Some(place) = place {
-            sql = place.condition(sql, "created_at", "id");
-        }
-        sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit)
+        behind(sql, place, limit, "runs.created_at", "runs.id")
     }
+}
+
+/// Adds the place behind which a list goes on, and its order.
+fn behind(mut sql: Sql, place: Option<ListPlace>, limit: u32, at: &str, id: &str) -> Sql {
+    if let Some(place) = place {
+        sql = place.condition(sql, at, id);
+    }
+    sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit)
 }
 
 /// Cuts a list that was read with one more than its limit.

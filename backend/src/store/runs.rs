@@ -1,11 +1,10 @@
-//! Runs: one whole, with its reviews and its steps. Lists are `run_list`'s.
+//! Runs: one whole, with its reviews. Lists are `run_list`'s, steps `run_steps`'.
 
 use shared::access::{Involvement, Principal};
 use shared::id::{ReviewId, RunId};
 use shared::new_review::NewReview;
 use shared::review::Review;
-use shared::run::{RunSummary, Step};
-use shared::time::Timestamp;
+use shared::run::RunSummary;
 
 use super::blobs::{Blobs, Reader};
 use super::db::{Row, Sql};
@@ -103,34 +102,16 @@ impl Store {
         Ok(Some((found(state, &run, 2)?, reviews.collect::<Result<_, _>>()?)))
     }
 
-    /// Every visit of every node of a run, in order.
-    pub async fn steps(&self, run: RunId) -> Result<Vec<Step>, Error> {
-        let sql =
-            Sql::new("SELECT s.body, s.id, r.created_at FROM steps s JOIN runs r ON r.id = s.run_id WHERE s.run_id = ")
-                .bind(run.0)
-                .push(" ORDER BY s.position");
-        let mut conn = self.inner.db.read().await?;
-        let mut reader = Reader::default();
-        let rows = conn.fetch(sql).await?;
-        for row in &rows {
-            reader.add_column(run.0, row.text(0));
-        }
-        let steps = reader.finish_each("a step", &mut conn, &mut Blobs::default()).await?.into_iter().zip(&rows);
-        let steps = steps.map(|(step, row)| match step {
-            Ok(step) => Ok(step),
-            Err(error) => unreadable::step(row.uuid(1)?, Timestamp(row.int(2)?), &error),
-        });
-        steps.collect()
-    }
-
     /// Whether somebody may decide one of a run's reviews, or has.
     pub async fn involvement(&self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
         // CROSS: SQLite joins in this order, from the few reviews of the run.
-        let sql =
-            Sql::new("SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.review_id = v.id AND v.run_id = ")
-                .bind(run.0)
-                .push(" AND ");
-        let sql = visibility::involved(viewer).shows(sql).push(" LIMIT 1");
+        let sql = Sql::new(
+            "SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.created_at = v.created_at AND \
+             a.review_id = v.id AND v.run_id = ",
+        )
+        .bind(run.0)
+        .push(" AND ");
+        let sql = visibility::involved(viewer).shows(sql, self.inner.db.is_postgres()).push(" LIMIT 1");
         let found = self.inner.db.read().await?.fetch_one(sql).await?;
         Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
     }

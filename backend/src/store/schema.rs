@@ -15,11 +15,11 @@ use super::db::{Db, Sql};
 use super::driver_error::DriverError;
 use super::{Error, sqlite};
 
-static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
+pub(super) static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 pub(super) static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// sqlx's own table of the migrations that were applied.
-const APPLIED: &str =
+pub(super) const APPLIED: &str =
     "CREATE TABLE IF NOT EXISTS _sqlx_migrations (version BIGINT PRIMARY KEY, description TEXT NOT NULL,
     installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, success BOOLEAN NOT NULL, checksum BLOB NOT NULL,
     execution_time BIGINT NOT NULL)";

@@ -13,9 +13,9 @@ use super::{Error, reviews};
 const MAX_SEARCH: usize = 4000;
 /// How many of them its title, prompt and flow's title have at most, each.
 const MAX_HEAD: usize = 1000;
-/// How many reviews are read at once, where each is asked for words.
+/// How many reviews are read at once, where each is asked whether it fits.
 const BATCH: u32 = 500;
-/// How many reviews a page asks for words, at most: the others follow behind its cursor.
+/// How many reviews a page asks, at most: the others follow behind its cursor.
 const MOST: usize = 20_000;
 
 /// How the words of a query are found; none where it has none. `pending`: among those that are pending, or over.
@@ -26,11 +26,12 @@ pub(super) async fn of(conn: &mut Conn, q: Option<&str>, pending: Option<bool>) 
     }
 }
 
-/// Asks the reviews of a list for words, one after the other, from a place on. `page` asks for the next rows behind a
-/// place: id, text, and whatever `place_of` reads. Answers with the ids, and with the place where the next page begins.
+/// Asks the reviews of a list one after the other whether they fit, from a place on. `page` asks for the next rows behind
+/// a place: id, and whatever `fits` and `place_of` read. Answers with the ids, and with the place where the next page
+/// begins.
 pub(super) async fn each<P: Clone>(
     conn: &mut Conn,
-    words: &Words,
+    fits: impl Fn(&Row) -> Result<bool, Error>,
     limit: u32,
     mut place: Option<P>,
     page: impl Fn(Option<P>, u32) -> Sql,
@@ -43,7 +44,7 @@ pub(super) async fn each<P: Clone>(
         asked += rows.len();
         for row in &rows {
             let here = place_of(row)?;
-            if words.are_in(&row.text(1)?) {
+            if fits(row)? {
                 if found.len() == limit {
                     return Ok((found, last));
                 }

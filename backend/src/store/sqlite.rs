@@ -6,6 +6,7 @@
 //!
 //! Imports nothing of the store but [`Arg`], [`Sql`] and [`DriverError`].
 
+use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
 
 use super::db::{Arg, Sql};
 use super::driver_error::DriverError;
@@ -189,6 +191,11 @@ impl SqliteSession {
         self.with(move |conn| fetch(conn, &sql)).await
     }
 
+    /// How many rows of a query are alike; each is an id and three numbers.
+    pub async fn count_alike(&mut self, sql: Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
+        self.with(move |conn| count_alike(conn, &sql)).await
+    }
+
     /// Runs a statement; answers with how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         self.with(move |conn| execute(conn, &sql)).await
@@ -241,7 +248,13 @@ impl Drop for Open {
     }
 }
 
+/// Every statement that was run.
+#[cfg(test)]
+pub(super) static SEEN: Mutex<std::collections::BTreeSet<String>> = Mutex::new(std::collections::BTreeSet::new());
+
 fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
+    #[cfg(test)]
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.positional());
     let mut statement = conn.prepare_cached(&sql.positional())?;
     bind(&mut statement, sql.args())?;
     let columns = statement.column_count();
@@ -253,7 +266,20 @@ fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
     Ok(found)
 }
 
+fn count_alike(conn: &Connection, sql: &Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
+    let mut statement = conn.prepare_cached(&sql.positional())?;
+    bind(&mut statement, sql.args())?;
+    let mut rows = statement.raw_query();
+    let mut counts = HashMap::new();
+    while let Some(row) = rows.next()? {
+        *counts.entry((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?])).or_default() += 1;
+    }
+    Ok(counts)
+}
+
 fn execute(conn: &Connection, sql: &Sql) -> Result<u64, DriverError> {
+    #[cfg(test)]
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.positional());
     let mut statement = conn.prepare_cached(&sql.positional())?;
     bind(&mut statement, sql.args())?;
     Ok(u64::try_from(statement.raw_execute()?).unwrap_or(0))

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use shared::access::{ADMIN, DEVELOPER, Principal, REVIEWER, launched, reviews_as};
 use shared::id::Username;
-use shared::review::{Review, ReviewKind};
+use shared::review::Review;
 
 use super::db::Sql;
 
@@ -23,9 +23,6 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     subjects.extend(reviewers.tags.iter().map(|tag| needs_subject(tag)));
     subjects.extend(review.escalated.iter().map(|role| role_subject(role)));
     subjects.insert(format!("asked:{}", review.requested_by));
-    if review.run_id.is_none() {
-        subjects.insert(question_subject(review.kind, &review.requested_by));
-    }
     let decided = review.decisions.iter().flat_map(|decision| [Some(&decision.by), decision.on_behalf_of.as_ref()]);
     let handed = review.delegations.iter().map(|handed| Some(&handed.from));
     subjects.extend(decided.chain(handed).flatten().map(|name| format!("decided:{name}")));
@@ -40,21 +37,11 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
         subjects.insert(VOTES.to_owned());
         subjects.extend(voting.voters.iter().map(voter_subject));
     }
-    if review.depends_on_people() {
-        subjects.insert(WATCHED.to_owned());
-    }
     subjects
-}
-
-/// The subject of questions of a kind that somebody asks without a flow. It shows them to nobody: they are counted by it.
-pub(super) fn question_subject(kind: ReviewKind, asker: &Username) -> String {
-    format!("question:{}:{asker}", kind.as_str())
 }
 
 /// The subject of reviews that only voters may decide.
 pub(super) const VOTES: &str = "votes";
-/// The subject of reviews that depend on who there is.
-pub(super) const WATCHED: &str = "watched";
 
 /// The subject of somebody who may vote.
 pub(super) fn voter_subject(name: &Username) -> String {
@@ -111,14 +98,11 @@ pub(super) struct Tagged {
 }
 
 impl Tagged {
-    /// That no tag is needed by the review of `a.review_id` which they have not.
-    pub fn suffices(&self, sql: Sql) -> Sql {
-        sql.push(
-            "NOT EXISTS (SELECT 1 FROM review_audience n WHERE n.review_id = a.review_id AND n.subject LIKE 'needs:%'",
-        )
-        .push(" AND n.subject NOT IN (")
-        .list(&self.has)
-        .push("))")
+    /// That no tag is needed by `reviews v` which they have not.
+    pub fn suffices(&self, sql: Sql, postgres: bool) -> Sql {
+        let needed = if postgres { "jsonb_array_elements_text(CAST(v.tags AS jsonb))" } else { "json_each(v.tags)" };
+        let sql = sql.push("NOT EXISTS (SELECT 1 FROM ").push(needed).push(" AS n");
+        sql.push(if postgres { "(value)" } else { "" }).push(" WHERE n.value NOT IN (").list(&self.has).push("))")
     }
 }
 
@@ -131,16 +115,22 @@ pub(super) struct Sight {
 }
 
 impl Sight {
-    /// That the row `a` of the audience shows its review.
-    pub fn shows(&self, sql: Sql) -> Sql {
+    /// That the row `a` of the audience shows its review `v`.
+    pub fn shows(&self, sql: Sql, postgres: bool) -> Sql {
+        let tagged = self.tagged.iter().flat_map(|tagged| &tagged.subjects);
+        let all: BTreeSet<&String> = self.subjects.iter().chain(tagged).collect();
         // PostgreSQL knows no empty list. A token without roles has one.
-        let mut sql = sql.push("(false");
+        if all.is_empty() {
+            return sql.push("false");
+        }
+        // By all of them first: along these SQLite looks rows up.
+        let mut sql = sql.push("a.subject IN (").list(all).push(") AND (false");
         if !self.subjects.is_empty() {
             sql = sql.push(" OR a.subject IN (").list(&self.subjects).push(")");
         }
         for tagged in &self.tagged {
             sql = sql.push(" OR (a.subject IN (").list(&tagged.subjects).push(") AND ");
-            sql = tagged.suffices(sql).push(")");
+            sql = tagged.suffices(sql, postgres).push(")");
         }
         sql.push(")")
     }
@@ -157,7 +147,8 @@ fn name(principal: &Principal) -> Name {
     let also: &[&str] = if principal.roles.contains(ADMIN) { &[REVIEWER, DEVELOPER] } else { &[] };
     let roles = || principal.roles.iter().map(String::as_str).chain(also.iter().copied());
     let mut own: BTreeSet<String> = roles().map(role_subject).collect();
-    let tagged = Tagged { subjects: roles().map(tagged_subject).collect(), has: roles().map(needs_subject).collect() };
+    let has = roles().map(str::to_owned).collect();
+    let tagged = Tagged { subjects: roles().map(tagged_subject).collect(), has };
     let reviews = principal.has(REVIEWER);
     if reviews_as(principal, &username) {
         own.insert(format!("user:{username}"));

@@ -64,7 +64,7 @@ impl Store {
 impl Conn {
     async fn whole_run(&mut self, id: RunId) -> Result<Option<WholeRun>, Error> {
         let of_run = |sql: &str, order: &str| Sql::new(sql).bind(id.0).push(order);
-        let Some(row) = self.fetch_one(of_run("SELECT state FROM runs WHERE id = ", "")).await? else {
+        let Some(row) = self.fetch_one(of_run("SELECT state, steps FROM runs WHERE id = ", "")).await? else {
             return Ok(None);
         };
         let mut blobs = Blobs::default();
@@ -75,7 +75,11 @@ impl Conn {
         for row in self.fetch(of_run("SELECT body FROM steps WHERE run_id = ", " ORDER BY position")).await? {
             reader.add_column(id.0, row.text(0));
         }
-        let steps = reader.finish("a step", self, &mut blobs).await?;
+        let mut steps = match row.text_opt(1)? {
+            Some(column) => self.steps_in_run(id.0, column, &mut blobs).await?,
+            None => Vec::new(),
+        };
+        steps.extend(reader.finish::<Step>("a step", self, &mut blobs).await?);
         let mut reader = Reader::verifying();
         for row in self.fetch(of_run("SELECT body FROM reviews WHERE run_id = ", " ORDER BY created_at, id")).await? {
             reader.add_column(id.0, row.text(0));

@@ -14,26 +14,30 @@ pub const WORDS: &str = "qqwordsqq";
 const NEAR: i64 = 3_600_000_000;
 
 /// The tables of a run, each with the columns that are copied, and the column by which rows of the run are found.
-pub const TABLES: [(&str, &str, &str); 5] = [
-    ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question", "id"),
+pub const TABLES: [(&str, &str, &str); 7] = [
+    ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question, steps", "id"),
     (
         "reviews",
         "id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, due, \
-         severity_rank, irreversible, claimed_until, class, facts",
+         severity_rank, irreversible, claimed_until, tags, facts",
         "run_id",
     ),
-    ("review_audience", "review_id, subject, pending, created_at", "review_id"),
+    ("runs_by_status", "status, created_at, id", "id"),
+    ("queue", "due, severity_rank, created_at, id, class, claimed_until, question", "review"),
+    ("review_audience", "subject, created_at, review_id", "review_id"),
     ("steps", "run_id, id, body", "run_id"),
     // The number and the HMAC are those of the copy.
     ("log", "commit_id, at, run_id, body", "run_id"),
 ];
-/// The column of reviews that is alike in all copies, though it has as many bytes as an id.
-const CLASS: usize = 15;
+/// The table and column that is alike in all copies, though it has as many bytes as an id.
+const CLASS: (usize, usize) = (3, 4);
 
 /// A run as it stands in the tables.
 pub struct Template {
-    rows: [Vec<Vec<Part>>; 5],
+    rows: [Vec<Vec<Part>>; 7],
     ids: Vec<Uuid>,
+    /// What its reviews have in common with others.
+    pub classes: Vec<Vec<Cell>>,
     /// How many entries of the log tell of it.
     pub entries: usize,
 }
@@ -58,9 +62,13 @@ enum Piece {
 impl Template {
     /// The run as the store has written it.
     pub fn of(conn: &Connection, run: Uuid, review: Uuid) -> Result<Self> {
-        let mut found: [Vec<Vec<Cell>>; 5] = Default::default();
+        let mut found: [Vec<Vec<Cell>>; 7] = Default::default();
         for ((table, columns, key), rows) in TABLES.into_iter().zip(&mut found) {
-            let id = if key == "review_id" { review } else { run };
+            let (id, key) = match key {
+                "review" => (review, "id"),
+                "review_id" => (review, key),
+                key => (run, key),
+            };
             let mut statement = conn
                 .prepare(&format!("SELECT {columns} FROM {table} WHERE {key} = ?1 ORDER BY rowid"))
                 .or_else(|_| conn.prepare(&format!("SELECT {columns} FROM {table} WHERE {key} = ?1")))?;
@@ -85,26 +93,29 @@ impl Template {
         let mut ids = Vec::new();
         for (table, rows) in found.iter().enumerate() {
             for (column, cell) in rows.iter().flat_map(|row| row.iter().enumerate()) {
-                if let Some(id) = id_in(cell).filter(|id| (table, column) != (1, CLASS) && !ids.contains(id)) {
+                if let Some(id) = id_in(cell).filter(|id| (table, column) != CLASS && !ids.contains(id)) {
                     ids.push(id);
                 }
             }
         }
         let mut entries = 0;
-        for row in &found[4] {
+        for row in &found[6] {
             let Some(Cell::Text(body)) = row.get(3) else { continue };
             let body: Value = serde_json::from_str(body)?;
             entries += body["events"].as_array().context("a row has no events")?.len();
         }
+        let mut statement = conn.prepare("SELECT class, outline FROM classes")?;
+        let classes = statement.query_map([], |row| Ok(vec![row.get(0)?, row.get(1)?]))?;
+        let classes = classes.collect::<rusqlite::Result<_>>()?;
         let rows = found.map(|rows| {
             let row = |row: Vec<Cell>| row.into_iter().map(|cell| part(cell, start, &ids)).collect();
             rows.into_iter().map(row).collect()
         });
-        Ok(Self { rows, ids, entries })
+        Ok(Self { rows, ids, classes, entries })
     }
 
     /// The rows of a copy: its number, when it begins, and its words.
-    pub fn copy(&self, number: usize, at: i64, words: &str) -> [Vec<Vec<Cell>>; 5] {
+    pub fn copy(&self, number: usize, at: i64, words: &str) -> [Vec<Vec<Cell>>; 7] {
         let ids: Vec<Uuid> = (0..self.ids.len()).map(|id| id_of(number, id, at)).collect();
         let cell = |part: &Part| match part {
             Part::Same(cell) => cell.clone(),
@@ -124,7 +135,7 @@ impl Template {
             }
         };
         let rows = |rows: &Vec<Vec<Part>>| rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-        [0, 1, 2, 3, 4].map(|table| rows(&self.rows[table]))
+        [0, 1, 2, 3, 4, 5, 6].map(|table| rows(&self.rows[table]))
     }
 }
 

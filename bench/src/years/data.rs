@@ -62,9 +62,10 @@ pub async fn make(data: &Data, entries: usize) -> Result<String> {
     let runs = (entries.saturating_sub(pending * waiting.entries) / finished.entries) + pending;
     let step = YEARS / i64::try_from(runs)?;
     let begin = SystemClock.now().0 - YEARS;
+    target.put("classes", "class, outline", waiting.classes.clone()).await?;
     let mut number = 0;
     while number < runs {
-        let mut rows: [Vec<Vec<Cell>>; 5] = Default::default();
+        let mut rows: [Vec<Vec<Cell>>; 7] = Default::default();
         for number in number..(number + CHUNK).min(runs) {
             // The newest wait.
             let template = if number >= runs - pending { &waiting } else { &finished };
@@ -129,7 +130,7 @@ impl Target {
         })
     }
 
-    async fn write(&mut self, rows: [Vec<Vec<Cell>>; 5], log: &mut Log) -> Result<()> {
+    async fn write(&mut self, rows: [Vec<Vec<Cell>>; 7], log: &mut Log) -> Result<()> {
         if let Self::Sqlite(conn) = self {
             conn.execute_batch("BEGIN")?;
         }
@@ -138,25 +139,29 @@ impl Target {
             let columns = if of_log { format!("seq, {columns}, mac") } else { columns.to_owned() };
             let rows: Vec<_> =
                 if of_log { rows.into_iter().map(|row| log.row(row)).collect::<Result<_>>()? } else { rows };
-            match self {
-                Self::Sqlite(conn) => {
-                    let places = vec!["?"; columns.split(',').count()].join(", ");
-                    let mut insert =
-                        conn.prepare_cached(&format!("INSERT INTO {table} ({columns}) VALUES ({places})"))?;
-                    for row in rows {
-                        insert.execute(rusqlite::params_from_iter(row))?;
-                    }
-                }
-                Self::Postgres(conn) => {
-                    let text: String = rows.into_iter().map(line).collect();
-                    let mut copy = conn.copy_in_raw(&format!("COPY {table} ({columns}) FROM STDIN")).await?;
-                    copy.send(text.into_bytes()).await?;
-                    copy.finish().await?;
-                }
-            }
+            self.put(table, &columns, rows).await?;
         }
         if let Self::Sqlite(conn) = self {
             conn.execute_batch("COMMIT")?;
+        }
+        Ok(())
+    }
+
+    async fn put(&mut self, table: &str, columns: &str, rows: Vec<Vec<Cell>>) -> Result<()> {
+        match self {
+            Self::Sqlite(conn) => {
+                let places = vec!["?"; columns.split(',').count()].join(", ");
+                let mut insert = conn.prepare_cached(&format!("INSERT INTO {table} ({columns}) VALUES ({places})"))?;
+                for row in rows {
+                    insert.execute(rusqlite::params_from_iter(row))?;
+                }
+            }
+            Self::Postgres(conn) => {
+                let text: String = rows.into_iter().map(line).collect();
+                let mut copy = conn.copy_in_raw(&format!("COPY {table} ({columns}) FROM STDIN")).await?;
+                copy.send(text.into_bytes()).await?;
+                copy.finish().await?;
+            }
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use crate::run::{Context, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
 
-/// What filters and rights look at of a pending review, and nothing else: not its deadline, its claim nor when it was
-/// asked. Reviews of one flow's node are mostly alike in it.
+/// What filters and rights look at of a pending review, whether something is wrong with it, and nothing else: not its
+/// deadline, its claim nor when it was asked. Reviews of one flow's node are mostly alike in it.
 pub fn outline(review: &Review) -> Review {
     let decisions = review.decisions.iter().map(|said| Decision {
         by: said.by.clone(),
@@ -62,7 +62,7 @@ pub fn outline(review: &Review) -> Review {
         reviewers: review.reviewers.clone(),
         barred: review.barred.clone(),
         voting,
-        problem: None,
+        problem: review.problem.as_ref().map(|_| String::new()),
         unreadable: review.unreadable,
         claimed_by: None,
         delegations: delegations.collect(),

@@ -89,13 +89,13 @@ async fn what_a_crash_left_in_the_database_is_removed_by_the_next(mut world: Wor
     }
     // Killed here: the file is there, the record says so, and nothing but the runs themselves is removed.
     drop(lock);
-    assert!(world.rows("steps").await >= 3);
+    assert!(world.rows("blobs").await >= 1);
     assert!(world.verify().await.valid);
     for run in &runs {
         assert!(world.store().find_run(*run).await.expect("reads").is_none());
     }
     world.archiver().pass().await.expect("goes on");
-    assert_eq!((world.rows("runs").await, world.rows("steps").await, world.rows("blobs").await), (0, 0, 0));
+    assert_eq!((world.rows("runs").await, world.rows("blobs").await), (0, 0));
     assert_eq!(world.in_file(), World::once(&runs));
     assert!(world.verify().await.valid);
 }

@@ -51,7 +51,7 @@ async fn one_unreadable_row_keeps_no_page_from_showing_the_others(site: Site) {
         for (table, column, key, id) in [
             ("runs", "state", "id", &run),
             ("reviews", "body", "id", &review),
-            ("steps", "body", "run_id", &run),
+            ("runs", "steps", "id", &run),
             ("log", "body", "run_id", &run),
         ] {
             let sql = format!("UPDATE {table} SET {column} = '{body}' WHERE {key} = {}", quote(&site, id));
@@ -148,7 +148,7 @@ async fn a_run_that_cannot_be_read_is_cancelled(site: Site) {
     // Nobody is asked any more, but for the other run.
     let pending = ana.get("/api/v1/reviews?status=pending").await.expect(200);
     assert_eq!((items(&pending).len(), &items(&pending)[0]["run_id"]), (1, &json!(good)));
-    let others = format!("UPDATE review_audience SET pending = 1 WHERE pending = 1 AND review_id NOT IN ({})", {
+    let others = format!("UPDATE queue SET claimed_until = 0 WHERE id NOT IN ({})", {
         quote(&site, items(&pending)[0]["id"].as_str().expect("an id"))
     });
     assert_eq!(site.database.execute(&others).await.expect("runs"), 0, "nobody's count has it any more");

@@ -38,7 +38,9 @@ impl Store {
         let next = runs.last().filter(|_| runs.len() >= usize::try_from(RUNS).unwrap_or(usize::MAX));
         let mut naming = Vec::new();
         if !runs.is_empty() {
-            naming.extend(conn.naming(erasing, "id", "runs", "state", &runs).await?);
+            for column in ["state", "steps"] {
+                naming.extend(conn.naming(erasing, "id", "runs", column, &runs).await?);
+            }
             for (table, column) in OF_RUNS {
                 naming.extend(conn.naming(erasing, "run_id", table, column, &runs).await?);
             }

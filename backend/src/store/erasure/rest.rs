@@ -48,6 +48,7 @@ async fn erase_rest(mut conn: Conn, erasing: &Erasing) -> Result<bool, Error> {
         conn.execute(sql.push(" WHERE ").push(column).push(" = ").bind(name)).await?;
     }
     conn.execute(answers(&conn, erasing)).await?;
+    conn.forget_classes().await?;
     conn.commit().await?;
     Ok(removed >= u64::from(AT_ONCE))
 }

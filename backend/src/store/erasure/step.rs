@@ -16,7 +16,7 @@ use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::feedback::{COLUMNS as FEEDBACK, feedback_row};
 use super::super::log_row::{Body, Form};
 use super::super::packed::pack;
-use super::super::review_row::{AUDIENCE, INTO, audience_rows, review_row};
+use super::super::review_row::{AUDIENCE, AUDIENCE_KEY, INTO, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
 use super::super::{Error, Inner, Store};
 use super::Erasing;
@@ -79,10 +79,15 @@ pub struct ErasedRow {
 /// What is stored.
 enum Of {
     State,
+    /// All that stand in the row of the run.
+    Steps,
     Step(Uuid),
     Review(Uuid),
     Feedback(Uuid),
-    Answer { scope: String, key: String },
+    Answer {
+        scope: String,
+        key: String,
+    },
     Row(LogRow),
 }
 
@@ -140,11 +145,12 @@ impl Store {
 impl Conn {
     async fn erase_of_run(&mut self, inner: &Inner, erasing: &Erasing, run: RunId) -> Result<Prepared, Error> {
         let of_run = |sql: &str| Sql::new(sql).bind(run.0);
-        let Some(row) = self.fetch_one(of_run("SELECT state, status FROM runs WHERE id = ")).await? else {
+        let Some(row) = self.fetch_one(of_run("SELECT state, status, steps FROM runs WHERE id = ")).await? else {
             return Ok(Prepared::Nothing);
         };
         let is_over = matches!(row.text(1)?.as_str(), "completed" | "failed" | "cancelled");
         let mut stored = vec![(Of::State, row.text(0)?)];
+        stored.extend(row.text_opt(2)?.map(|steps| (Of::Steps, steps)));
         for row in self.fetch(of_run("SELECT id, body FROM steps WHERE run_id = ")).await? {
             stored.push((Of::Step(row.uuid(0)?), row.text(1)?));
         }
@@ -287,15 +293,22 @@ impl<'a> Made<'a> {
                 let sql = sql.bind(pack(encode(key, &state, &mut self.blobs)?));
                 statements.push(sql.push(" WHERE id = ").bind(key));
             }
+            Of::Steps => {
+                let sql = Sql::new("UPDATE runs SET steps = ").bind(pack(encode(key, &value, &mut self.blobs)?));
+                statements.push(sql.push(" WHERE id = ").bind(key));
+            }
             Of::Step(id) => {
                 let sql = Sql::new("UPDATE steps SET body = ").bind(pack(encode(key, &value, &mut self.blobs)?));
                 statements.push(sql.push(" WHERE run_id = ").bind(key).push(" AND id = ").bind(*id));
             }
             Of::Review(id) => {
+                let before: Review = typed("a review", document.before.clone())?;
                 let review: Review = typed("a review", value)?;
-                for table in ["review_audience WHERE review_id = ", "reviews WHERE id = "] {
-                    statements.push(Sql::new("DELETE FROM ").push(table).bind(*id));
+                for row in audience_rows(&before) {
+                    let sql = Sql::new("DELETE FROM review_audience WHERE (").push(AUDIENCE_KEY).push(") = (");
+                    statements.push(sql.list(row).push(")"));
                 }
+                statements.push(Sql::new("DELETE FROM reviews WHERE id = ").bind(*id));
                 let row = review_row(RunId(key), &review, None, &mut self.blobs)?;
                 statements.push(Sql::new(INTO).values([row]));
                 statements.push(Sql::new(AUDIENCE).values(audience_rows(&review)));

@@ -264,8 +264,11 @@ async fn reviews_of_an_earlier_version_stand_in_the_queue_after_a_start(world: W
     let before = pages(&world, &boss, &query).await;
     let broken = before[0].id;
     let mut conn = world.store.inner.db.write_here().await.expect("writes");
-    let old = "UPDATE reviews SET facts = NULL, due = NULL, severity_rank = NULL, irreversible = NULL, claimed_until = NULL, class = NULL";
-    conn.execute(Sql::new(old)).await.expect("writes");
+    let old =
+        "UPDATE reviews SET facts = NULL, due = NULL, severity_rank = NULL, irreversible = NULL, claimed_until = NULL";
+    for old in [old, "DELETE FROM queue", "DELETE FROM classes"] {
+        conn.execute(Sql::new(old)).await.expect("writes");
+    }
     conn.execute(Sql::new("UPDATE reviews SET body = '{' WHERE id = ").bind(broken.0)).await.expect("writes");
     conn.commit().await.expect("writes");
     assert!(pages(&world, &boss, &query).await.is_empty());

@@ -10,7 +10,7 @@ use shared::review::Review;
 
 use super::support::{World, decide, decided, on_both};
 use crate::store::db::Arg;
-use crate::store::{blobs, db::Sql, queue, search, statistics, visibility};
+use crate::store::{blobs, db::Sql, queue, review_row, search, statistics};
 
 on_both! {
     a_list_shows_exactly_what_the_rule_allows,
@@ -52,7 +52,7 @@ pub async fn readdress(world: &World, review: &mut Review, reviewers: serde_json
 pub async fn rewrite(world: &World, review: &Review) {
     let run = review.run_id.expect("of a run").0;
     let body = blobs::encode(run, review, &mut blobs::NewBlobs::new()).expect("encodes");
-    let columns: [(&str, Arg); 10] = [
+    let columns: [(&str, Arg); 11] = [
         ("status", review.status.as_str().into()),
         ("kind", review.kind.as_str().into()),
         ("severity", review.stakes.severity.as_str().into()),
@@ -60,23 +60,32 @@ pub async fn rewrite(world: &World, review: &Review) {
         ("requested_by", review.requested_by.as_str().into()),
         ("not_requester", review.reviewers.not_requester.into()),
         ("created_at", review.created_at.0.into()),
+        ("tags", review_row::tags_of(review).into()),
         ("search", search::text_of(review).into()),
         ("body", body.into()),
         ("facts", statistics::column_of(review).expect("facts").into()),
     ];
-    let queued = queue::COLUMNS.split(", ").zip(queue::columns_of(review).expect("columns"));
+    let queued = queue::COLUMNS.split(", ").zip(queue::columns_of(review));
     let mut update = Sql::new("UPDATE reviews SET run_id = run_id");
     for (name, value) in columns.into_iter().chain(queued) {
         update = update.push(", ").push(name).push(" = ").bind(value);
     }
     let mut conn = world.store.inner.db.write_here().await.expect("writes");
     conn.execute(update.push(" WHERE id = ").bind(review.id.0)).await.expect("writes");
-    conn.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.id.0)).await.expect("writes");
-    let rows = visibility::subjects_of(review).into_iter().map(|subject| {
-        vec![Arg::from(review.id.0), subject.into(), review.is_pending().into(), review.created_at.0.into()]
-    });
-    let insert = Sql::new("INSERT INTO review_audience (review_id, subject, pending, created_at) ").values(rows);
-    conn.execute(insert).await.expect("writes");
+    for (table, key) in [("review_audience", "review_id"), ("queue", "id"), ("undecided_reviews", "id")] {
+        let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE ").push(key).push(" = ").bind(review.id.0);
+        conn.execute(sql).await.expect("writes");
+    }
+    conn.execute(Sql::new(review_row::AUDIENCE).values(review_row::audience_rows(review))).await.expect("writes");
+    if review.is_pending() {
+        let (row, class, outline) = queue::row_of(review).expect("a row");
+        let class = Sql::new(queue::INTO_CLASSES).values([vec![class.into(), outline.into()]]);
+        conn.execute(class.push(" ON CONFLICT DO NOTHING")).await.expect("writes");
+        conn.execute(Sql::new(queue::INTO).values([row])).await.expect("writes");
+    }
+    if let Some(row) = review_row::undecided_row(review) {
+        conn.execute(Sql::new(review_row::UNDECIDED).values([row])).await.expect("writes");
+    }
     conn.commit().await.expect("writes");
 }
 

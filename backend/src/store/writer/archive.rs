@@ -24,6 +24,8 @@ pub(super) struct Archiving {
     up_to: i64,
     /// The last row of each run that is there.
     rows: BTreeMap<RunId, i64>,
+    /// Where each of them is listed by its status, if it is.
+    statuses: BTreeMap<RunId, Vec<Arg>>,
     new: Option<Written>,
 }
 
@@ -52,10 +54,14 @@ impl Group {
         }
         for runs in runs.chunks(CHUNK) {
             let sql = Sql::new(
-                "SELECT r.id, (SELECT MAX(l.seq) FROM log l WHERE l.run_id = r.id) FROM runs r WHERE r.id IN (",
+                "SELECT r.id, (SELECT MAX(l.seq) FROM log l WHERE l.run_id = r.id), r.status, r.created_at FROM runs r \
+                 WHERE r.id IN (",
             );
             for row in conn.fetch(sql.list(runs.iter().cloned()).push(")")).await? {
-                self.archiving.rows.insert(RunId(row.uuid(0)?), row.int_opt(1)?.unwrap_or(0));
+                let id = row.uuid(0)?;
+                self.archiving.rows.insert(RunId(id), row.int_opt(1)?.unwrap_or(0));
+                let status = vec![row.text(2)?.into(), row.int(3)?.into(), id.into()];
+                self.archiving.statuses.insert(RunId(id), status);
             }
         }
         Ok(())
@@ -110,6 +116,7 @@ impl Group {
         ];
         let into = "INSERT INTO archives (number, seq, file, position, bytes, at, up_to) ";
         insert(conn, into, vec![archived], "").await?;
+        let statuses = runs.iter().filter_map(|run| self.archiving.statuses.remove(&run.id)).collect();
         let gone = runs.iter().map(|run| Arg::from(run.id.0)).collect();
         let rows = runs.into_iter().map(|run| {
             let archive = signed(told.archive).into();
@@ -124,6 +131,7 @@ impl Group {
         });
         let into = "INSERT INTO archived_runs (id, flow, requested_by, ended_at, archive, removed) ";
         insert(conn, into, rows.collect(), "").await?;
+        conn.delete_rows("runs_by_status", "status, created_at, id", statuses).await?;
         for_each(conn, "DELETE FROM runs WHERE id IN (", gone).await
     }
 }

@@ -7,11 +7,13 @@ use super::super::driver_error::DriverError;
 
 /// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
 const LIFE_US: i64 = 24 * 3600 * 1_000_000;
+/// So many classes of reviews are kept, whether or not reviews of them are pending.
+const KEPT_CLASSES: i64 = 1000;
 /// How much is cleaned up at once.
 const CLEAN_AT_ONCE: i64 = 1000;
 
-/// Removes, on the thread of a writer, some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and
-/// sessions, tokens and links after their time.
+/// Removes, on the thread of a writer, some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last,
+/// sessions, tokens and links after their time, and classes of reviews of which none is pending, where there are many.
 pub(super) async fn some(db: &Db, now: Timestamp) -> Result<(), DriverError> {
     let mut conn = db.write_here().await?;
     let keys = Sql::new(
@@ -41,5 +43,9 @@ pub(super) async fn some(db: &Db, now: Timestamp) -> Result<(), DriverError> {
         .bind(CLEAN_AT_ONCE)
         .push(")");
     conn.execute(grants).await?;
+    let classes = conn.fetch(Sql::new("SELECT class FROM classes LIMIT ").bind(KEPT_CLASSES + 1)).await?;
+    if i64::try_from(classes.len()).unwrap_or(i64::MAX) > KEPT_CLASSES {
+        conn.forget_classes().await?;
+    }
     conn.commit().await
 }

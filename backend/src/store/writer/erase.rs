@@ -7,12 +7,15 @@ use shared::access::{Act, Principal};
 use shared::api::User;
 use shared::id::{RunId, Username};
 use shared::log::{EventData, UserErased};
+use shared::review::Review;
+use uuid::Uuid;
 
 use super::super::archives::signed;
 use super::super::db::{Arg, Conn, Sql};
+use super::super::log_index::padded;
 use super::super::packed::unpack;
 use super::super::users::{INTO as INTO_USERS, USER, user, user_row};
-use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord};
+use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
 use super::group::{Ended, Group};
 use super::rights::allow;
 use super::write::insert;
@@ -253,6 +256,7 @@ impl Conn {
     /// How many runs that are not over somebody has started or had to do with, and how many reviews wait that name them or
     /// that they have claimed.
     async fn waiting_for(&mut self, name: &Username, now: i64) -> Result<(i64, i64), Error> {
+        const NAMES: [&str; 3] = ["user:", "handed:", "voter:"];
         const NOT_OVER: &str = "status NOT IN ('completed', 'failed', 'cancelled')";
         let subjects = ["user", "asked", "decided", "handed", "gave", "voter", "barred"];
         let subjects: Vec<String> = subjects.iter().map(|kind| format!("{kind}:{name}")).collect();
@@ -265,19 +269,24 @@ impl Conn {
         let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
         let sql = sql.push(") AND r.").push(NOT_OVER).push(") AS u");
         let runs = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-        let theirs = subjects.iter().filter(|subject| {
-            let kind = subject.split(':').next().unwrap_or_default();
-            matches!(kind, "user" | "handed" | "voter")
-        });
-        let named = Sql::new("(SELECT review_id FROM review_audience WHERE pending = 1 AND subject IN (").list(theirs);
-        let named = named.push("))");
-        let sql = named.clone().around("SELECT COUNT(*) FROM reviews v WHERE v.status = 'pending' AND v.id IN ");
+        let names: Vec<&String> =
+            subjects.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
+        let names_them = |outline: &Review| {
+            let subjects = visibility::subjects_of(outline);
+            names.iter().any(|subject| subjects.contains(*subject))
+        };
+        let mut named = self.classes_where(names_them).await?;
+        // An empty list is none in PostgreSQL.
+        named.push(Uuid::nil());
+        let named = padded(&named);
+        let sql = Sql::new("SELECT COUNT(*) FROM queue WHERE class IN (").list(named.iter().copied()).push(")");
         let reviews = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
         // Only the review itself says who has claimed it, and few are claimed at a time.
-        let sql = named.around("SELECT v.body FROM reviews v WHERE v.status = 'pending' AND v.id NOT IN ");
+        let sql =
+            Sql::new("SELECT r.body FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class NOT IN (").list(named);
         let claim = format!("\"claimed_by\":{{\"by\":\"{name}\"");
         let mut claimed = 0;
-        for row in self.fetch(sql.push(" AND v.claimed_until > ").bind(now)).await? {
+        for row in self.fetch(sql.push(") AND v.claimed_until > ").bind(now)).await? {
             claimed += i64::from(unpack(row.text(0)?)?.contains(&claim));
         }
         Ok((runs, reviews + claimed))

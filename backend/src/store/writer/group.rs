@@ -10,6 +10,7 @@ use shared::api::FlowVersion;
 use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
+use shared::inbox::Urgency;
 use shared::log::{Event, EventData, HeadAccepted};
 use shared::notification::Notifications;
 use shared::run::Step;
@@ -72,11 +73,24 @@ pub(super) struct UsedKey {
 pub(super) struct RunWork {
     /// None: there is no such run yet.
     pub snapshot: Option<Snapshot>,
+    /// How it stands in the database; none: there is no such run yet.
+    pub stored_status: Option<String>,
+    /// The visits that stand in its row; none where these are not all.
+    pub stored_steps: Option<Vec<Step>>,
+    /// Where its reviews that are pending in the database are found there.
+    pub stored_reviews: BTreeMap<ReviewId, StoredPlaces>,
     /// Where what is stored of it cannot be read: the snapshot is what its columns say, and it can only be given up.
     pub unreadable: Option<Unreadable>,
     /// The tasks that are named, with their attempts.
     pub tasks: HashMap<TaskId, u32>,
     pub changed: Option<Changed>,
+}
+
+/// Where a pending review is found in the database.
+pub(super) struct StoredPlaces {
+    pub queue: Urgency,
+    /// Under which subjects; none: it cannot be read, and nobody knows.
+    pub subjects: Option<BTreeSet<String>>,
 }
 
 /// A run of which the state or a pending review cannot be read.

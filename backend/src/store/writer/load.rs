@@ -3,34 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TaskId, Username};
+use shared::id::{FlowId, GrantId, ReviewId, RunId, TaskId, Username};
+use shared::inbox::Urgency;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants, reviews};
-use super::group::{Group, Unreadable, UsedKey};
+use super::super::{Change, Error, Inner, Operation, SignIn, grants, reviews, visibility};
+use super::group::{Group, StoredPlaces, Unreadable, UsedKey};
+use super::named::Named;
 use crate::engine::{Input, Snapshot};
-use crate::flow::{Compiled, calls};
-
-/// What changes name.
-#[derive(Default)]
-struct Named<'a> {
-    keys: BTreeSet<(&'a str, &'a str)>,
-    users: BTreeSet<&'a str>,
-    accounts: BTreeSet<&'a ProviderAccount>,
-    credentials: BTreeSet<&'a [u8; 32]>,
-    tokens: BTreeSet<Uuid>,
-    deputyships: BTreeSet<DeputyId>,
-    grants: BTreeSet<GrantId>,
-    slack_users: BTreeSet<&'a str>,
-    runs: BTreeSet<RunId>,
-    reviews: BTreeSet<ReviewId>,
-    tasks: BTreeSet<TaskId>,
-    newest: BTreeSet<&'a FlowId>,
-    versions: BTreeSet<(FlowId, u32)>,
-}
+use crate::flow::Compiled;
 
 impl Group {
     /// Reads what these changes rest on.
@@ -102,31 +86,33 @@ impl Group {
         let mut reader = Reader::default();
         let (mut found, mut read) = (BTreeSet::new(), Vec::new());
         if !named.reviews.is_empty() {
-            let sql =
-                Sql::new("SELECT r.id, r.state, v.id FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id IN (");
+            let sql = Sql::new(
+                "SELECT r.id, r.state, r.status, v.id, r.steps FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id IN (",
+            );
             for row in conn.fetch(sql.list(named.reviews.iter().map(|id| id.0)).push(")")).await? {
                 let run = row.uuid(0)?;
-                self.run_of.insert(ReviewId(row.uuid(2)?), RunId(run));
+                self.run_of.insert(ReviewId(row.uuid(3)?), RunId(run));
                 if found.insert(run) {
                     reader.add_state_column(run, row.text(1));
-                    read.push(run);
+                    read.push((run, row.text(2)?, row.text_opt(4)?));
                 }
             }
         }
         let others: Vec<Uuid> = named.runs.iter().map(|run| run.0).filter(|run| !found.contains(run)).collect();
         if !others.is_empty() {
-            let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(others).push(")");
+            let sql = Sql::new("SELECT id, state, status, steps FROM runs WHERE id IN (").list(others).push(")");
             for row in conn.fetch(sql).await? {
                 found.insert(row.uuid(0)?);
                 reader.add_state_column(row.uuid(0)?, row.text(1));
-                read.push(row.uuid(0)?);
+                read.push((row.uuid(0)?, row.text(2)?, row.text_opt(3)?));
             }
         }
         if found.is_empty() {
             return Ok(());
         }
         let states = reader.finish_each("the state", conn, &mut self.blobs).await?;
-        for (run, state) in read.into_iter().map(RunId).zip(states) {
+        for ((run, status, steps), state) in read.into_iter().zip(states) {
+            let run = RunId(run);
             let (state, unreadable) = match state {
                 Ok(state) => (state, None),
                 Err(error @ Error::Stored(_)) => (conn.unreadable_state(run, &error).await?, Some(error.to_string())),
@@ -135,7 +121,18 @@ impl Group {
             if unreadable.is_none() && !self.load_carrier(inner, &state) {
                 named.versions.insert((state.flow.clone(), state.version));
             }
+            // An empty list says that they are elsewhere; what cannot be read stays as it is.
+            let steps = match steps {
+                Some(column) => match conn.steps_in_run(run.0, column, &mut self.blobs).await {
+                    Ok(steps) => Some(steps),
+                    Err(Error::Stored(_)) => None,
+                    Err(error) => return Err(error),
+                },
+                None => None,
+            };
             let work = self.runs.entry(run).or_default();
+            work.stored_steps = steps.filter(|steps| !steps.is_empty());
+            work.stored_status = Some(status);
             work.unreadable = unreadable.map(|why| Unreadable { why, tasks: Vec::new() });
             work.snapshot = Some(Snapshot {
                 state,
@@ -145,11 +142,10 @@ impl Group {
                 feedback: Vec::new(),
             });
         }
-        // `||` keeps SQLite from the index of the status, under which there may be very many.
         let sql = reviews::select()
             .push(" FROM reviews r WHERE r.run_id IN (")
             .list(found.iter().copied())
-            .push(") AND r.status || '' = 'pending'");
+            .push(") AND r.status = 'pending'");
         let mut reviews = conn.reviews_with_runs(sql, &mut self.blobs).await?;
         let pending: BTreeSet<ReviewId> = reviews.iter().map(|(_, review)| review.id).collect();
         let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
@@ -162,6 +158,11 @@ impl Group {
             if review.unreadable && review.is_pending() {
                 let why = review.problem.clone().unwrap_or_default();
                 work.unreadable.get_or_insert(Unreadable { why, tasks: Vec::new() });
+            }
+            if review.is_pending() {
+                let subjects = (!review.unreadable).then(|| visibility::subjects_of(&review));
+                let places = StoredPlaces { queue: Urgency::of(&review), subjects };
+                work.stored_reviews.insert(review.id, places);
             }
             if let Some(snapshot) = &mut work.snapshot {
                 snapshot.reviews.insert(review.id, review);
@@ -284,115 +285,5 @@ impl Group {
             self.keys.insert((row.text(0)?, row.text(1)?), used);
         }
         Ok(())
-    }
-}
-
-impl<'a> Named<'a> {
-    fn of(&mut self, change: &'a Change) {
-        if let Some(actor) = &change.by {
-            self.users.insert(&actor.principal.username);
-            self.credentials.extend(actor.credential.as_ref());
-        }
-        if let Some(key) = &change.key {
-            self.keys.insert((&key.scope, &key.key));
-        }
-        match &change.operation {
-            Operation::Launch { run, flow, version, .. } => {
-                self.runs.insert(*run);
-                match version {
-                    Some(version) => {
-                        self.versions.insert((flow.clone(), *version));
-                    }
-                    None => {
-                        self.newest.insert(flow);
-                    }
-                }
-            }
-            Operation::Run { run, input } => {
-                self.runs.insert(*run);
-                self.tasks.extend(input.task().map(|(task, _)| task));
-                self.reviews.extend(input.review());
-                self.input(input);
-            }
-            Operation::Ask { run, .. } | Operation::GiveFeedback { run, .. } => {
-                self.runs.insert(*run);
-            }
-            Operation::Review { review, input } => {
-                self.reviews.insert(*review);
-                self.reviews.extend(input.review());
-                self.input(input);
-            }
-            Operation::SaveFlow(flow) => {
-                self.newest.insert(&flow.flow.id);
-                for (_, call) in calls(&flow.flow) {
-                    self.newest.insert(&call.id);
-                    self.versions.extend(call.version.map(|version| (call.id.clone(), version)));
-                }
-            }
-            Operation::CreateUser(record) => self.user(&record.user.username),
-            Operation::UpdateUser(change) => self.user(&change.username),
-            Operation::NameDeputy(span) => {
-                self.user(&span.person);
-                self.user(&span.deputy);
-            }
-            Operation::RemoveDeputy(id) => {
-                self.deputyships.insert(*id);
-            }
-            Operation::RevokeGrant(id) => {
-                self.grants.insert(*id);
-            }
-            Operation::ChooseNotifications(chosen) => {
-                self.user(&chosen.username);
-                self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
-            }
-            Operation::AddCredential(new) => self.user(&new.credential.username),
-            Operation::StartSession(new) => {
-                self.user(&new.session.credential.username);
-                match &new.by {
-                    SignIn::Password(_) => {}
-                    SignIn::Link(link) => {
-                        self.credentials.insert(link);
-                    }
-                    SignIn::Provider(by) => {
-                        self.accounts.insert(&by.account);
-                        self.credentials.insert(&by.attempt.digest);
-                    }
-                }
-                self.credentials.extend(new.replaces.as_ref());
-            }
-            Operation::RefuseSignIn(refused) => {
-                self.users.extend(refused.username.as_ref().map(Username::as_str));
-                self.accounts.insert(&refused.account);
-            }
-            Operation::LinkAccount { username, account } => {
-                self.user(username);
-                self.accounts.extend(account.as_ref());
-            }
-            Operation::EndSession { digest } => {
-                self.credentials.insert(digest);
-            }
-            Operation::RevokeToken { id, .. } => {
-                self.tokens.insert(id.0);
-            }
-            Operation::ChangeSecondFactor { username, .. }
-            | Operation::LoginFailed { username }
-            | Operation::EraseUser(username) => self.user(username),
-            // What a password is of is the caller's own.
-            Operation::ChangePassword(_)
-            | Operation::AcceptHead { .. }
-            | Operation::ArchiveRuns(_)
-            | Operation::EraseEntries(_) => {}
-        }
-    }
-
-    fn input(&mut self, input: &'a Input) {
-        self.users.extend(input.by().map(|by| by.username.as_str()));
-        if let Input::Delegate { to, .. } = input {
-            self.user(to);
-        }
-    }
-
-    fn user(&mut self, name: &'a Username) {
-        self.users.insert(name);
     }
 }

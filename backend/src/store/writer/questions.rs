@@ -8,8 +8,7 @@ use shared::error::Mistake;
 use shared::id::RunId;
 
 use super::super::db::{Conn, Sql};
-use super::super::visibility::question_subject;
-use super::super::{Change, CommitError, Committed, Error, Inner, Operation};
+use super::super::{Change, CommitError, Committed, Error, Inner, Operation, queue};
 use super::group::Group;
 use super::rights::allow;
 use crate::clock::Moment;
@@ -24,7 +23,7 @@ impl Group {
         let mut subjects = BTreeSet::new();
         for change in changes {
             if let (Operation::Ask { question, .. }, Some(actor)) = (&change.operation, &change.by) {
-                subjects.insert(question_subject(question.kind, &actor.principal.username));
+                subjects.insert(queue::question(question.kind, &actor.principal.username));
                 let flow = Arc::clone(&question.flow);
                 self.compiled.insert((flow.flow.id.clone(), flow.version), flow);
             }
@@ -32,8 +31,8 @@ impl Group {
         if subjects.is_empty() {
             return Ok(());
         }
-        let sql = Sql::new("SELECT subject, COUNT(*) FROM review_audience WHERE pending = 1 AND subject IN (");
-        for row in conn.fetch(sql.list(&subjects).push(") GROUP BY subject")).await? {
+        let sql = Sql::new("SELECT question, COUNT(*) FROM queue WHERE question IN (");
+        for row in conn.fetch(sql.list(&subjects).push(") GROUP BY question")).await? {
             self.asked.insert(row.text(0)?, u64::try_from(row.int(1)?).unwrap_or(0));
         }
         Ok(())
@@ -65,7 +64,7 @@ impl Group {
     ) -> Result<Committed, CommitError> {
         let by = by.ok_or(CommitError::Unauthenticated)?;
         allow(Some(by), Act::Ask)?;
-        let subject = question_subject(question.kind, &by.username);
+        let subject = queue::question(question.kind, &by.username);
         let waiting = self.asked.get(&subject).copied().unwrap_or(0);
         if waiting >= MOST_PENDING {
             let kind = question.kind.as_str();

@@ -1,7 +1,9 @@
 //! Writes what a group decided: few statements a table, in one order of tables.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
-use shared::id::{CommitId, RunId};
+use shared::id::{CommitId, ReviewId, RunId};
 use shared::log::Event;
 use shared::review::Review;
 use uuid::Uuid;
@@ -15,13 +17,14 @@ use super::super::log_row::{NewBody, review_in};
 use super::super::notifications::choice_row;
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
-use super::super::review_row::{self, audience_rows, review_row};
+use super::super::review_row::{self, review_row};
 use super::super::row_mac::Stored;
+use super::super::run_steps;
 use super::super::tasks::lane;
 use super::super::users::{self, user_row};
-use super::super::{Committed, Error, Inner, statistics};
+use super::super::{Committed, Error, Inner, queue, statistics};
 use super::commit_outcome::Written;
-use super::group::{Changed, Group};
+use super::group::{Changed, Group, RunWork};
 use crate::engine::{RunState, Snapshot, summary};
 
 /// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
@@ -29,25 +32,35 @@ use crate::engine::{RunState, Snapshot, summary};
 const CHUNK: usize = 64;
 /// Rows for each table.
 #[derive(Default)]
-struct Rows {
-    runs: Vec<Vec<Arg>>,
-    reviews: Vec<Vec<Arg>>,
-    audience: Vec<Vec<Arg>>,
-    /// Reviews of which subjects may be left over.
-    readdressed: Vec<Arg>,
-    steps: Vec<Vec<Arg>>,
-    ended_tasks: Vec<Arg>,
-    abandoned_tasks: Vec<Arg>,
-    tasks: Vec<Vec<Arg>>,
-    log: Vec<LogRow>,
+pub(super) struct Rows {
+    pub(super) runs: Vec<Vec<Arg>>,
+    /// Places of runs that stood otherwise before.
+    pub(super) left_statuses: Vec<Vec<Arg>>,
+    pub(super) statuses: Vec<Vec<Arg>>,
+    pub(super) reviews: Vec<Vec<Arg>>,
+    /// Places in the queue that reviews have no more.
+    pub(super) left_queue: Vec<Vec<Arg>>,
+    pub(super) classes: BTreeMap<Uuid, String>,
+    pub(super) queue: Vec<Vec<Arg>>,
+    pub(super) undecided: Vec<Vec<Arg>>,
+    /// Rows of the audience that count no more.
+    pub(super) left_audience: Vec<Vec<Arg>>,
+    pub(super) audience: Vec<Vec<Arg>>,
+    /// Reviews of which nobody knows under which subjects they are found.
+    pub(super) unknown: Vec<ReviewId>,
+    pub(super) steps: Vec<Vec<Arg>>,
+    pub(super) ended_tasks: Vec<Arg>,
+    pub(super) abandoned_tasks: Vec<Arg>,
+    pub(super) tasks: Vec<Vec<Arg>>,
+    pub(super) log: Vec<LogRow>,
     /// A row of the log is not to be kept in memory.
-    large: bool,
-    keys: Vec<Vec<Arg>>,
-    blobs: NewBlobs,
+    pub(super) large: bool,
+    pub(super) keys: Vec<Vec<Arg>>,
+    pub(super) blobs: NewBlobs,
 }
 
 /// A row of the log before it has its number.
-struct LogRow {
+pub(super) struct LogRow {
     at: i64,
     run: Option<Uuid>,
     body: String,
@@ -61,11 +74,14 @@ impl Group {
         self.write_erased_people(conn, inner.clock.now().0).await?;
         insert(
             conn,
-            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question) ",
+            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question, steps) ",
             rows.runs,
-            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state",
+            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state, \
+             steps = COALESCE(excluded.steps, runs.steps)",
         )
         .await?;
+        conn.delete_rows("runs_by_status", "status, created_at, id", rows.left_statuses).await?;
+        insert(conn, "INSERT INTO runs_by_status (status, created_at, id) ", rows.statuses, "").await?;
         let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
         let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), pack(body).into()]).collect();
         insert(conn, "INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING")
@@ -75,24 +91,21 @@ impl Group {
             review_row::INTO,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
-             facts = excluded.facts, due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class",
+             facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until",
         )
         .await?;
-        for_each(conn, "DELETE FROM review_audience WHERE review_id IN (", rows.readdressed).await?;
-        insert(
-            conn,
-            review_row::AUDIENCE,
-            rows.audience,
-            " ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending",
-        )
-        .await?;
-        insert(
-            conn,
-            "INSERT INTO steps (run_id, id, body) ",
-            rows.steps,
-            " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body",
-        )
-        .await?;
+        conn.delete_rows("queue", queue::KEY, rows.left_queue).await?;
+        // In one order: of two groups with the same new class, one waits for the other.
+        let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
+        insert(conn, queue::INTO_CLASSES, classes, " ON CONFLICT (class) DO NOTHING").await?;
+        insert(conn, queue::INTO, rows.queue, queue::AGAIN).await?;
+        insert(conn, review_row::UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING").await?;
+        for review in rows.unknown {
+            conn.forget_audience(review).await?;
+        }
+        conn.delete_rows("review_audience", review_row::AUDIENCE_KEY, rows.left_audience).await?;
+        insert(conn, review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING").await?;
+        insert(conn, run_steps::INTO, rows.steps, run_steps::AGAIN).await?;
         for_each(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
         for_each(conn, "DELETE FROM tasks WHERE owner IS NULL AND id IN (", rows.abandoned_tasks.clone()).await?;
         for_each(conn, "UPDATE tasks SET lane = 'over' WHERE id IN (", rows.abandoned_tasks).await?;
@@ -151,7 +164,7 @@ impl Group {
         let mut rows = Rows::default();
         for (run, work) in &self.runs {
             if let (Some(changed), Some(snapshot)) = (&work.changed, &work.snapshot) {
-                rows.run(*run, snapshot, changed)?;
+                rows.run(*run, work, snapshot, changed)?;
             }
         }
         for (moment, event) in &self.out.events {
@@ -219,30 +232,26 @@ impl Group {
 }
 
 impl Rows {
-    fn run(&mut self, run: RunId, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
+    fn run(&mut self, run: RunId, work: &RunWork, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
         let state = &snapshot.state;
+        let status = summary(state).status;
+        self.status(work.stored_status.as_deref(), status, state);
+        let steps = self.steps(run, work, &changed.steps)?;
         self.runs.push(vec![
             run.0.into(),
             state.flow.as_str().into(),
-            summary(state).status.as_str().into(),
+            status.as_str().into(),
             state.requested_by.as_str().into(),
             state.created_at.0.into(),
             state.format.into(),
             pack(encode(run.0, state, &mut self.blobs)?).into(),
             state.shown_id().is_none().into(),
+            steps.into(),
         ]);
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
             let shown = newest_of(review, &changed.events);
             self.reviews.push(review_row(run, review, shown, &mut self.blobs)?);
-            if !review.delegations.is_empty() || review.unreadable || (review.voting.is_some() && review.version > 1) {
-                // A vote that comes back to its owner takes subjects away, as does one that is void; and of one that could
-                // not be read nobody knows them.
-                self.readdressed.push(review.id.0.into());
-            }
-            self.audience.extend(audience_rows(review));
-        }
-        for step in &changed.steps {
-            self.steps.push(vec![run.0.into(), step.id.0.into(), pack(encode(run.0, step, &mut self.blobs)?).into()]);
+            self.places(review, work.stored_reviews.get(&review.id))?;
         }
         self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| Arg::from(task.0)));
         self.abandoned_tasks.extend(changed.abandoned_tasks.iter().map(|task| Arg::from(task.0)));
@@ -304,9 +313,7 @@ async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
         let rows = conn.fetch(Sql::new("SELECT n FROM log_numbers(").bind(count).push(") AS n")).await?;
         return Ok(rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?);
     }
-    let row = conn.fetch_one(Sql::new("SELECT seq FROM sqlite_sequence WHERE name = 'log'")).await?;
-    let last = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-    Ok((last + 1..=last + count).collect())
+    super::log_numbers::next(conn, count).await
 }
 
 /// Whether what a row tells is long, or refers to what may be.

@@ -1,0 +1,295 @@
+//! Lists of reviews, newest first, whether or not they are pending.
+//!
+//! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, those that
+//! somebody sees as some subject. How a review stands, and what words it has, is asked of each on the way where no index
+//! has it.
+
+use std::collections::BTreeSet;
+
+use shared::access::Principal;
+use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
+use shared::id::Username;
+use shared::inbox::{Assigned, Filter};
+use shared::review::{Review, ReviewStatus};
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::cursor::ListPlace;
+use super::db::{Conn, Row, Sql};
+use super::log_index::{ReviewSearch, padded};
+use super::reviews::shown_to;
+use super::visibility::{self, Sight, Tagged};
+use super::{Error, queue, search};
+
+/// A page, newest first, of reviews that are not all pending.
+pub(super) async fn page(
+    conn: &mut Conn,
+    viewer: &Principal,
+    query: &ReviewQuery,
+    now: Timestamp,
+) -> Result<Page<Review>, Error> {
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let asked = visibility::asked(viewer);
+    let parts = if query.requested_by.is_some() && asked.is_empty() {
+        Vec::new()
+    } else if query.assigned == Some(Assigned::Me) {
+        mine_by_subject(viewer)
+    } else if query.requested_by.is_some() {
+        by_subject(&asked, &[], false)
+    } else if visibility::sees_all(viewer) {
+        vec![all(query.status)]
+    } else {
+        in_sight(&visibility::seen(viewer))
+    };
+    if parts.is_empty() {
+        // A token without roles has a right to nothing.
+        return Ok(Page { items: Vec::new(), next_cursor: None });
+    }
+    let place = ListPlace::of(query.cursor.as_deref())?;
+    let list = NewestList { parts, query, viewer, now, postgres: conn.is_postgres() };
+    let search = search::of(conn, query.q.as_deref(), query.status.map(|_| false)).await?;
+    let (ids, next) = match &search {
+        Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
+        Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,
+        None if query.status.is_none() || list.is_of_status() => list.first(conn, None, place, limit).await?,
+        // No index has how a review stands or what words it has: each is asked.
+        search => {
+            let words = match search {
+                Some(ReviewSearch::Each(words)) => Some(words),
+                _ => None,
+            };
+            let status = query.status.map(ReviewStatus::as_str);
+            let fits = |row: &Row| {
+                let stands = status.map_or(Ok(true), |status| row.text(1).map(|found| found == status))?;
+                Ok(stands && words.map_or(Ok(true), |words| row.text(2).map(|text| words.are_in(&text)))?)
+            };
+            let text = if words.is_some() { "r.search" } else { "r.status" };
+            let columns = format!("s.id, r.status, {text}, s.at");
+            let page = |place, limit| list.page(&columns, None, place, limit);
+            let place_of = |row: &Row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(3)? });
+            search::each(conn, fits, limit, place, page, place_of).await?
+        }
+    };
+    let items = conn.reviews_in_order(&ids).await?;
+    Ok(Page { items: shown_to(items, viewer), next_cursor: next.map(ListPlace::encode) })
+}
+
+/// The index along which a part of a list is read, newest first.
+enum Index {
+    /// All reviews.
+    All,
+    /// Those that ended so, without a decision.
+    Undecided(ReviewStatus),
+    /// Those that somebody sees as this subject.
+    Audience(String),
+}
+
+impl Index {
+    /// The columns of the index that a list is ordered by: when a review was made, and its id.
+    fn order(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::All => ("v.created_at", "v.id"),
+            Self::Undecided(_) => ("u.created_at", "u.id"),
+            Self::Audience(_) => ("a.created_at", "a.review_id"),
+        }
+    }
+
+    /// The same of the reviews `found` alone, one after the other.
+    fn found_in(&self, sql: Sql) -> Sql {
+        let sql = sql.push("found f CROSS JOIN reviews v");
+        match self {
+            Self::All => sql.push(" WHERE v.id = f.id"),
+            Self::Undecided(status) => sql
+                .push(" CROSS JOIN undecided_reviews u WHERE v.id = f.id AND u.created_at = v.created_at ")
+                .push("AND u.id = v.id AND u.status = ")
+                .bind(status.as_str()),
+            Self::Audience(subject) => sql
+                .push(" CROSS JOIN review_audience a WHERE v.id = f.id AND a.created_at = v.created_at ")
+                .push("AND a.review_id = v.id AND a.subject = ")
+                .bind(subject),
+        }
+    }
+
+    /// Adds the tables, with `reviews v` among them, and where in the index the part is.
+    fn from(&self, sql: Sql) -> Sql {
+        // CROSS: SQLite joins in this order, along the index of the subject.
+        match self {
+            Self::All => sql.push("reviews v WHERE true"),
+            Self::Undecided(status) => sql
+                .push("undecided_reviews u CROSS JOIN reviews v WHERE v.id = u.id AND u.status = ")
+                .bind(status.as_str()),
+            Self::Audience(subject) => sql
+                .push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ")
+                .bind(subject),
+        }
+    }
+}
+
+/// A part of a list that an index gives in order.
+struct IndexRange {
+    index: Index,
+    /// Who must not have started the run where the review bars that.
+    not_of: Vec<Username>,
+    /// Whose own vote must count, and not be with somebody else.
+    not_given: Option<Username>,
+    /// What must suffice for the tags that are needed.
+    tagged: Option<Tagged>,
+}
+
+/// All that stand so, for whoever sees everything.
+fn all(status: Option<ReviewStatus>) -> IndexRange {
+    let index = match status {
+        Some(status @ (ReviewStatus::Expired | ReviewStatus::Withdrawn)) => Index::Undecided(status),
+        _ => Index::All,
+    };
+    IndexRange { index, not_of: Vec::new(), not_given: None, tagged: None }
+}
+
+/// What somebody may decide, in whosever name.
+fn mine_by_subject(viewer: &Principal) -> Vec<IndexRange> {
+    let mut parts = Vec::new();
+    for name in visibility::names(viewer) {
+        let both = [viewer.username.clone(), name.username];
+        parts.extend(by_subject(&name.own, &both, true));
+        parts.extend(by_tags(&name.tagged, &both, true));
+        parts.extend(by_subject(&name.handed.into_iter().collect(), &both, false));
+    }
+    parts
+}
+
+/// What somebody may see.
+fn in_sight(sight: &Sight) -> Vec<IndexRange> {
+    let mut parts = by_subject(&sight.subjects, &[], false);
+    parts.extend(sight.tagged.iter().flat_map(|tagged| by_tags(tagged, &[], false)));
+    parts
+}
+
+/// The same as [`by_subject`], where tags are needed.
+fn by_tags(tagged: &Tagged, names: &[Username], own: bool) -> Vec<IndexRange> {
+    let parts = by_subject(&tagged.subjects, names, own);
+    parts.into_iter().map(|part| IndexRange { tagged: Some(tagged.clone()), ..part }).collect()
+}
+
+/// `names`: the viewer, and the one in whose name they look; `own`: whether as one of those whom the review is for.
+fn by_subject(subjects: &BTreeSet<String>, names: &[Username], own: bool) -> Vec<IndexRange> {
+    let part = |subject: &String| IndexRange {
+        index: Index::Audience(subject.clone()),
+        not_of: names.to_vec(),
+        not_given: names.last().filter(|_| own).cloned(),
+        tagged: None,
+    };
+    subjects.iter().map(part).collect()
+}
+
+/// A list of reviews, newest first.
+struct NewestList<'a> {
+    parts: Vec<IndexRange>,
+    query: &'a ReviewQuery,
+    viewer: &'a Principal,
+    now: Timestamp,
+    postgres: bool,
+}
+
+impl NewestList<'_> {
+    /// Whether its index has those alone that stand as is asked for.
+    fn is_of_status(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part.index, Index::Undecided(_)))
+    }
+
+    /// The first reviews behind a place, and the place behind them where there are more.
+    async fn first(
+        &self,
+        conn: &mut Conn,
+        among: Option<&[Uuid]>,
+        place: Option<ListPlace>,
+        limit: u32,
+    ) -> Result<(Vec<Uuid>, Option<ListPlace>), Error> {
+        let rows = conn.fetch(self.page("s.id, s.at", among, place, limit + 1)).await?;
+        let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
+        let mut places: Vec<ListPlace> = places.collect::<Result<_, Error>>()?;
+        let next = super::cut(&mut places, limit, |place| *place);
+        Ok((places.iter().map(|place| place.id).collect(), next))
+    }
+
+    /// The newest of each part, then the newest of all of these, behind a place: never a scan of what does not belong to
+    /// the list. `columns` are of the reviews `r`, with their places `s`. `among`: of these alone.
+    fn page(&self, columns: &str, among: Option<&[Uuid]>, place: Option<ListPlace>, limit: u32) -> Sql {
+        let mut sql = Sql::new("");
+        if let Some(among) = among {
+            let rows = padded(among).into_iter().map(|id| vec![id.into()]);
+            sql = sql.push("WITH found (id) AS (SELECT DISTINCT column1 FROM (").values(rows).push(") AS k) ");
+        }
+        sql = sql.push("SELECT ").push(columns).push(" FROM (");
+        for (number, part) in self.parts.iter().enumerate() {
+            sql = sql.push(if number > 0 { " UNION " } else { "" });
+            sql = self.part(sql, part, among.is_some(), place, limit).push(" AS p");
+        }
+        sql.push(") AS s CROSS JOIN reviews r WHERE r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit)
+    }
+
+    fn part(&self, sql: Sql, part: &IndexRange, among: bool, place: Option<ListPlace>, limit: u32) -> Sql {
+        let IndexRange { index, not_of, not_given, tagged } = part;
+        let (at, id) = index.order();
+        let sql = sql.push("SELECT * FROM (SELECT ").push(at).push(" AS at, ").push(id).push(" AS id FROM ");
+        let mut sql = if among { index.found_in(sql) } else { index.from(sql) };
+        if let Some(status) = self.query.status.filter(|_| among) {
+            sql = sql.push(" AND v.status = ").bind(status.as_str());
+        }
+        if let Some(tagged) = tagged {
+            sql = tagged.suffices(sql.push(" AND "), self.postgres);
+        }
+        if !not_of.is_empty() {
+            sql = sql.push(" AND NOT (v.not_requester = 1 AND v.requested_by IN (");
+            sql = sql.list(not_of.iter().map(Username::as_str)).push("))");
+            sql = found_under(sql.push(" AND NOT "), not_of.iter().map(visibility::barred_subject));
+        }
+        if let Some(name) = not_given {
+            sql = found_under(sql.push(" AND NOT "), [visibility::gave_subject(name)]);
+            sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
+            sql = found_under(sql.push(" OR "), [visibility::voter_subject(name)]).push(")");
+        }
+        sql = filter(sql, self.query, self.viewer, self.now);
+        if let Some(place) = place {
+            sql = place.condition(sql, at, id);
+        }
+        sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit).push(")")
+    }
+}
+
+/// Whether `reviews v` is found under one of these subjects.
+fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
+    sql.push("EXISTS (SELECT 1 FROM review_audience g WHERE g.created_at = v.created_at AND g.review_id = v.id ")
+        .push("AND g.subject IN (")
+        .list(subjects)
+        .push("))")
+}
+
+/// The conditions of a query other than its status, on `reviews v`.
+fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Sql {
+    if let Some(kind) = query.kind {
+        sql = sql.push(" AND v.kind = ").bind(kind.as_str());
+    }
+    if let Some(severity) = query.severity {
+        sql = sql.push(" AND v.severity = ").bind(severity.as_str());
+    }
+    if let Some(run) = query.run {
+        sql = sql.push(" AND v.run_id = ").bind(run.0);
+    }
+    if let Some(flow) = &query.flow {
+        sql = sql.push(" AND v.flow = ").bind(flow.as_str());
+    }
+    if query.requested_by.is_some() {
+        sql = sql.push(" AND v.requested_by = ").bind(viewer.username.as_str());
+    }
+    if let Some(role) = &query.role {
+        let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];
+        sql = found_under(sql.push(" AND "), subjects);
+    }
+    if let Some(tag) = &query.tag {
+        sql = found_under(sql.push(" AND "), [visibility::needs_subject(tag)]);
+    }
+    if let Some(irreversible) = query.irreversible {
+        sql = sql.push(" AND v.irreversible = ").bind(irreversible);
+    }
+    queue::columns_fit(sql, &Filter::from(query), now)
+}

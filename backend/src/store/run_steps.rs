@@ -1,0 +1,86 @@
+//! The visits of a run's nodes: in the run's own row as long as they are few, since that is written with each commit
+//! anyway, and in rows of their own once they are many. They never go back.
+
+use shared::id::RunId;
+use shared::run::Step;
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::blobs::{Blobs, Reader};
+use super::db::{Arg, Conn, Sql};
+use super::{Error, Store, unreadable};
+
+/// How many visits a run has in its own row, at most.
+pub(super) const FEW: usize = if cfg!(test) { 2 } else { 16 };
+/// What rows of their own are written by, and what becomes of one that is there.
+pub(super) const INTO: &str = "INSERT INTO steps (run_id, id, body) ";
+pub(super) const AGAIN: &str = " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body";
+
+/// Where the visits of a run are to be written.
+pub(super) enum Place {
+    /// In the row of the run, all of them.
+    Run(Vec<Step>),
+    /// In rows of their own.
+    Rows(Vec<Step>),
+}
+
+/// Adds what is new or changed; `known`: what the row of the run has, none where it has not all.
+pub(super) fn merged(known: Option<&Vec<Step>>, changed: &[Step]) -> Place {
+    let Some(known) = known else { return Place::Rows(changed.to_vec()) };
+    let mut all = known.clone();
+    for step in changed {
+        match all.iter_mut().rev().find(|one| one.id == step.id) {
+            Some(one) => one.clone_from(step),
+            None => all.push(step.clone()),
+        }
+    }
+    if all.len() > FEW { Place::Rows(all) } else { Place::Run(all) }
+}
+
+impl Store {
+    /// Every visit of every node of a run, in order.
+    pub async fn steps(&self, run: RunId) -> Result<Vec<Step>, Error> {
+        let mut conn = self.inner.db.read().await?;
+        // In one statement: visits may move from one place to the other.
+        let sql =
+            Sql::new("SELECT r.created_at, r.steps, s.id, s.body FROM runs r LEFT JOIN steps s ON s.run_id = r.id ");
+        let rows = conn.fetch(sql.push("WHERE r.id = ").bind(run.0).push(" ORDER BY s.position")).await?;
+        let Some(first) = rows.first() else { return Ok(Vec::new()) };
+        let (at, mut blobs) = (Timestamp(first.int(0)?), Blobs::default());
+        let mut steps = Vec::new();
+        if let Some(column) = first.text_opt(1)? {
+            match conn.steps_in_run(run.0, column, &mut blobs).await {
+                Ok(read) => steps = read,
+                Err(error @ Error::Stored(_)) => steps.push(unreadable::step(Uuid::nil(), at, &error)?),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut reader = Reader::default();
+        let mut ids = Vec::new();
+        for row in &rows {
+            if let Some(id) = row.uuid_opt(2)? {
+                ids.push(id);
+                reader.add_column(run.0, row.text(3));
+            }
+        }
+        let read = reader.finish_each("a step", &mut conn, &mut blobs).await?;
+        for (step, id) in read.into_iter().zip(ids) {
+            steps.push(step.or_else(|error| unreadable::step(id, at, &error))?);
+        }
+        Ok(steps)
+    }
+}
+
+impl Conn {
+    /// The visits that stand in the row of a run.
+    pub async fn steps_in_run(&mut self, run: Uuid, column: String, blobs: &mut Blobs) -> Result<Vec<Step>, Error> {
+        let mut reader = Reader::verifying();
+        reader.add(run, column);
+        Ok(reader.finish::<Vec<Step>>("the steps", self, blobs).await?.pop().unwrap_or_default())
+    }
+}
+
+/// The row of one visit.
+pub(super) fn step_row(run: RunId, step: &Step, body: String) -> Vec<Arg> {
+    vec![run.0.into(), step.id.0.into(), body.into()]
+}

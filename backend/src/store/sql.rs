@@ -1,0 +1,82 @@
+//! Statements that are put together with their arguments.
+
+use std::fmt::Write as _;
+
+use super::db::Arg;
+
+/// A statement that is put together with its arguments.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Sql {
+    pub text: String,
+    pub args: Vec<Arg>,
+}
+
+impl Sql {
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), args: Vec::new() }
+    }
+
+    /// The same statement, to be explained by the database.
+    #[cfg(test)]
+    pub fn explained(mut self) -> Self {
+        self.text.insert_str(0, "EXPLAIN ");
+        self
+    }
+
+    /// Puts text of this program before it.
+    pub fn around(mut self, before: &str) -> Self {
+        self.text.insert_str(0, before);
+        self
+    }
+
+    /// Adds text of this program (never of anybody else).
+    pub fn push(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// The text for SQLite, which looks named arguments up by their names, one after the other.
+    pub fn positional(&self) -> String {
+        let mut parts = self.text.split('$');
+        let mut text = String::with_capacity(self.text.len());
+        text.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            text.push('?');
+            text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+        }
+        text
+    }
+
+    pub fn args(&self) -> &[Arg] {
+        &self.args
+    }
+
+    /// Adds an argument.
+    pub fn bind(mut self, arg: impl Into<Arg>) -> Self {
+        self.args.push(arg.into());
+        let _ = write!(self.text, "${}", self.args.len());
+        self
+    }
+
+    /// Adds `$1, $2, …`.
+    pub fn list<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        for (index, arg) in args.into_iter().enumerate() {
+            if index > 0 {
+                self.text.push_str(", ");
+            }
+            self = self.bind(arg);
+        }
+        self
+    }
+
+    /// Adds `VALUES ($1, $2), ($3, $4), …`.
+    pub fn values(mut self, rows: impl IntoIterator<Item = Vec<Arg>>) -> Self {
+        self.text.push_str("VALUES ");
+        for (index, row) in rows.into_iter().enumerate() {
+            self.text.push_str(if index > 0 { ", (" } else { "(" });
+            self = self.list(row);
+            self.text.push(')');
+        }
+        self
+    }
+}

@@ -1,0 +1,72 @@
+//! Where what was decided is found from now on: runs by their status, reviews in the queue, among those that ended
+//! without a decision and under their subjects, and a run's steps. What was read says where it is found so far.
+
+use std::collections::BTreeSet;
+
+use shared::id::RunId;
+use shared::inbox::Urgency;
+use shared::review::Review;
+use shared::run::{RunStatus, Step};
+
+use super::super::blobs::encode;
+use super::super::packed::pack;
+use super::super::review_row::{audience_row, queue_key, undecided_row};
+use super::super::run_steps::{self, Place, step_row};
+use super::super::{Error, queue, visibility};
+use super::group::{RunWork, StoredPlaces};
+use super::write::Rows;
+use crate::engine::RunState;
+
+impl Rows {
+    /// Where a run is listed by its status; the completed ones are not, nor those that nobody sees.
+    pub fn status(&mut self, stored: Option<&str>, status: RunStatus, state: &RunState) {
+        let listed = |status: &str| status != RunStatus::Completed.as_str() && state.shown_id().is_some();
+        let row = |status: &str| vec![status.into(), state.created_at.0.into(), state.id.0.into()];
+        if stored == Some(status.as_str()) {
+            return;
+        }
+        self.left_statuses.extend(stored.filter(|stored| listed(stored)).map(row));
+        self.statuses.extend(Some(status.as_str()).filter(|status| listed(status)).map(row));
+    }
+
+    /// What the row of a run has of its steps from now on; none: what it has.
+    pub fn steps(&mut self, run: RunId, work: &RunWork, changed: &[Step]) -> Result<Option<String>, Error> {
+        let none = Vec::new();
+        let known = work.stored_status.is_none().then_some(&none).or(work.stored_steps.as_ref());
+        let rows = match run_steps::merged(known, changed) {
+            Place::Run(all) => return Ok(Some(pack(encode(run.0, &all, &mut self.blobs)?))),
+            Place::Rows(rows) => rows,
+        };
+        for step in rows {
+            let body = pack(encode(run.0, &step, &mut self.blobs)?);
+            self.steps.push(step_row(run, &step, body));
+        }
+        Ok(known.map(|_| "[]".to_owned()))
+    }
+
+    /// Where a review is found; `stored`: where it is found in the database, if it is pending there.
+    pub fn places(&mut self, review: &Review, stored: Option<&StoredPlaces>) -> Result<(), Error> {
+        if review.is_pending() {
+            let (row, class, outline) = queue::row_of(review)?;
+            self.queue.push(row);
+            self.classes.insert(class, outline);
+        }
+        self.undecided.extend(undecided_row(review));
+        let subjects = visibility::subjects_of(review);
+        let mut known = &BTreeSet::new();
+        if let Some(StoredPlaces { queue, subjects: stored }) = stored {
+            if !review.is_pending() || *queue != Urgency::of(review) {
+                self.left_queue.push(queue_key(*queue));
+            }
+            match stored {
+                Some(stored) => known = stored,
+                None => self.unknown.push(review.id),
+            }
+        }
+        let row = |subject: &String| audience_row(review, subject.clone());
+        // A vote that comes back to its owner takes subjects away, as does one that is void.
+        self.left_audience.extend(known.difference(&subjects).map(row));
+        self.audience.extend(subjects.difference(known).map(row));
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! How many pages of the database one commit changes, where it is alone in its transaction: SQLite writes each of them
+//! whole, and waits for the disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use backend::clock::SystemClock;
+use backend::store::{Options as StoreOptions, Store};
+use rusqlite::Connection;
+use shared::JsonMap;
+use shared::id::ReviewId;
+
+use crate::below;
+use crate::cycles::CLIENTS;
+use crate::report::Row;
+use crate::server::FLOW;
+use crate::store::{decide, launch, save_flow};
+
+/// How many runs are there before, most of them finished: new rows then lie beside old ones, and not on the only page.
+const RUNS: usize = 40_000;
+/// How many of them wait.
+const WAITING: usize = 2_000;
+/// How many launches and decisions are measured.
+const TIMES: usize = 200;
+/// Bytes of a page in the write-ahead log, with what stands before it; and of the beginning of that file.
+const FRAME: u64 = 4096 + 24;
+const HEADER: u64 = 32;
+
+/// Pages a launch and a decision that ends its run, on average.
+#[expect(clippy::cast_precision_loss, reason = "numbers of pages are far below the precision of a double")]
+pub async fn of_one_commit() -> Result<[Row; 2]> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("pages.db");
+    let url = format!("sqlite:{}", path.display());
+    // Without the index of the log: it follows beside the commits, many rows at a time.
+    let options = StoreOptions { index_log: false, ..StoreOptions::new(url, Arc::new(SystemClock)) };
+    let store = Store::open(options).await?;
+    save_flow(&store, FLOW).await?;
+    let mut waiting = fill(&store).await?;
+    let reader = Connection::open(&path)?;
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    hold(&reader, &log)?;
+    let (mut launched, mut decided) = (0, 0);
+    for _ in 0..TIMES {
+        let before = pages(&log)?;
+        let (_, review) = launch(&store, "ask", JsonMap::new()).await?;
+        let between = pages(&log)?;
+        launched += between - before;
+        waiting.push(review);
+        // Somewhere among those that wait, as people decide.
+        let review = waiting.swap_remove(waiting.len() * 7 / 11);
+        decide(&store, review).await?;
+        decided += pages(&log)? - between;
+    }
+    reader.execute_batch("ROLLBACK")?;
+    store.close().await;
+    let average = |pages: u64| pages as f64 / TIMES as f64;
+    Ok([
+        below("pages_of_launch", average(launched), "pages", 20.0),
+        below("pages_of_decision", average(decided), "pages", 8.0),
+    ])
+}
+
+async fn fill(store: &Store) -> Result<Vec<ReviewId>> {
+    let clients = (0..CLIENTS).map(|_| async move {
+        let mut reviews = Vec::new();
+        for number in 0..RUNS / CLIENTS {
+            let (_, review) = launch(store, "ask", JsonMap::new()).await?;
+            // The last ones wait.
+            if number < (RUNS - WAITING) / CLIENTS {
+                decide(store, review).await?;
+            } else {
+                reviews.push(review);
+            }
+        }
+        anyhow::Ok(reviews)
+    });
+    Ok(futures::future::try_join_all(clients).await?.concat())
+}
+
+/// Empties the write-ahead log, and begins to read: as long as somebody reads a state from before, it only grows.
+fn hold(reader: &Connection, log: &Path) -> Result<()> {
+    reader.busy_timeout(std::time::Duration::from_secs(10))?;
+    let busy: i64 = reader.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    ensure!(busy == 0 && log.metadata()?.len() == 0, "the write-ahead log is not empty");
+    reader.execute_batch("BEGIN; SELECT COUNT(*) FROM meta")?;
+    Ok(())
+}
+
+/// How many pages the write-ahead log has.
+fn pages(log: &Path) -> Result<u64> {
+    Ok(log.metadata()?.len().saturating_sub(HEADER) / FRAME)
+}
