@@ -126,8 +126,9 @@ impl Store {
 
     pub(super) async fn tally_in(&self, conn: &mut Conn) -> Result<Tally, Error> {
         let cursor = conn.head().await?.cursor(&self.inner.log);
-        let counts =
-            conn.count_alike(Sql::new("SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue")).await?;
+        let counts = conn
+            .count_alike(Sql::new("SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue"))
+            .await?;
         let counts: HashMap<Uuid, u64> = counts.into_iter().map(|((class, ..), count)| (class, count)).collect();
         let outlines = self.outlines(conn, counts.keys().copied().collect()).await?;
         let classes = outlines.into_iter().map(|(class, outline)| (outline, counts.get(&class).copied().unwrap_or(0)));
