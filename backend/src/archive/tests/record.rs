@@ -44,7 +44,7 @@ async fn what_is_old_stands_in_a_file_and_the_record_still_holds(mut world: Worl
         assert!(world.store().find_run(run).await.expect("reads").is_some());
         assert!(look_up(world.store(), &world.folder(), run).await.expect("reads").is_none());
     }
-    assert_eq!((world.rows("runs").await, world.rows("queue").await, world.rows("blobs").await), (2, 1, 0));
+    assert_eq!((world.rows("runs").await, world.rows("reviews").await, world.rows("blobs").await), (2, 1, 0));
 
     let check = world.record.check(None).await;
     assert!(check.valid, "{check:?}");
