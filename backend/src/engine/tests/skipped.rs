@@ -103,7 +103,7 @@ fn a_skipped_gate_does_not_park_the_run_for_ever() {
     let spawn = json!({ "role": "tester", "instructions": "You test." });
     let change = json!({ "strategy": "debate", "rounds": 1, "reason": "We disagree." });
     says(&mut play, "clerk", calls([("send", json!({ "n": 2 })), ("grow", spawn), ("steer", change)]));
-    let task = play.call_task("clerk-1-c1-1");
+    let task = play.call_task("clerk.1-c1-1");
     play.returned(&task, json!("sent"));
     for (agent, said) in [("clerk", "A"), ("clerk", "B"), ("tester", "C"), ("other", "D")] {
         assert_eq!(play.status(), RunStatus::Running);
