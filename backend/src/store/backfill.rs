@@ -24,7 +24,7 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
 
 /// Fills some; answers with how many.
 async fn some(mut conn: Conn) -> Result<usize, Error> {
-    let sql = reviews::select().push(" FROM reviews r WHERE r.severity_rank IS NULL LIMIT ").bind(BATCH);
+    let sql = reviews::select().push(" FROM reviews r WHERE r.severity_rank IS NULL ORDER BY r.id LIMIT ").bind(BATCH);
     // Held until they are written: several servers may start at once.
     let sql = if conn.locks_rows() { sql.push(" FOR UPDATE") } else { sql };
     let found = conn.reviews_with_runs(sql, &mut Blobs::default()).await?;

@@ -25,12 +25,14 @@ use super::driver_error::DriverError;
 use super::log_index::{ReviewSearch, padded};
 use super::queue_place::{Place, QueuePosition};
 use super::review_row::queue_key;
-use super::{Error, Store, reviews, search};
+use super::{Error, Store, reviews, search, unreadable};
 
 /// How many classes are remembered; beyond, all are forgotten and read anew.
 const MAX_KNOWN: usize = 20_000;
 /// How many classes one statement looks up.
 const CHUNK: usize = 32;
+/// How many classes of which nothing is pending are removed at once.
+const FORGOTTEN_AT_ONCE: u32 = 500;
 
 /// What columns of a review's own row say that filters of lists look at, whether or not it is pending.
 pub(super) const COLUMNS: &str = "due, severity_rank, irreversible, claimed_until";
@@ -158,7 +160,9 @@ impl Store {
             if known.len() + read.len() > MAX_KNOWN {
                 known.clear();
             }
-            known.extend(read.iter().map(|(class, outline)| (*class, Arc::clone(outline))));
+            // One that cannot be read may be readable for a newer server, which writes it anew.
+            let readable = read.iter().filter(|(_, outline)| !outline.unreadable);
+            known.extend(readable.map(|(class, outline)| (*class, Arc::clone(outline))));
             found.extend(read);
         }
         Ok(found)
@@ -315,23 +319,40 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
     let sql = Sql::new("SELECT class, outline FROM classes WHERE class IN (").list(padded(classes)).push(")");
     let rows = conn.fetch(sql).await?;
     let read = rows.iter().map(|row| {
-        let outline = serde_json::from_str(&row.text(1)?);
-        let outline = outline.map_err(|error| Error::Stored(format!("a class of reviews: {error}")))?;
-        Ok((row.uuid(0)?, Arc::new(outline)))
+        let class = row.uuid(0)?;
+        // One that cannot be read keeps no list from showing what is of other classes.
+        let outline = serde_json::from_str(&row.text(1)?).or_else(|error| {
+            tracing::error!(%class, %error, "a class of reviews cannot be read, and stands in the queue for admins");
+            unreadable::class(class, &Error::Stored(format!("a class of reviews: {error}")))
+        });
+        Ok((class, Arc::new(outline?)))
     });
     read.collect()
 }
 
 impl Conn {
-    /// Removes classes of which no review is pending.
-    pub async fn forget_classes(&mut self) -> Result<(), DriverError> {
-        if self.is_postgres() {
-            // Whoever writes a row of the queue has written its class in the same transaction, and so holds the table.
-            self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
-            self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
+    /// Removes some classes of which no review is pending; true: there may be more. The first thing that a transaction does: whoever writes reviews
+    /// takes the lock of classes before any row that a clean-up locks.
+    pub async fn forget_classes(&mut self) -> Result<bool, DriverError> {
+        // Without a lock, however large the queue is; EXCEPT is hashed or sorted by both databases.
+        let unused =
+            Sql::new("SELECT class FROM classes EXCEPT SELECT class FROM queue LIMIT ").bind(FORGOTTEN_AT_ONCE);
+        let unused = self.fetch(unused).await?.iter().map(|row| row.uuid(0)).collect::<Result<Vec<_>, _>>()?;
+        if unused.is_empty() {
+            return Ok(false);
         }
-        self.execute(Sql::new("DELETE FROM classes WHERE class NOT IN (SELECT class FROM queue)")).await?;
-        Ok(())
+        let more = unused.len() >= FORGOTTEN_AT_ONCE as usize;
+        let sql = Sql::new("DELETE FROM classes WHERE class IN (").list(unused).push(")");
+        if !self.is_postgres() {
+            self.execute(sql).await?;
+            return Ok(more);
+        }
+        // Whoever writes a row of the queue has written its class in the same transaction, and so holds the table. What
+        // was written meanwhile is looked at again.
+        self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
+        self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
+        self.execute(sql.push(" AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.class = classes.class)")).await?;
+        Ok(more)
     }
 
     /// The classes whose outlines fit, of what is pending and some of what was.

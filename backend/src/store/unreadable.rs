@@ -80,6 +80,16 @@ pub(super) fn review(row: &Row, run: Uuid, at: usize, error: &Error) -> Result<R
     typed("the columns of a review", shown)
 }
 
+/// What a class of reviews stands for that cannot be read: nobody but admins sees what is of it.
+pub(super) fn class(class: Uuid, error: &Error) -> Result<Review, Error> {
+    let shown = json!({
+        "id": class, "revision": 0, "digest": "", "version": 0, "kind": "approval", "status": "pending",
+        "severity": "low", "title": "These reviews cannot be read", "prompt": "", "problem": error.to_string(),
+        "unreadable": true, "requested_by": "unknown", "created_at": Timestamp(0), "reviewers": { "roles": [ADMIN] },
+    });
+    typed("a class of reviews", shown)
+}
+
 /// A visit whose body cannot be read.
 pub(super) fn step(id: Uuid, started_at: Timestamp, error: &Error) -> Result<Step, Error> {
     let shown = json!({

@@ -39,6 +39,7 @@ impl Store {
 
 /// Removes some of what names the person and belongs to no run's record; true: there is more.
 async fn erase_rest(mut conn: Conn, erasing: &Erasing) -> Result<bool, Error> {
+    let more = conn.forget_classes().await?;
     let (name, pseudonym) = (erasing.username.as_str(), erasing.pseudonym.as_str());
     let sql = Sql::new("DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE target = ").bind(name);
     let sql = sql.push(" AND channel IN ('slack', 'email') LIMIT ").bind(AT_ONCE).push(")");
@@ -48,9 +49,8 @@ async fn erase_rest(mut conn: Conn, erasing: &Erasing) -> Result<bool, Error> {
         conn.execute(sql.push(" WHERE ").push(column).push(" = ").bind(name)).await?;
     }
     conn.execute(answers(&conn, erasing)).await?;
-    conn.forget_classes().await?;
     conn.commit().await?;
-    Ok(removed >= u64::from(AT_ONCE))
+    Ok(more || removed >= u64::from(AT_ONCE))
 }
 
 /// What was answered under idempotency keys: to the person, of the person, or showing the person, but for what belongs to

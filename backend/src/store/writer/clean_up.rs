@@ -43,6 +43,8 @@ pub(super) async fn some(db: &Db, now: Timestamp) -> Result<(), DriverError> {
         .bind(CLEAN_AT_ONCE)
         .push(")");
     conn.execute(grants).await?;
+    conn.commit().await?;
+    let mut conn = db.write_here().await?;
     let classes = conn.fetch(Sql::new("SELECT class FROM classes LIMIT ").bind(KEPT_CLASSES + 1)).await?;
     if i64::try_from(classes.len()).unwrap_or(i64::MAX) > KEPT_CLASSES {
         conn.forget_classes().await?;
