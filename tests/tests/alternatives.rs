@@ -42,7 +42,7 @@ async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> WebDr
     let card = text_of(driver, "section.action").await;
     assert!(card.contains("an alternative is chosen"), "{card}");
     let bar = text_of(driver, ".acts").await;
-    assert!(bar.contains("Nothing runs: what you answer is the result."), "{bar}");
+    assert!(bar.contains("Nothing runs; your answer is used as the result."), "{bar}");
     button(driver, "Choose “Send a voucher”").await?.click().await?;
     button(driver, "Send now").await?.click().await?;
     wait_for_text(driver, "chose “Send a voucher” in place of refund").await;

@@ -125,7 +125,7 @@ async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved(
     let ana = reader(&server).await?;
     let run = launch(&server, "team", json!({})).await;
     ana.opens(run, ReviewKind::Emergent).await?;
-    let card = ["operator", "new specialist of critic", "You are on call at the weekend.", "is made if you approve"];
+    let card = ["operator", "new specialist of critic", "You are on call at the weekend.", "is created if you approve"];
     ana.reads("specialist", "section.action", &card).await?;
     ana.reads("specialist", ".acts", &["Approve the specialist operator", "Reject the specialist operator"]).await?;
     ana.decides("Approve the specialist operator", "approved the specialist operator").await?;
@@ -155,12 +155,12 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     ana.decides("Approve refund", "approved refund").await?;
 
     ana.opens(run, ReviewKind::Handoff).await?;
-    let page = ["hands this over to reviewer", "Two chairs were sent, one was ordered.", "Records that you see to it."];
+    let page = ["hands this over to reviewer", "Two chairs were sent, one was ordered.", "Records that you are taking care of it."];
     ana.reads("handoff", "article.read", &page).await?;
     ana.decides("Take it", "took").await?;
 
     ana.opens(run, ReviewKind::Approval).await?;
-    let page = ["asks for leave to order_courier", "The courier is paid", "35", "Monday", "It may take weeks"];
+    let page = ["requests approval for order_courier", "The courier is paid", "35", "Monday", "It may take weeks"];
     ana.reads("leave", "article.read", &page).await?;
     ana.reads("leave", ".acts", &["Approve", "Ask them to bring it to the shop", "Reject"]).await?;
     ana.decides("Ask them to bring it to the shop", "Ask them to bring it to the shop").await?;
@@ -179,14 +179,14 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     ana.goes(&format!("/runs/{run}"), "You may keep both.").await?;
     wait_for_text(driver, "Completed").await;
     button(driver, "Feedback").await?.click().await?;
-    wait_for_text(driver, "It goes on the record.").await;
-    ana.reads("feedback-form", "dialog[open]", &["Importance", "What it rests on (optional)"]).await?;
+    wait_for_text(driver, "It is recorded.").await;
+    ana.reads("feedback-form", "dialog[open]", &["Importance", "Based on (optional)"]).await?;
     field(driver, "what do you want to say").await?.send_keys("Ask before you send couriers.").await?;
     driver.query(By::Css("dialog[open] .b.primary")).first().await?.click().await?;
     wait_for_text(driver, "The feedback is recorded.").await;
     ana.reads("desk-run", "body", &["Ask before you send couriers.", "importance 3"]).await?;
 
-    ana.goes("/insights", "What became of them").await?;
+    ana.goes("/insights", "Outcomes").await?;
     ana.reads("insights", "body", &["Hand-offs", "Escalations", "conflicting instructions"]).await?;
     ana.browser.quit().await;
     Ok(())
