@@ -157,7 +157,7 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     ana.opens(run, ReviewKind::Handoff).await?;
     let page = ["hands this over to reviewer", "Two chairs were sent, one was ordered.", "Records that you are taking care of it."];
     ana.reads("handoff", "article.read", &page).await?;
-    ana.decides("Take it", "took").await?;
+    ana.decides("Take it", "You chose “Take it”").await?;
 
     ana.opens(run, ReviewKind::Approval).await?;
     let page = ["requests approval for order_courier", "The courier is paid", "35", "Monday", "It may take weeks"];
