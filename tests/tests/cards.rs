@@ -155,7 +155,11 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     ana.decides("Approve refund", "approved refund").await?;
 
     ana.opens(run, ReviewKind::Handoff).await?;
-    let page = ["hands this over to reviewer", "Two chairs were sent, one was ordered.", "Records that you are taking care of it."];
+    let page = [
+        "hands this over to reviewer",
+        "Two chairs were sent, one was ordered.",
+        "Records that you are taking care of it.",
+    ];
     ana.reads("handoff", "article.read", &page).await?;
     ana.decides("Take it", "You chose “Take it”").await?;
 
