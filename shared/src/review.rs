@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::JsonMap;
 pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
-use crate::decision::{Decision, Via};
+use crate::decision::{ActionDecision, Decision, Via};
 use crate::definition::{
     ActionKind, AlternativeChoice, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes,
 };
@@ -137,6 +137,9 @@ pub struct Review {
     /// Whether what is stored of it cannot be read; `problem` says why. Nobody can decide it then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreadable: bool,
+    /// The ids of the actions whose approval may be remembered for later calls. No decision is bound to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grantable: Vec<String>,
     /// Who works on it; advisory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<Claim>,
@@ -204,6 +207,17 @@ impl Review {
     /// Whether its actions are answered one by one: several, of which one is critical.
     pub fn is_one_by_one(&self) -> bool {
         self.actions.len() > 1 && self.stakes.severity == Severity::Critical
+    }
+
+    /// Whether an agent reads the instructions beside these answers: the one that made the calls, or the one that
+    /// begins with them.
+    pub fn passes_on_instructions(&self, decisions: &BTreeMap<String, ActionDecision>) -> bool {
+        self.actions.iter().any(|action| match action.action_type {
+            ActionType::Agent => {
+                matches!(decisions.get(&action.id), Some(ActionDecision::Approve { .. } | ActionDecision::Edit { .. }))
+            }
+            _ => action.agent.is_some(),
+        })
     }
 
     /// What can be chosen in place of an action.

@@ -51,6 +51,9 @@ gates: { before_tool: { refund: { severity: high, reversible: false, consequence
 nodes: { settle: { agent: clerk, prompt: The chair came twice. } }
 ";
 
+/// The button that remembers an approval.
+const FOR_LATER: &str = "Allow for this run";
+
 /// Somebody at the console.
 struct Reader {
     browser: Browser,
@@ -128,6 +131,8 @@ async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved(
     let card = ["operator", "new specialist of critic", "You are on call at the weekend.", "is created if you approve"];
     ana.reads("specialist", "section.action", &card).await?;
     ana.reads("specialist", ".acts", &["Approve the specialist operator", "Reject the specialist operator"]).await?;
+    let card = ana.browser.driver.find(By::Css("section.action")).await?.text().await?;
+    assert!(!card.contains(FOR_LATER), "another specialist could be anything: {card}");
     ana.decides("Approve the specialist operator", "approved the specialist operator").await?;
 
     ana.opens(run, ReviewKind::StrategyOverride).await?;
@@ -135,7 +140,8 @@ async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved(
     ana.reads("strategy", "section.action", &card).await?;
     ana.decides("Approve the change to parallel", "approved the change to parallel").await?;
     ana.goes(&format!("/runs/{run}"), "Completed").await?;
-    ana.reads("team-run", "body", &["specialists: operator", "approved the change to parallel"]).await?;
+    ana.reads("team-run", "body", &["specialists: operator; changed to parallel", "approved the change to parallel"])
+        .await?;
     ana.browser.quit().await;
     Ok(())
 }
@@ -149,7 +155,7 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
 
     let review = ana.opens(run, ReviewKind::ToolCalls).await?;
     assert!(review.title.ends_with("(for clerk)"), "{}", review.title);
-    let card = ["refund", "expert", "Pays money back", "20 EUR", "runs if you approve"];
+    let card = ["refund", "expert", "Pays money back", "20 EUR", "runs if you approve", FOR_LATER];
     ana.reads("sub-agent", "section.action", &card).await?;
     ana.reads("sub-agent", "article.read", &["for agent clerk", "The money is gone.", "cannot be undone"]).await?;
     ana.decides("Approve refund", "approved refund").await?;

@@ -70,6 +70,7 @@ pub fn outline(review: &Review) -> Review {
         paused: None,
         asked: None,
         warnings: Vec::new(),
+        grantable: Vec::new(),
         comments: Vec::new(),
         decisions: decisions.collect(),
         resolution: None,

@@ -160,6 +160,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             source: None,
             actions: vec![action],
+            grantable: Vec::new(),
             rules: Rules::default(),
             warnings,
         }))

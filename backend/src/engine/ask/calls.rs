@@ -66,11 +66,14 @@ impl<'f> Builder<'f> {
             ..self.action(step, call, agent, gate.allowed_decisions())
         };
         let actions: Vec<_> = group.iter().zip(&stakes).map(action).collect();
+        let grantable =
+            |(call, gate): &&(&ToolCall, &'f Gate)| self.ungrantable(step, calling, call, Some(gate)).is_none();
+        let grantable = group.iter().filter(grantable).map(|(call, _)| call.id.clone()).collect();
         let on_timeout = gates().map(|gate| self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject));
         let (kind, own_title, wanted) = match actions.as_slice() {
             [Action { action_type: ActionType::Emergent, name, .. }] => {
-                let title = format!("Make the specialist {name}");
-                (ReviewKind::Emergent, Some(title), Some(format!("make the specialist `{name}`")))
+                let title = format!("Create the specialist {name}");
+                (ReviewKind::Emergent, Some(title), Some(format!("create the specialist `{name}`")))
             }
             [Action { action_type: ActionType::StrategyOverride, name, .. }] => {
                 let title = format!("Change the strategy to {name}");
@@ -110,6 +113,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             source: None,
             actions,
+            grantable,
             rules: Rules::default(),
             warnings: self.warnings(step, calling, group.iter().map(|(call, _)| *call)),
         })
@@ -155,6 +159,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             source: None,
             actions: vec![action],
+            grantable: Vec::new(),
             rules: Rules::default(),
             warnings: self.warnings(step, calling, [call]),
         }))

@@ -31,6 +31,8 @@ pub(in crate::engine) struct Content {
     pub free_text: bool,
     pub source: Option<Source>,
     pub actions: Vec<Action>,
+    /// The ids of the actions that a grant may cover.
+    pub grantable: Vec<String>,
     pub rules: Rules,
     /// What guardrails would say of it as it stands.
     pub warnings: Vec<Warning>,

@@ -10,12 +10,13 @@ use shared::definition::{ActionKind, Gate, Handler, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope, GrantedCall, Remember};
 use shared::id::{GrantId, NodeId, ReviewId, Username};
-use shared::review::{Action, Outcome, Review};
+use shared::review::{Action, ActionType, Outcome, Review};
+use shared::run::Step;
 
 use super::asking::Asking;
 use super::content::{Content, handlers};
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{ToolCall, ToolCallState};
+use crate::engine::conversation::{CallingAgent, ToolCall, ToolCallState};
 use crate::engine::question::{Leave, Subject};
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
@@ -95,16 +96,33 @@ impl<'f> Builder<'f> {
         on_behalf_of: Option<&Username>,
         action: &Action,
     ) -> Option<&'static str> {
-        let gated = self.calls_asked(review.id).any(|call| call.id == action.id && call.state == ToolCallState::Gated);
+        const NO_GATE: &str = "only calls that a gate holds back can be allowed for later";
         if on_behalf_of.is_some() {
-            Some("who decides for somebody else allows this call only")
-        } else if !review.policy.is_first() {
-            Some("several people decide here: none of them allows later calls alone")
-        } else if !gated {
-            Some("only calls that a gate holds back can be allowed for later")
-        } else if self.is_of_specialist(review) {
+            return Some("who decides for somebody else allows this call only");
+        }
+        if !review.policy.is_first() {
+            return Some("several people decide here: none of them allows later calls alone");
+        }
+        let Some(question) = self.state.question(review.id) else { return Some(NO_GATE) };
+        let (agent, mut calls) = self.state.calls_of(&question.subject);
+        let call = calls.find(|call| call.id == action.id && call.state == ToolCallState::Gated);
+        let (Some(call), Some(step)) = (call, self.state.step_of(&question.subject)) else { return Some(NO_GATE) };
+        self.ungrantable(step, agent, call, self.tool_gate(step, agent, call))
+    }
+
+    /// Why no grant can cover calls like this one, whoever gives it; none where one can.
+    pub(super) fn ungrantable(
+        &self,
+        step: &Step,
+        agent: Option<CallingAgent<'_>>,
+        call: &ToolCall,
+        gate: Option<&Gate>,
+    ) -> Option<&'static str> {
+        if agent.is_some_and(|agent| agent.is_specialist()) {
             Some("what a specialist calls is allowed one by one: another one may have its name")
-        } else if self.gate_of_action(review, action).is_none_or(|gate| !grantable(gate)) {
+        } else if self.kind_of(step, call).0 != ActionType::Tool {
+            Some("what changes a team is decided one by one")
+        } else if gate.is_none_or(|gate| !grantable(gate)) {
             Some("what is critical is decided one by one")
         } else {
             None
@@ -114,20 +132,6 @@ impl<'f> Builder<'f> {
     /// The calls that a review is about.
     pub(super) fn calls_asked(&self, review: ReviewId) -> impl Iterator<Item = &ToolCall> {
         self.state.question(review).into_iter().flat_map(|question| self.state.calls_of(&question.subject).1)
-    }
-
-    /// Whether an agent made the calls that a member of a team has made.
-    fn is_of_specialist(&self, review: &Review) -> bool {
-        let question = self.state.question(review.id);
-        let agent = question.and_then(|question| self.state.calls_of(&question.subject).0);
-        agent.is_some_and(|agent| agent.is_specialist())
-    }
-
-    fn gate_of_action(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
-        let subject = &self.state.question(review.id)?.subject;
-        let (agent, mut calls) = self.state.calls_of(subject);
-        let call = calls.find(|call| call.id == action.id)?;
-        self.tool_gate(self.state.step_of(subject)?, agent, call)
     }
 
     /// Takes over what a decision allows.
@@ -147,13 +151,13 @@ impl<'f> Builder<'f> {
         }
         let (run, now) = (self.state.id, self.now);
         let decides_at_once = matches!(handlers(self.flow, &self.state, subject), [Handler::Auto(_)]);
-        let Some(step) = self.state.step_of(subject).cloned().filter(|_| grantable(gate) && !decides_at_once) else {
+        let Some(step) = self.state.step_of(subject).cloned().filter(|_| !decides_at_once) else {
             return false;
         };
         let (agent, call) = {
             let (agent, mut calls) = self.state.calls_of(subject);
             let Some(call) = calls.next().cloned() else { return false };
-            if agent.is_some_and(|agent| agent.is_specialist()) {
+            if self.ungrantable(&step, agent, &call, Some(gate)).is_some() {
                 return false;
             }
             (agent.map(|agent| agent.name.to_owned()), call)

@@ -47,6 +47,7 @@ impl Builder<'_> {
             options,
             source,
             actions: Vec::new(),
+            grantable: Vec::new(),
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
             warnings: Vec::new(),
         })

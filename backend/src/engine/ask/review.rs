@@ -148,6 +148,7 @@ impl Builder<'_> {
             options: content.options,
             free_text: content.free_text,
             actions: content.actions,
+            grantable: content.grantable,
             policy: content.rules.policy,
             deny: content.rules.deny,
             blind: content.rules.blind,

@@ -95,6 +95,7 @@ fn what_may_not_be_allowed_for_later_is_refused_with_its_place() {
     let mut play = Play::start(DEPLOY, json!({}));
     play.model("ship", calls([("deploy", json!({ "to": "staging" })), ("drop", json!({}))]));
     let review = play.review();
+    assert_eq!(review.grantable, ["c1-1"], "only what may be allowed is offered");
     let both = answer_actions([
         ("c1-1", remember(GrantScope::Run, &["to", "region"])),
         ("c1-2", remember(GrantScope::Run, &[])),
@@ -110,6 +111,20 @@ fn what_may_not_be_allowed_for_later_is_refused_with_its_place() {
     let deputy = Principal { stands_for: vec![lea], ..person("tom", &[]) };
     let refused = mistakes(play.try_decide(review.id, &deputy, request(&review, one)).unwrap_err());
     assert_eq!(refused[0].1, "not_allowed", "who decides for somebody else allows nothing more");
+}
+
+#[test]
+fn what_a_template_says_of_the_severity_may_be_critical_so_that_nothing_is_offered() {
+    let source = DEPLOY
+        .replace("severity: high", "severity: '{{ severity }}'")
+        .replace("id: deploy\n", "id: deploy\ninput: { type: object }\n");
+    let mut play = Play::start(&source, json!({ "severity": "low" }));
+    deploy(&mut play, "staging", "web");
+    let review = play.review();
+    assert!(review.grantable.is_empty());
+    let answer = answer_actions([("c1-1", remember(GrantScope::Run, &[]))]);
+    let refused = mistakes(play.try_decide(review.id, &ana(), request(&review, answer)).unwrap_err());
+    assert_eq!(refused, [("/verdict/decisions/c1-1/remember".to_owned(), "not_allowed".to_owned())]);
 }
 
 #[test]

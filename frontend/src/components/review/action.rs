@@ -2,10 +2,10 @@
 
 use leptos::prelude::*;
 use serde_json::Value;
-use shared::definition::{ActionKind, AlternativeChoice, ContentType, Severity};
+use shared::definition::{ActionKind, AlternativeChoice, ContentType};
 use shared::error::pointer;
 use shared::grant::GrantScope;
-use shared::review::{Action, ActionType};
+use shared::review::{Action, ActionType, Review};
 
 use super::guardrails::GuardrailNotes;
 use super::head::at_stake;
@@ -13,6 +13,7 @@ use super::item::count_unsound;
 use super::pane::Pane;
 use super::request::request;
 use super::value::{json, texts};
+use crate::client::Session;
 use crate::components::diff::Diff;
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
@@ -152,11 +153,12 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         })
     };
     let buttons = [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject, ActionKind::Respond].map(button);
-    let grantable = action.action_type == ActionType::Tool
-        && action.allowed_decisions.contains(&ActionKind::Approve)
-        && pane
-            .review
-            .with_untracked(|review| review.stakes.severity != Severity::Critical && review.policy.is_first());
+    // Who decides for somebody else allows this call only.
+    let session = Session::expect();
+    let grantable = Memo::new(move |_| {
+        let offered = |review: &Review| held.with_value(|action| review.grantable.contains(&action.id));
+        pane.review.with(|review| offered(review) && session.decides_for(review).is_none())
+    });
     let remembered = Memo::new(move |_| {
         pane.desk.drafts.with(|drafts| held.with_value(|action| verdict::remembers(action, drafts.get(pane.id)?)))
     });
@@ -181,7 +183,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         }
     };
     let scopes = [(GrantScope::Run, "Allow for this run"), (GrantScope::Flow, "Allow for this flow for 8 h")];
-    let later = grantable.then(|| scopes.map(allow).collect_view());
+    let later = move || grantable.get().then(|| scopes.map(allow).collect_view());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));
     // A critical call among several is opened before it can be decided.

@@ -145,8 +145,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         Intent::Actions | Intent::ApproveAll | Intent::RejectAll => {
             let decisions = actions(review, draft, intent, text.as_deref())?;
             let told = matches!(intent, Intent::RejectAll);
-            // The agent reads the instructions; a tool node has nobody who does.
-            if review.actions.iter().any(action_words::is_told) && !told {
+            if review.passes_on_instructions(&decisions) && !told {
                 request.verdict = Verdict::Actions { decisions, instructions: text };
             } else {
                 request.verdict = Verdict::Actions { decisions, instructions: None };

@@ -84,6 +84,7 @@ impl Builder<'_> {
             free_text: shown.free_text,
             source: None,
             actions: Vec::new(),
+            grantable: Vec::new(),
             rules: Rules { policy: tool.policy.clone(), ..Rules::default() },
             warnings: Vec::new(),
         })
@@ -127,6 +128,7 @@ impl Builder<'_> {
             free_text: false,
             source: None,
             actions: Vec::new(),
+            grantable: Vec::new(),
             rules: Rules::default(),
             warnings: Vec::new(),
         })

@@ -6,7 +6,7 @@ use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
-use shared::review::{Action, ActionType, Review, ReviewOption};
+use shared::review::{Action, Review, ReviewOption};
 
 use crate::flow::check_value;
 
@@ -57,9 +57,8 @@ pub(in crate::engine::ask) fn check(review: &Review, request: &DecisionRequest) 
         Verdict::Actions { decisions, instructions } => {
             limit("/verdict/instructions", instructions.as_deref(), &mut mistakes);
             let given = instructions.as_ref().is_some_and(|text| !text.trim().is_empty());
-            let hears = |action: &Action| action.agent.is_some() || action.action_type == ActionType::Agent;
-            if given && !review.actions.is_empty() && !review.actions.iter().any(hears) {
-                let message = "nobody hears it: there is no agent that could; say it in a comment";
+            if given && !review.actions.is_empty() && !review.passes_on_instructions(decisions) {
+                let message = "no agent would read it; say it in a comment";
                 mistakes.push(Mistake::new("/verdict/instructions", "not_allowed", message));
             }
             check_actions(review, decisions, &mut mistakes);
