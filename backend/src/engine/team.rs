@@ -205,7 +205,9 @@ impl TeamWork {
             spent.iter().map(|(agent, (turns, tokens))| format!("{agent} ×{turns} ({tokens} tokens)")).collect();
         let made: Vec<_> = self.specialists.keys().map(String::as_str).collect();
         let made = if made.is_empty() { String::new() } else { format!("; specialists: {}", made.join(", ")) };
-        format!("{}{made}", members.join(", "))
+        let strategy = self.strategy.as_str();
+        let changed = if self.changes > 0 { format!("; changed to {strategy}") } else { String::new() };
+        format!("{}{made}{changed}", members.join(", "))
     }
 }
 

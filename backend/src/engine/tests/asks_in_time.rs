@@ -56,16 +56,17 @@ fn each_builtin_with_each_timer_comes_to_what_the_flow_says() {
     let unchanged = || json!({ "content": "Dear all", "changed": false, "feedback": "nobody reviewed it in time" });
     let aborted = || json!("step fails: FLOW_HUMAN_REJECTED: nobody decided in time");
     let refused = || json!({ "approved": false, "reason": "nobody decided in time" });
+    let proceeds = || json!({ "decision": "continue" });
     for (builtin, arguments) in asks() {
-        // Where nothing is said; approve; reject; error.
+        // Where nothing is said; approve; reject; error; follow.
         let comes = match builtin {
-            "ask_human" => [late(), late(), late(), late()],
-            "request_edit" => [unchanged(), unchanged(), late(), late()],
-            "request_approval" => [refused(), json!({ "approved": true }), refused(), late()],
-            "checkpoint" => [late(), json!({ "decision": "continue" }), aborted(), late()],
-            _ => [late(), late(), aborted(), late()],
+            "ask_human" => [late(), late(), late(), late(), late()],
+            "request_edit" => [unchanged(), unchanged(), late(), late(), unchanged()],
+            "request_approval" => [refused(), json!({ "approved": true }), refused(), late(), late()],
+            "checkpoint" => [late(), proceeds(), aborted(), late(), proceeds()],
+            _ => [late(), late(), aborted(), late(), late()],
         };
-        for (timer, comes) in ["", "approve", "reject", "error"].into_iter().zip(comes) {
+        for (timer, comes) in ["", "approve", "reject", "error", "follow"].into_iter().zip(comes) {
             let mut play = start(builtin, timer, &arguments);
             let review = play.review();
             time_is_up(&mut play);

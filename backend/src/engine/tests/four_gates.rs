@@ -183,6 +183,18 @@ fn instructions_are_heard_by_whom_the_gate_is_about() {
 }
 
 #[test]
+fn instructions_for_an_agent_that_does_not_begin_are_refused_not_dropped() {
+    let mut play = Agent.holds("true");
+    let review = play.review();
+    let Verdict::Actions { decisions, .. } = one(&play, ActionDecision::Reject { message: None }) else {
+        unreachable!()
+    };
+    let verdict = Verdict::Actions { decisions, instructions: Some("Be kind.".to_owned()) };
+    let refused = play.try_decide(review.id, &ana(), request(&review, verdict)).unwrap_err();
+    assert_eq!(mistakes(refused), [("/verdict/instructions".to_owned(), "not_allowed".to_owned())]);
+}
+
+#[test]
 fn when_nobody_answers_each_gate_does_what_its_timer_says() {
     let late = "nobody decided in time";
     let rejected = |gate: Gate| match gate {

@@ -178,7 +178,7 @@ impl Play {
         let launched = Launch {
             run: "01900000-0000-7000-8000-000000000001".parse().unwrap(),
             flow: flow.flow.id.clone(),
-            version: 1,
+            version: flow.version,
             input: object(input),
             context,
             keeps_metadata: true,

@@ -8,7 +8,8 @@ use shared::feedback::{FeedbackAspect, FeedbackType, NewFeedback};
 use shared::grant::{GrantScope, Remember};
 
 use super::*;
-use flows::{Shape, random_flow};
+use crate::engine::Carrier;
+use flows::{Shape, random_flow, some_question};
 
 fn some_answer(pick: u8) -> ModelAnswer {
     match pick % 5 {
@@ -171,7 +172,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
         });
     }
     let review = review()?;
-    let people = [ana(), person("tom", &["reviewer"]), person("dev", &["reviewer"])];
+    let people = everybody();
     // Mostly somebody who may.
     let by = people[[0_usize, 1, 0, 1, 2][usize::from(which % 5)]].clone();
     let (id, via) = (review.id, Via::Human);
@@ -209,6 +210,22 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     })
 }
 
+fn everybody() -> [Principal; 3] {
+    [ana(), person("tom", &["reviewer"]), person("dev", &["reviewer"])]
+}
+
+fn goes_on(mut play: Play, inputs: Vec<((u8, u8, u8), bool)>) {
+    for (input, much_later) in inputs {
+        if much_later {
+            play.now = play.now.after(Duration::from_hours(3));
+        }
+        if let Some(input) = some_input(&play, input) {
+            // Refused or not: nothing is half applied.
+            let _ = play.try_apply(input);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -218,15 +235,16 @@ proptest! {
         called in prop::collection::vec(any::<Shape>(), 1..4),
         inputs in prop::collection::vec((any::<(u8, u8, u8)>(), prop::bool::weighted(0.05)), 0..60),
     ) {
-        let mut play = Play::try_start_among(random_flow(&shapes, &called), json!({}), &[ana(), person("tom", &["reviewer"]), person("dev", &["reviewer"])]).unwrap();
-        for (input, much_later) in inputs {
-            if much_later {
-                play.now = play.now.after(Duration::from_hours(3));
-            }
-            if let Some(input) = some_input(&play, input) {
-                // Refused or not: nothing is half applied.
-                let _ = play.try_apply(input);
-            }
-        }
+        goes_on(Play::try_start_among(random_flow(&shapes, &called), json!({}), &everybody()).unwrap(), inputs);
+    }
+
+    #[test]
+    fn they_hold_for_what_is_asked_without_a_flow(
+        shape in any::<(u8, u8)>(),
+        inputs in prop::collection::vec((any::<(u8, u8, u8)>(), prop::bool::weighted(0.1)), 0..20),
+    ) {
+        let Carrier { flow, input, .. } = some_question(shape);
+        let flow = Arc::into_inner(flow).unwrap();
+        goes_on(Play::try_start_among(flow, Value::Object(input), &everybody()).unwrap(), inputs);
     }
 }

@@ -107,7 +107,7 @@ fn became(review: &Review) -> Became {
     let Some(resolution) = &review.resolution else { return Became::Pending };
     match resolution.outcome {
         // Neither approved nor rejected, as at a gate.
-        Outcome::Accepted if review.chosen_alternative().is_some() => Became::Answered,
+        Outcome::Accepted if review.chosen_alternative().is_some() || asks_openly(review.kind) => Became::Answered,
         Outcome::Accepted => Became::Approved,
         Outcome::Corrected => Became::Corrected,
         Outcome::Stopped => Became::Rejected,
@@ -119,6 +119,11 @@ fn became(review: &Review) -> Became {
             None => handled(review, resolution),
         },
     }
+}
+
+/// Whether nothing is proposed that could be approved: an agent does not know, or gives its work away.
+fn asks_openly(kind: ReviewKind) -> bool {
+    matches!(kind, ReviewKind::Clarification | ReviewKind::Escalation | ReviewKind::Handoff)
 }
 
 /// Calls count as what is gravest of what was said of each; words in place of answers reject them all.

@@ -78,8 +78,15 @@ async fn each_kind_of_review_fills_its_figure(world: World) {
     )
     .await;
     asked(&world, json!({ "kind": "escalation", "category": "a word of the flow's" })).await;
+    let taken = decision(&json!({ "type": "choose", "option": "taken" }));
+    asked(
+        &world,
+        json!({ "kind": "handoff", "status": "resolved", "resolution": resolved("accepted", "human", Some(taken)) }),
+    )
+    .await;
     let figures = figures(&world).await;
-    assert_eq!((figures.requests, figures.clarifications, figures.checkpoints, figures.handoffs), (7, 1, 1, 1));
+    assert_eq!((figures.requests, figures.clarifications, figures.checkpoints, figures.handoffs), (8, 1, 1, 2));
+    assert_eq!((figures.approved, figures.answered), (1, 1), "who takes work over approves nothing");
     assert_eq!((figures.edits.count, figures.edits.changed, figures.escalations), (2, 1, 2));
     assert_eq!(figures.escalations_by_reason[&EscalationReason::OutOfScope], 1);
     assert_eq!(figures.escalations_by_reason.values().sum::<u64>(), 1);

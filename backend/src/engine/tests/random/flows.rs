@@ -3,6 +3,7 @@
 use shared::definition::Flow;
 
 use super::super::*;
+use crate::engine::Carrier;
 use crate::flow::Library;
 
 /// One node: its kind, the nodes that it leads to, whether it waits for all, how often it may be visited, and a detail.
@@ -55,7 +56,10 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
                 "options_key": ([None, None, Some("menu"), None, Some("k1"), None][usize::from(detail % 6)]),
                 "allow_free_text": if detail % 5 == 1 { json!(false) } else { Value::Null },
                 "alternatives": if detail % 7 == 1 { some_alternatives() } else { json!([]) },
-                "reviewers": { "not_requester": detail % 9 == 1 },
+                "reviewers": {
+                    "not_requester": detail % 9 == 1,
+                    "not_same_as": if detail % 10 == 3 { json!(name(usize::from(detail / 10) % shapes.len())) } else { Value::Null },
+                },
                 "policy": (["first", "majority", "first", "unanimous"][usize::from(detail % 4)]),
                 "deny": if detail % 8 == 3 { json!(2) } else { Value::Null },
                 "timeout": if detail % 3 == 0 { json!("1h") } else { Value::Null },
@@ -143,6 +147,32 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
         "nodes": nodes,
     }))
     .unwrap()
+}
+
+/// Any question that a program may ask without a flow.
+pub(super) fn some_question((kind, detail): (u8, u8)) -> Carrier {
+    let mut asked = match kind % 6 {
+        0 => json!({
+            "kind": "approval", "description": "May I?", "action": { "name": "go", "arguments": { "to": "{{ k1 }}" } },
+            "policy": (["first", "majority", "unanimous"][usize::from(detail % 3)]),
+        }),
+        1 => json!({
+            "kind": "clarification", "question": "Which?", "allow_free_text": detail % 2 == 0, "multiple": detail % 4 < 2,
+            "options": [{ "id": "a", "label": "A" }, { "id": "b", "label": "B" }], "context": "some",
+        }),
+        2 => json!({ "kind": "edit", "content": "some text", "purpose": "a letter", "confidence": 0.2 }),
+        3 => json!({ "kind": "escalation", "reason": "out_of_scope", "explanation": "some text" }),
+        4 => json!({ "kind": "checkpoint", "phase": "half", "progress": 0.5 }),
+        _ => json!({ "kind": "handoff", "to": "desk", "reason": "some text" }),
+    };
+    // Work that was handed off waits as long as it takes.
+    if detail % 5 < 3 && asked["kind"] != "handoff" {
+        asked["timeout"] = json!("1h");
+        let happens = [json!("reject"), json!("approve"), json!("error"), Value::Null];
+        asked["on_timeout"] = happens[usize::from(detail / 5 % 4)].clone();
+    }
+    asked["reviewers"] = json!({ "not_requester": detail % 7 == 1 });
+    Carrier::of(&serde_json::from_value(asked).unwrap()).unwrap()
 }
 
 /// The settings that gates before what is no call of a tool may have.
