@@ -14,7 +14,7 @@ pub(super) const VERSION: &str = "2023-06-01";
 /// The limit of an answer where the flow names none: the protocol wants one. Every model since Claude 4 has it.
 const MAX_TOKENS: u32 = 32_000;
 
-/// Anthropic.
+/// Anthropic's Messages API.
 pub(super) struct Anthropic;
 
 impl Wire for Anthropic {

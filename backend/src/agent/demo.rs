@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use shared::definition::DemoCall;
 
-use super::{Model, OnText, prose, revise, verdict};
+use super::{Model, OnText, prose, verdict};
 use crate::engine::{Message, ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
 
 /// All pauses of one answer together.
@@ -86,7 +86,7 @@ fn answer(request: &ModelRequest) -> String {
         _ => None,
     });
     match earlier {
-        Some(earlier) => revise::revise(earlier, last),
+        Some(earlier) => prose::revise(earlier, last),
         None => prose::article(last),
     }
 }
@@ -139,7 +139,7 @@ fn sample(schema: &Value, topic: &str) -> Value {
         return given;
     }
     match schema.get("type").and_then(Value::as_str) {
-        Some("string") => json!(prose::sentence(topic)),
+        Some("string") => json!(format!("A short and careful answer about {topic}.")),
         Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
         Some("boolean") => json!(true),
         Some("null") => Value::Null,

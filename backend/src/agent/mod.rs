@@ -12,7 +12,6 @@ mod ollama;
 mod openai;
 mod price;
 mod prose;
-mod revise;
 mod schema;
 mod verdict;
 mod wire;

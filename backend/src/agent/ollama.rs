@@ -10,7 +10,7 @@ use super::wire::{Wire, count, effort, failed, has_arguments, put, result_text};
 use crate::agent::schema;
 use crate::engine::{Message, ModelRequest, ModelToolCall};
 
-/// Ollama.
+/// Ollama's chat API.
 pub(super) struct Ollama;
 
 impl Wire for Ollama {
