@@ -1,47 +1,66 @@
-//! The routes together with their description: what is served is what `/api/openapi.json` lists.
+//! The routes together with their description: what is served is what `/api/openapi.json` lists. What a call takes
+//! follows from the signature of its handler ([`super::inputs`]); what it answers is named beside it, and every answer in
+//! the tests is held against that.
 
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::AppState;
+use super::inputs::{Inputs, OperationInputs};
 
-/// What somebody who writes a client needs to know of one call.
-#[derive(Debug, Clone, Copy)]
+/// The schema of a type; what types have in common stands among the components once.
+pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// What somebody who writes a client needs to know of one call, beside what its handler takes.
+#[derive(Clone, Copy)]
 pub(super) struct Operation {
     /// In one line.
     pub summary: &'static str,
-    /// Keys of the query.
+    /// Keys of the query, where the handler reads it by itself.
     pub query: &'static [&'static str],
-    /// The name of the body, and its content type.
-    pub body: Option<(&'static str, &'static str)>,
+    /// Keys of the handler's query that this call does not take.
+    pub without: &'static [&'static str],
+    /// The content type of a body that the handler reads by itself.
+    pub body: Option<&'static str>,
     /// The status where all goes well.
     pub status: u16,
-    /// The name of the answer; empty for none.
-    pub answer: &'static str,
+    /// The answer, and its content type; none: nothing.
+    pub answer: Option<(SchemaOf, &'static str)>,
     /// Whether somebody must be logged in.
     pub authenticated: bool,
 }
 
 impl Operation {
-    /// A call that answers `answer` with `200` to somebody who is logged in.
-    pub fn new(summary: &'static str, answer: &'static str) -> Self {
-        Self { summary, query: &[], body: None, status: 200, answer, authenticated: true }
+    /// A call that answers nothing, with `200`, to somebody who is logged in.
+    pub fn new(summary: &'static str) -> Self {
+        Self { summary, query: &[], without: &[], body: None, status: 200, answer: None, authenticated: true }
     }
 
-    /// The same, with a query.
+    /// The same, with an answer in JSON.
+    pub fn answer<T: JsonSchema>(self) -> Self {
+        Self { answer: Some((SchemaGenerator::subschema_for::<T>, "application/json")), ..self }
+    }
+
+    /// The same, with a text or a file as the answer.
+    pub fn file(self, content_type: &'static str) -> Self {
+        Self { answer: Some((SchemaGenerator::subschema_for::<String>, content_type)), ..self }
+    }
+
+    /// The same, with these keys in the query.
     pub fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
     }
 
-    /// The same, with a JSON body.
-    pub fn body(self, name: &'static str) -> Self {
-        Self { body: Some((name, "application/json")), ..self }
+    /// The same, without these keys in the query.
+    pub fn without(self, without: &'static [&'static str]) -> Self {
+        Self { without, ..self }
     }
 
-    /// The same, with a flow file as its body.
-    pub fn source(self) -> Self {
-        Self { body: Some(("Flow", "application/yaml")), ..self }
+    /// The same, with an object as its body.
+    pub fn body(self, content_type: &'static str) -> Self {
+        Self { body: Some(content_type), ..self }
     }
 
     /// The same, with another status.
@@ -56,7 +75,7 @@ impl Operation {
 }
 
 /// One described route.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Endpoint {
     /// In lower case.
     pub method: &'static str,
@@ -64,6 +83,8 @@ pub(super) struct Endpoint {
     pub path: &'static str,
     /// What it does.
     pub operation: Operation,
+    /// Describes what its handler takes.
+    pub describe: fn(&mut Inputs<'_>),
 }
 
 /// Collects routes and their descriptions.
@@ -74,50 +95,24 @@ pub(super) struct Api {
     pub endpoints: Vec<Endpoint>,
 }
 
+macro_rules! methods {
+    ($($name:ident = $filter:ident),+) => {$(
+        #[doc = concat!("Adds a path that is called by ", stringify!($filter), ".")]
+        pub fn $name<H, T>(&mut self, path: &'static str, operation: Operation, handler: H)
+        where
+            H: Handler<T, AppState>,
+            T: OperationInputs + 'static,
+        {
+            self.router = std::mem::take(&mut self.router).route(path, on(MethodFilter::$filter, handler));
+            self.endpoints.push(Endpoint { method: stringify!($name), path, operation, describe: T::describe });
+        }
+    )+};
+}
+
 impl Api {
     pub fn new() -> Self {
         Self { router: Router::new(), endpoints: Vec::new() }
     }
 
-    /// Adds `GET path`.
-    pub fn get<H: Handler<T, AppState>, T: 'static>(&mut self, path: &'static str, operation: Operation, handler: H) {
-        self.add(MethodFilter::GET, "get", path, operation, handler);
-    }
-
-    /// Adds `POST path`.
-    pub fn post<H: Handler<T, AppState>, T: 'static>(&mut self, path: &'static str, operation: Operation, handler: H) {
-        self.add(MethodFilter::POST, "post", path, operation, handler);
-    }
-
-    /// Adds `PUT path`.
-    pub fn put<H: Handler<T, AppState>, T: 'static>(&mut self, path: &'static str, operation: Operation, handler: H) {
-        self.add(MethodFilter::PUT, "put", path, operation, handler);
-    }
-
-    /// Adds `PATCH path`.
-    pub fn patch<H: Handler<T, AppState>, T: 'static>(&mut self, path: &'static str, operation: Operation, handler: H) {
-        self.add(MethodFilter::PATCH, "patch", path, operation, handler);
-    }
-
-    /// Adds `DELETE path`.
-    pub fn delete<H: Handler<T, AppState>, T: 'static>(
-        &mut self,
-        path: &'static str,
-        operation: Operation,
-        handler: H,
-    ) {
-        self.add(MethodFilter::DELETE, "delete", path, operation, handler);
-    }
-
-    fn add<H: Handler<T, AppState>, T: 'static>(
-        &mut self,
-        filter: MethodFilter,
-        method: &'static str,
-        path: &'static str,
-        operation: Operation,
-        handler: H,
-    ) {
-        self.router = std::mem::take(&mut self.router).route(path, on(filter, handler));
-        self.endpoints.push(Endpoint { method, path, operation });
-    }
+    methods! { get = GET, post = POST, put = PUT, patch = PATCH, delete = DELETE }
 }

@@ -12,7 +12,7 @@ use shared::access::Act;
 use shared::api::{AuditQuery, MAX_LIMIT, Page};
 use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind, ReviewAct};
-use shared::seal::SealHead;
+use shared::seal::{SealCheck, SealHead};
 use shared::search::Found;
 use tokio::time::timeout;
 
@@ -29,18 +29,19 @@ const AUDIT: List = List("audit");
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List the record, newest first", "PageOfEntries")
-        .query(&["from", "to", "actor", "kind", "act", "run", "review", "q", "limit", "cursor"]);
+    let list = Operation::new("List the record, newest first").answer::<Page<Entry>>();
     api.get("/api/v1/audit", list, self::list);
-    let search = Operation::new("Search the record, the most relevant entries first, with marks", "FoundEntries")
-        .query(&["q", "from", "to", "actor", "kind", "act", "run", "review", "limit"]);
+    let search = Operation::new("Search the record, the most relevant entries first, with marks")
+        .answer::<Found<Entry>>()
+        .without(&["cursor"]);
     api.get("/api/v1/audit/search", search, self::search);
-    let export = Operation::new("Export the record as CSV or JSON lines, newest first", "File")
+    let export = Operation::new("Export the record as CSV or JSON lines, newest first")
+        .file("text/csv")
         .query(&["format", "from", "to", "actor", "kind", "act", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
-    let seal = Operation::new("Get the newest seal of the record; 404 before the first", "SealHead");
+    let seal = Operation::new("Get the newest seal of the record; 404 before the first").answer::<SealHead>();
     api.get("/api/v1/audit/seal", seal, self::seal);
-    let verify = Operation::new("Verify the sealed record", "SealCheck");
+    let verify = Operation::new("Verify the sealed record").answer::<SealCheck>();
     api.get("/api/v1/audit/verify", verify, self::verify);
 }
 

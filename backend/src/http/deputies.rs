@@ -26,13 +26,14 @@ use crate::store::{self, Committed};
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List your deputies, and for whom you stand in", "PageOfDeputies");
-    api.get("/api/v1/deputies", list.query(&["limit", "cursor"]), self::list);
-    let create = Operation::new("Name a deputy for somebody who is away", "Deputyship").body("NewDeputy").status(201);
+    let list = Operation::new("List your deputies, and for whom you stand in").answer::<Page<Deputyship>>();
+    api.get("/api/v1/deputies", list, self::list);
+    let create = Operation::new("Name a deputy for somebody who is away").answer::<Deputyship>().status(201);
     api.post("/api/v1/deputies", create, self::create);
-    api.delete("/api/v1/deputies/{id}", Operation::new("Remove a deputy", "").status(204), remove);
-    let reviewers = Operation::new("List reviewers, by name; or to whom a review can be delegated", "PageOfUsers");
-    api.get("/api/v1/reviewers", reviewers.query(&["review"]), self::reviewers);
+    api.delete("/api/v1/deputies/{id}", Operation::new("Remove a deputy").status(204), remove);
+    let reviewers =
+        Operation::new("List reviewers, by name; or to whom a review can be delegated").answer::<Page<User>>();
+    api.get("/api/v1/reviewers", reviewers, self::reviewers);
 }
 
 /// Admins see all.
@@ -95,7 +96,7 @@ async fn remove(
 }
 
 /// For whom a list of names is wanted.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct For {
     review: Option<ReviewId>,

@@ -21,10 +21,9 @@ use crate::store::{self, Committed};
 const FEEDBACK: List = List("feedback");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List feedback on agents, newest first", "PageOfFeedback")
-        .query(&["agent", "type", "since", "flow", "run", "limit", "cursor"]);
+    let list = Operation::new("List feedback on agents, newest first").answer::<Page<Feedback>>();
     api.get("/api/v1/feedback", list, self::list);
-    let give = Operation::new("Give feedback on an agent of a run", "Feedback").body("NewFeedback").status(201);
+    let give = Operation::new("Give feedback on an agent of a run").answer::<Feedback>().status(201);
     api.post("/api/v1/runs/{id}/feedback", give, self::give);
 }
 

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
+use shared::JsonMap;
 use shared::access::{Act, access};
 use shared::api::{FlowVersion, Graph, Page, Validation};
 use shared::definition::Flow;
@@ -24,17 +25,21 @@ use crate::store::{self, Committed, NewFlow};
 const FLOWS: List = List("flows");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List the newest version of each flow", "PageOfFlows").query(&["limit", "cursor"]);
+    let list = Operation::new("List the newest version of each flow").answer::<Page<FlowVersion>>();
     api.get("/api/v1/flows", list, self::list);
     api.post(
         "/api/v1/flows/validate",
-        Operation::new("Check a flow file without saving it", "Validation").source(),
+        Operation::new("Check a flow file without saving it").answer::<Validation>(),
         validate,
     );
-    api.get("/api/v1/flows/schema", Operation::new("Get the JSON Schema of flow files, for editors", "Schema"), schema);
-    let get = Operation::new("Get a version of a flow; the newest where none is named", "FlowVersion");
-    api.get("/api/v1/flows/{id}", get.query(&["version"]), self::get);
-    let put = Operation::new("Save a flow: a new version, or the same for the same content", "FlowVersion").source();
+    api.get(
+        "/api/v1/flows/schema",
+        Operation::new("Get the JSON Schema of flow files, for editors").answer::<JsonMap>(),
+        schema,
+    );
+    let get = Operation::new("Get a version of a flow; the newest where none is named").answer::<FlowVersion>();
+    api.get("/api/v1/flows/{id}", get, self::get);
+    let put = Operation::new("Save a flow: a new version, or the same for the same content").answer::<FlowVersion>();
     api.put("/api/v1/flows/{id}", put, self::put);
 }
 
@@ -48,7 +53,7 @@ async fn list(
     Ok(Json(FLOWS.page(state.store.flows(limit(paging.limit)?, place.as_deref()).await?)))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct VersionQuery {
     version: Option<u32>,

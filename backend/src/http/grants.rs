@@ -18,9 +18,9 @@ use crate::auth::digest;
 use crate::store;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List your grants that hold now; for admins, all grants", "PageOfGrants");
-    api.get("/api/v1/grants", list.query(&["limit", "cursor"]), self::list);
-    let revoke = Operation::new("Revoke a grant; later calls are asked about again", "").status(204);
+    let list = Operation::new("List your grants that hold now; for admins, all grants").answer::<Page<Grant>>();
+    api.get("/api/v1/grants", list, self::list);
+    let revoke = Operation::new("Revoke a grant; later calls are asked about again").status(204);
     api.delete("/api/v1/grants/{id}", revoke, self::revoke);
 }
 

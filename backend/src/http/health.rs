@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Serialize;
 use shared::access::ADMIN;
 use shared::definition::Severity;
 use shared::error::{Code, Problem};
@@ -26,24 +26,38 @@ use crate::store::Kind;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
-    api.get("/healthz", Operation::new("Check liveness", "Status").open(), healthz);
-    api.get("/readyz", Operation::new("Check readiness: the database can be written", "Status").open(), readyz);
-    api.get("/metrics", Operation::new("Get metrics in the format of Prometheus", "Text").open(), metrics);
+    api.get("/healthz", Operation::new("Check liveness").answer::<Status>().open(), healthz);
+    api.get(
+        "/readyz",
+        Operation::new("Check readiness: the database can be written").answer::<Status>().open(),
+        readyz,
+    );
+    api.get("/metrics", Operation::new("Get metrics in the format of Prometheus").file("text/plain").open(), metrics);
 }
 
-async fn healthz() -> Json<Value> {
-    Json(json!({ "status": "ok" }))
+/// That all is well.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Status {
+    /// Always `ok`.
+    status: &'static str,
+    /// By how many seconds each reader of the log is behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_lag_seconds: Option<BTreeMap<&'static str, f64>>,
 }
 
-async fn readyz(State(state): State<AppState>) -> Result<Json<Value>> {
+async fn healthz() -> Json<Status> {
+    Json(Status { status: "ok", log_lag_seconds: None })
+}
+
+async fn readyz(State(state): State<AppState>) -> Result<Json<Status>> {
     if let Some(task) = state.store.background().first_failed() {
         return Err(unavailable(format!("the server is ending: its {task} failed")).into());
     }
     match tokio::time::timeout(TIMEOUT, state.store.ready()).await {
         Ok(Ok(())) => {
             let lag = state.store.lag().await.unwrap_or_default();
-            let lag: BTreeMap<_, _> = lag.into_iter().map(|(reader, lag)| (reader, lag.as_secs_f64())).collect();
-            Ok(Json(json!({ "status": "ok", "log_lag_seconds": lag })))
+            let log_lag_seconds = lag.into_iter().map(|(reader, lag)| (reader, lag.as_secs_f64())).collect();
+            Ok(Json(Status { status: "ok", log_lag_seconds: Some(log_lag_seconds) }))
         }
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");

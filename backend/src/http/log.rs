@@ -21,7 +21,7 @@ use super::{AppState, Caller};
 const END: &str = "end";
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List log entries in commit order", "PageOfEntries").query(&["run", "after", "limit"]);
+    let list = Operation::new("List log entries in commit order").answer::<Page<Entry>>();
     api.get("/api/v1/log", list, get);
 }
 

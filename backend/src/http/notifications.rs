@@ -28,20 +28,22 @@ const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
 const DELIVERIES: List = List("deliveries");
 
 pub(super) fn mount(api: &mut Api) {
-    let one = Operation::new("Get your notification settings; admins may get those of others", "Notifications");
-    api.get("/api/v1/notifications", one.query(&["user"]), get);
-    let choose = Operation::new("Choose your notifications; admins may choose for others", "Notifications");
-    api.put("/api/v1/notifications", choose.query(&["user"]).body("Notifications"), put);
-    let test = Operation::new("Send yourself a test message", "").body("TestNotification").status(204);
+    let one =
+        Operation::new("Get your notification settings; admins may get those of others").answer::<Notifications>();
+    api.get("/api/v1/notifications", one, get);
+    let choose = Operation::new("Choose your notifications; admins may choose for others").answer::<Notifications>();
+    api.put("/api/v1/notifications", choose, put);
+    let test = Operation::new("Send yourself a test message").status(204);
     api.post("/api/v1/notifications/test", test, self::test);
-    let list = Operation::new("List deliveries, newest first: those that were given up, or others", "PageOfDeliveries");
-    api.get("/api/v1/notifications/deliveries", list.query(&["status", "limit", "cursor"]), deliveries);
-    let retry = Operation::new("Retry a failed delivery", "").status(204);
+    let list =
+        Operation::new("List deliveries, newest first: those that were given up, or others").answer::<Page<Delivery>>();
+    api.get("/api/v1/notifications/deliveries", list, deliveries);
+    let retry = Operation::new("Retry a failed delivery").status(204);
     api.post("/api/v1/notifications/deliveries/{id}/retry", retry, self::retry);
 }
 
 /// Whose choice is meant; default: the caller's.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Whose {
     user: Option<Username>,

@@ -20,9 +20,9 @@ const COOKIE: &str = "countersign_sign_in";
 const SECURE_COOKIE: &str = "__Host-countersign_sign_in";
 
 pub(super) fn mount(api: &mut Api) {
-    let begin = Operation::new("Begin to sign in with the identity provider; for browsers", "");
+    let begin = Operation::new("Begin to sign in with the identity provider; for browsers");
     api.get(BEGIN, begin.query(&["next"]).status(303).open(), self::begin);
-    let back = Operation::new("Return from the identity provider; for browsers", "");
+    let back = Operation::new("Return from the identity provider; for browsers");
     let back = back.query(&["state", "code", "error", "iss"]).status(303).open();
     api.get("/api/v1/session/oidc/callback", back, callback);
 }

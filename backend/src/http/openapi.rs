@@ -5,11 +5,16 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::header;
 use axum::response::IntoResponse;
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use shared::JsonMap;
+use shared::error::Problem;
+use shared::protocol::{ClientMessage, ServerMessage};
 
 use super::AppState;
 use super::api::{Api, Endpoint, Operation};
-use super::schemas::Schemas;
+use super::inputs::Inputs;
 
 const PATH: &str = "/api/openapi.json";
 const LIVE: &str = "/api/v1/live";
@@ -27,11 +32,12 @@ pub(super) fn whole() -> Value {
 }
 
 fn described(api: &mut Api) -> Value {
-    let own = Operation::new("Get this API description", "OpenApi").open();
-    api.endpoints.push(Endpoint { method: "get", path: PATH, operation: own });
+    let describe = |_: &mut Inputs<'_>| {};
+    let own = Operation::new("Get this API description").answer::<JsonMap>().open();
+    api.endpoints.push(Endpoint { method: "get", path: PATH, operation: own, describe });
     // Served beside this router, by `crate::live`.
-    let live = Operation::new("A WebSocket, subprotocol countersign.v1: JSON text frames", "").status(101);
-    api.endpoints.push(Endpoint { method: "get", path: LIVE, operation: live });
+    let live = Operation::new("A WebSocket, subprotocol countersign.v1: JSON text frames").status(101);
+    api.endpoints.push(Endpoint { method: "get", path: LIVE, operation: live, describe });
     document(&api.endpoints)
 }
 
@@ -41,16 +47,21 @@ fn answer(text: &str) -> impl IntoResponse + use<> {
 
 /// The OpenAPI 3.1 document.
 fn document(endpoints: &[Endpoint]) -> Value {
+    // OpenAPI 3.1 is JSON Schema 2020-12 with another place for definitions. What may be left out of a body is not
+    // required: a type that is both body and answer has one schema.
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut schemas = settings.into_generator();
     let mut paths: Map<String, Value> = Map::new();
-    let mut schemas = Schemas::new();
     for endpoint in endpoints {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method] = operation(endpoint, &mut schemas);
     }
     // The two sides of the socket: nothing in OpenAPI can refer to them.
-    for name in ["ClientMessage", "ServerMessage"] {
-        schemas.of(name);
-    }
+    schemas.subschema_for::<ClientMessage>();
+    schemas.subschema_for::<ServerMessage>();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -61,7 +72,7 @@ fn document(endpoints: &[Endpoint]) -> Value {
         },
         "paths": paths,
         "components": {
-            "schemas": schemas.components(),
+            "schemas": schemas.take_definitions(true),
             "securitySchemes": {
                 "session": { "type": "apiKey", "in": "cookie", "name": crate::auth::SESSION_COOKIE },
                 "token": { "type": "http", "scheme": "bearer" }
@@ -70,37 +81,33 @@ fn document(endpoints: &[Endpoint]) -> Value {
     })
 }
 
-fn operation(endpoint: &Endpoint, schemas: &mut Schemas) -> Value {
-    // A name without a schema is anything; a test sees to it that there is none.
-    let mut schema = |name: &str| schemas.of(name).unwrap_or_else(|| json!({}));
-    let Operation { summary, query, body, status, answer, authenticated } = endpoint.operation;
-    let mut parameters: Vec<Value> = path_parameters(endpoint.path)
-        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
-        .collect();
-    parameters.extend(query.iter().map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } })));
-    let secret = matches!(body, Some(("LoginRequest" | "NewUser", _)));
-    if endpoint.method != "get" && authenticated && !secret {
-        let schema = json!({ "type": "string", "maxLength": 255 });
-        parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema }));
+fn operation(endpoint: &Endpoint, schemas: &mut SchemaGenerator) -> Value {
+    let Operation { summary, query, without, body, status, answer, authenticated } = endpoint.operation;
+    let mut inputs = Inputs { schemas, parameters: Vec::new(), body: Map::new() };
+    (endpoint.describe)(&mut inputs);
+    let Inputs { schemas, parameters: given, body: mut content } = inputs;
+    let parameter = |place: &str, name: &str| json!({ "name": name, "in": place, "schema": { "type": "string" } });
+    let mut parameters: Vec<Value> = path_parameters(endpoint.path).map(|name| parameter("path", name)).collect();
+    parameters.iter_mut().for_each(|parameter| parameter["required"] = true.into());
+    parameters.extend(given.into_iter().filter(|given| !without.iter().any(|name| given["name"] == *name)));
+    parameters.extend(query.iter().map(|name| parameter("query", name)));
+    if let Some(content_type) = body {
+        content.insert(content_type.to_owned(), json!({ "schema": { "type": "object" } }));
     }
     let mut good = json!({ "description": summary });
-    if !answer.is_empty() {
-        good["content"] = json!({ content_type(answer): { "schema": schema(answer) } });
+    if let Some((schema_of, content_type)) = answer {
+        good["content"] = json!({ content_type: { "schema": schema_of(schemas) } });
     }
     let problem = json!({
         "description": "What went wrong",
-        "content": { "application/problem+json": { "schema": schema("Problem") } }
+        "content": { "application/problem+json": { "schema": schemas.subschema_for::<Problem>() } }
     });
     let mut operation = json!({
         "summary": summary,
         "parameters": parameters,
         "responses": { status.to_string(): good, "default": problem }
     });
-    if let Some((name, content_type)) = body {
-        let mut content = json!({ content_type: { "schema": schema(name) } });
-        if content_type == "application/yaml" {
-            content["application/json"] = json!({ "schema": schema(name) });
-        }
+    if !content.is_empty() {
         operation["requestBody"] = json!({ "content": content });
     }
     if authenticated {
@@ -113,18 +120,9 @@ fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
 }
 
-fn content_type(answer: &str) -> &'static str {
-    match answer {
-        "Text" => "text/plain",
-        "File" => "text/csv",
-        _ => "application/json",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http;
 
     fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         match value {
@@ -138,15 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_has_its_fields_and_every_reference_leads_somewhere() {
-        let api = http::api();
-        let mut schemas = Schemas::new();
-        for Endpoint { operation, path, .. } in &api.endpoints {
-            let names = operation.body.map(|(name, _)| name).into_iter().chain(Some(operation.answer));
-            for name in names.filter(|name| !name.is_empty()) {
-                assert!(schemas.of(name).is_some(), "{path}: nothing is called {name}");
-            }
-        }
+    fn every_reference_leads_to_a_schema_and_each_call_tells_what_its_handler_takes() {
         let document = whole();
         let mut found = Vec::new();
         references(&document, &mut found);
@@ -161,6 +151,18 @@ mod tests {
             assert!(jsonschema::meta::is_valid(&whole), "{name}: {schema:#}");
         }
         let review = &document["components"]["schemas"]["Review"]["properties"];
+        let call = |path: &str, method: &str| document["paths"][path][method].clone();
+        let named = |call: &Value| -> Vec<String> {
+            let names = call["parameters"].as_array().into_iter().flatten();
+            names.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let launch = call("/api/v1/runs", "post");
+        assert_eq!(named(&launch), ["Idempotency-Key"]);
+        let body = &launch["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+        assert_eq!(body, "#/components/schemas/Launch");
+        assert_eq!(named(&call("/api/v1/runs", "get")), ["status", "flow", "limit", "cursor"]);
+        assert!(named(&call("/api/v1/session", "post")).is_empty(), "what has a secret is not kept for a retry");
+        assert!(!named(&call("/api/v1/reviews/facets", "get")).contains(&"cursor".to_owned()));
         assert!(review["severity"].is_object() && review["items"]["items"]["$ref"].is_string(), "{review:#}");
     }
 }

@@ -16,7 +16,7 @@ use super::body;
 use crate::problem::unknown_cursor;
 
 /// A page of any list without a filter.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Paging {
     /// How many rows.

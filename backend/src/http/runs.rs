@@ -26,7 +26,7 @@ use crate::store::{self, Committed, FoundRun, Store};
 const RUNS: List = List("runs");
 
 /// `GET /api/v1/runs/{id}/reviews`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RunReviews {
     /// Where they stand.
@@ -36,19 +36,18 @@ struct RunReviews {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List runs, newest first", "PageOfRuns").query(&["status", "flow", "limit", "cursor"]);
+    let list = Operation::new("List runs, newest first").answer::<Page<RunSummary>>();
     api.get("/api/v1/runs", list, self::list);
-    api.post("/api/v1/runs", Operation::new("Start a run", "Run").body("Launch").status(201), launch);
-    api.get("/api/v1/runs/{id}", Operation::new("Get a run", "Run"), get);
+    api.post("/api/v1/runs", Operation::new("Start a run").answer::<Run>().status(201), launch);
+    api.get("/api/v1/runs/{id}", Operation::new("Get a run").answer::<Run>(), get);
     api.get(
         "/api/v1/runs/{id}/report",
-        Operation::new("Get the report of a run: what each visit of each node did", "Report"),
+        Operation::new("Get the report of a run: what each visit of each node did").answer::<Report>(),
         report,
     );
-    let reviews = Operation::new("List the reviews of a run, pending and past", "PageOfReviews")
-        .query(&["status", "limit", "cursor"]);
+    let reviews = Operation::new("List the reviews of a run, pending and past").answer::<Page<Review>>();
     api.get("/api/v1/runs/{id}/reviews", reviews, self::reviews);
-    api.post("/api/v1/runs/{id}/cancel", Operation::new("Cancel a run", "Run").body("Reason"), cancel);
+    api.post("/api/v1/runs/{id}/cancel", Operation::new("Cancel a run").answer::<Run>(), cancel);
 }
 
 async fn list(

@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use shared::JsonMap;
 use shared::api::DecisionEffect;
 use shared::decision::Via;
 use shared::error::{Code, Problem};
@@ -30,12 +31,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
-    let body = Some(("SlackInteraction", "application/x-www-form-urlencoded"));
-    let press = Operation::new("Receive a button press from Slack, signed by Slack", "").open();
-    api.post("/api/v1/slack/interactions", Operation { body, ..press }, interactions);
-    let body = Some(("SlackEvent", "application/json"));
-    let reaction = Operation::new("Receive a reaction from Slack, signed by Slack", "SlackEventAnswer").open();
-    api.post("/api/v1/slack/events", Operation { body, ..reaction }, events);
+    let press = Operation::new("Receive a button press from Slack, signed by Slack").open();
+    api.post("/api/v1/slack/interactions", press.body("application/x-www-form-urlencoded"), interactions);
+    let reaction = Operation::new("Receive a reaction from Slack, signed by Slack").answer::<JsonMap>().open();
+    api.post("/api/v1/slack/events", reaction.body("application/json"), events);
 }
 
 async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<StatusCode> {

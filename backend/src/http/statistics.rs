@@ -21,8 +21,7 @@ const MAX_NAME: usize = 200;
 const DAY: i64 = 24 * 3_600_000_000;
 
 pub(super) fn mount(api: &mut Api) {
-    let statistics = Operation::new("Count reviews by what became of them", "Statistics")
-        .query(&["from", "to", "flow", "tool", "agent", "kind", "role", "reviewer", "by"]);
+    let statistics = Operation::new("Count reviews by what became of them").answer::<Statistics>();
     api.get("/api/v1/statistics", statistics, get);
 }
 

@@ -19,11 +19,11 @@ use crate::clock::Moment;
 use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List your tokens", "PageOfTokens").query(&["limit", "cursor"]);
+    let list = Operation::new("List your tokens").answer::<Page<Token>>();
     api.get("/api/v1/tokens", list, self::list);
-    let create = Operation::new("Create a token; its secret is shown once", "Token").body("NewToken").status(201);
+    let create = Operation::new("Create a token; its secret is shown once").answer::<Token>().status(201);
     api.post("/api/v1/tokens", create, self::create);
-    api.delete("/api/v1/tokens/{id}", Operation::new("Revoke a token", "").status(204), revoke);
+    api.delete("/api/v1/tokens/{id}", Operation::new("Revoke a token").status(204), revoke);
 }
 
 async fn list(

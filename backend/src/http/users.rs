@@ -18,13 +18,13 @@ use crate::auth::{add_user, check_roles, check_text, digest, known_of};
 use crate::store::{self, Committed, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List people, by name", "PageOfUsers").query(&["limit", "cursor"]);
+    let list = Operation::new("List people, by name").answer::<Page<User>>();
     api.get("/api/v1/users", list, self::list);
-    api.post("/api/v1/users", Operation::new("Add a person", "User").body("NewUser").status(201), create);
-    api.patch("/api/v1/users/{username}", Operation::new("Change a person", "User").body("UserPatch"), update);
-    let reset = Operation::new("Remove a person's second factor, as when their device is lost", "").status(204);
+    api.post("/api/v1/users", Operation::new("Add a person").answer::<User>().status(201), create);
+    api.patch("/api/v1/users/{username}", Operation::new("Change a person").answer::<User>(), update);
+    let reset = Operation::new("Remove a person's second factor, as when their device is lost").status(204);
     api.delete("/api/v1/users/{username}/totp", reset, reset_totp);
-    let erase = Operation::new("Erase the personal data of a person who may no longer log in", "Erasure");
+    let erase = Operation::new("Erase the personal data of a person who may no longer log in").answer::<Erasure>();
     api.delete("/api/v1/users/{username}/personal-data", erase, self::erase);
 }
 

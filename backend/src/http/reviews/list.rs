@@ -22,54 +22,18 @@ const MAX_NAME: usize = 200;
 const MAX_SEARCH: usize = 500;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List reviews, newest or most urgent first", "PageOfReviews").query(&[
-        "status",
-        "kind",
-        "role",
-        "severity",
-        "flow",
+    let list = Operation::new("List reviews, newest or most urgent first").answer::<Page<Review>>();
+    api.get("/api/v1/reviews", list, self::list);
+    let search = Operation::new("Search reviews, the most relevant first, with marks")
+        .answer::<Found<Review>>()
+        .without(&["order", "cursor"]);
+    api.get("/api/v1/reviews/search", search, self::search);
+    let facets = Operation::new("Count pending reviews, in all and by facet").answer::<Facets>().without(&[
         "run",
-        "tag",
-        "due",
-        "irreversible",
-        "age",
-        "q",
-        "assigned",
         "requested_by",
         "order",
         "limit",
         "cursor",
-    ]);
-    api.get("/api/v1/reviews", list, self::list);
-    let search = Operation::new("Search reviews, the most relevant first, with marks", "FoundReviews").query(&[
-        "q",
-        "status",
-        "kind",
-        "role",
-        "severity",
-        "flow",
-        "run",
-        "tag",
-        "due",
-        "irreversible",
-        "age",
-        "assigned",
-        "requested_by",
-        "limit",
-    ]);
-    api.get("/api/v1/reviews/search", search, self::search);
-    let facets = Operation::new("Count pending reviews, in all and by facet", "Facets").query(&[
-        "status",
-        "kind",
-        "role",
-        "severity",
-        "flow",
-        "tag",
-        "due",
-        "irreversible",
-        "age",
-        "q",
-        "assigned",
     ]);
     api.get("/api/v1/reviews/facets", facets, self::facets);
 }

@@ -15,7 +15,7 @@ use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
-use shared::review::Review;
+use shared::review::{Checked, Review};
 use shared::time::Span;
 
 use super::api::{Api, Operation};
@@ -34,7 +34,7 @@ pub(super) use wait::{LONGEST as LONGEST_WAIT, Waits};
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 
 /// `GET /api/v1/reviews/{id}`.
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Look {
     /// How long the answer may wait for the end of the review.
@@ -42,27 +42,28 @@ struct Look {
 }
 
 /// A body that says nothing.
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
 pub(super) fn mount(api: &mut Api) {
     list::mount(api);
-    let ask = Operation::new("Ask people something without a flow", "Review").body("NewReview").status(201);
+    let ask = Operation::new("Ask people something without a flow").answer::<Review>().status(201);
     api.post("/api/v1/reviews", ask, ask::ask);
-    let get = Operation::new("Get a review; with `wait`, of at most 60s, once it is over or that time is", "Review");
-    api.get(REVIEW, get.query(&["wait"]), self::get);
-    let decide = Operation::new("Decide a review", "Decided").body("DecisionRequest");
+    let get =
+        Operation::new("Get a review; with `wait`, of at most 60s, once it is over or that time is").answer::<Review>();
+    api.get(REVIEW, get, self::get);
+    let decide = Operation::new("Decide a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
-    let check = Operation::new("Check a decision against guardrails without making it", "Checked");
-    api.post("/api/v1/reviews/{id}/check", check.body("DecisionRequest"), check::check);
-    api.post("/api/v1/reviews/{id}/claim", Operation::new("Claim a review", "Decided"), claim);
-    api.post("/api/v1/reviews/{id}/release", Operation::new("Release a claim", "Decided"), release);
-    let delegate = Operation::new("Delegate a review to somebody else", "Decided").body("Delegate");
+    let check = Operation::new("Check a decision against guardrails without making it").answer::<Checked>();
+    api.post("/api/v1/reviews/{id}/check", check, check::check);
+    api.post("/api/v1/reviews/{id}/claim", Operation::new("Claim a review").answer::<Decided>(), claim);
+    api.post("/api/v1/reviews/{id}/release", Operation::new("Release a claim").answer::<Decided>(), release);
+    let delegate = Operation::new("Delegate a review to somebody else").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
-    let comment = Operation::new("Comment on a review", "Decided").body("NewComment");
+    let comment = Operation::new("Comment on a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
-    let withdraw = Operation::new("Withdraw a review; it counts as refused", "Decided").body("Reason");
+    let withdraw = Operation::new("Withdraw a review; it counts as refused").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
 }
 
@@ -102,7 +103,7 @@ async fn visible(state: &AppState, caller: &Caller, id: ReviewId) -> Result<Revi
 /// Everything that a write to a review needs beside its body.
 #[derive(FromRequestParts)]
 #[from_request(state(AppState))]
-struct Write {
+pub(super) struct Write {
     #[from_request(via(State))]
     state: AppState,
     caller: Caller,

@@ -1,0 +1,120 @@
+//! What handlers take of a request, as OpenAPI tells it: each extractor describes what is its own. The same is done by
+//! `aide`, whose releases still need an older schemars.
+
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::HeaderMap;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use shared::definition::Flow;
+
+use super::account::{InSession, Known};
+use super::body::{FlowSource, Id, Json, OptionalJson, Params};
+use super::idempotency::RequestKey;
+use super::reviews::Write;
+use super::{AppState, Caller};
+use crate::client_address::ClientAddress;
+
+/// What one call takes.
+pub(super) struct Inputs<'g> {
+    /// Where its types are described.
+    pub schemas: &'g mut SchemaGenerator,
+    /// Of its query and headers.
+    pub parameters: Vec<Value>,
+    /// The body, by content type.
+    pub body: Map<String, Value>,
+}
+
+impl Inputs<'_> {
+    fn body<T: JsonSchema>(&mut self, content_type: &str) {
+        let schema = self.schemas.subschema_for::<T>();
+        self.body.insert(content_type.to_owned(), json!({ "schema": schema }));
+    }
+}
+
+/// An extractor.
+pub(super) trait OperationInput {
+    /// Describes what it takes; by default nothing that a client must know of.
+    fn describe(_inputs: &mut Inputs<'_>) {}
+}
+
+/// All extractors of a handler.
+pub(super) trait OperationInputs {
+    /// Describes what they take.
+    fn describe(inputs: &mut Inputs<'_>);
+}
+
+impl OperationInputs for ((),) {
+    fn describe(_: &mut Inputs<'_>) {}
+}
+
+macro_rules! tuples {
+    ($(($($name:ident)+))+) => {$(
+        impl<Via, $($name: OperationInput),+> OperationInputs for (Via, $($name,)+) {
+            fn describe(inputs: &mut Inputs<'_>) {
+                $($name::describe(inputs);)+
+            }
+        }
+    )+};
+}
+
+tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
+impl OperationInput for State<AppState> {}
+impl OperationInput for Caller {}
+impl OperationInput for Known {}
+impl OperationInput for InSession {}
+impl OperationInput for ClientAddress {}
+impl OperationInput for HeaderMap {}
+impl OperationInput for RawQuery {}
+impl OperationInput for Body {}
+impl OperationInput for Request {}
+// The route names what stands in the path.
+impl<T> OperationInput for Path<T> {}
+impl<T> OperationInput for Id<T> {}
+
+impl<T: OperationInput> OperationInput for Option<T> {
+    fn describe(inputs: &mut Inputs<'_>) {
+        T::describe(inputs);
+    }
+}
+
+impl OperationInput for RequestKey {
+    fn describe(inputs: &mut Inputs<'_>) {
+        let schema = json!({ "type": "string", "maxLength": 255 });
+        inputs.parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema }));
+    }
+}
+
+impl OperationInput for Write {
+    fn describe(inputs: &mut Inputs<'_>) {
+        RequestKey::describe(inputs);
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Params<T> {
+    fn describe(inputs: &mut Inputs<'_>) {
+        let schema = T::json_schema(inputs.schemas);
+        let keys = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        inputs.parameters.extend(keys.map(|(name, schema)| json!({ "name": name, "in": "query", "schema": schema })));
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Json<T> {
+    fn describe(inputs: &mut Inputs<'_>) {
+        inputs.body::<T>("application/json");
+    }
+}
+
+impl<T: JsonSchema> OperationInput for OptionalJson<T> {
+    fn describe(inputs: &mut Inputs<'_>) {
+        inputs.body::<T>("application/json");
+    }
+}
+
+impl OperationInput for FlowSource {
+    fn describe(inputs: &mut Inputs<'_>) {
+        inputs.body::<Flow>("application/yaml");
+        inputs.body::<Flow>("application/json");
+    }
+}
