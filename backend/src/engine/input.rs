@@ -340,7 +340,7 @@ pub enum HandlerAnswer {
     Later,
     /// It leaves the decision to the next handler.
     Passes {
-        /// Why.
+        /// Why it passes on, in words that people read.
         reason: String,
     },
 }

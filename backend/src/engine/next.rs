@@ -44,7 +44,7 @@ pub(super) struct Ended {
     pub branch: u32,
     /// The visit.
     pub step: Step,
-    /// How.
+    /// What came of it.
     pub end: StepEnd,
 }
 
@@ -155,7 +155,7 @@ impl Answer {
 /// A turn of a team that is over.
 #[derive(Debug)]
 pub(super) struct TurnEnded {
-    /// Whose.
+    /// The member whose turn it is.
     pub agent: String,
     /// The round, from 1.
     pub round: u32,
@@ -211,7 +211,7 @@ pub(super) enum Takeover {
     },
     /// Somebody writes what it was to write.
     Writes {
-        /// Who.
+        /// Who took over, and so writes.
         by: Vec<Username>,
     },
     /// Another agent answers in its place.
@@ -223,7 +223,7 @@ pub(super) enum Takeover {
     },
     /// The step fails.
     Stops {
-        /// Why.
+        /// Why the step fails, as the log says it.
         reason: String,
     },
 }
@@ -261,7 +261,7 @@ pub(super) enum Then {
     },
     /// The flow ends, or goes to `on_reject`.
     Stop {
-        /// Why.
+        /// The reason that was given.
         message: String,
     },
     /// It goes to a node that is not its `next`.

@@ -257,7 +257,7 @@ pub struct Judged {
     pub approved: bool,
     /// How sure it is, from 0 to 1.
     pub confidence: f64,
-    /// Why.
+    /// Why it says so.
     pub reasoning: String,
     /// What it would change.
     #[serde(default)]

@@ -11,9 +11,9 @@ pub struct Spent {
     pub turns: u32,
     /// Questions to people that it asked by itself.
     pub asks: u32,
-    /// Tokens.
+    /// Tokens that models have read and written.
     pub tokens: u64,
-    /// Cost.
+    /// What they cost, in US dollars.
     pub cost_usd: f64,
 }
 

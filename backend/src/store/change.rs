@@ -295,7 +295,7 @@ pub enum Committed {
         /// What happened, and the review.
         decided: Box<Decided>,
     },
-    /// Feedback.
+    /// Gives feedback on an agent of a run.
     Feedback {
         /// As it was given.
         feedback: Box<Feedback>,

@@ -33,7 +33,7 @@ pub enum Prepared {
     Nothing,
     /// The run is not over, or something of it waits for people: it is erased afterwards.
     Waits,
-    /// This.
+    /// A part of it, to be committed.
     Step(Box<ErasureStep>),
 }
 
