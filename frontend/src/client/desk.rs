@@ -15,7 +15,7 @@ use super::http::Api;
 use super::live::Live;
 use super::notifier::Notifier;
 use super::session::Session;
-use super::{http, storage};
+use super::{Lasting, http, storage};
 use crate::state::drafts::{Draft, Drafts, Edited, Subject, storage_prefix};
 use crate::state::inbox::{Inbox, Row};
 use crate::state::outbox::{Outbox, Sending, Stage, held_until};
@@ -28,9 +28,9 @@ const KEEP_AFTER: u32 = 300;
 #[derive(Clone, Copy)]
 pub struct Desk {
     /// What was typed, for reviews and for flows.
-    pub drafts: RwSignal<Drafts>,
+    pub drafts: Lasting<Drafts>,
     /// What is on its way.
-    pub outbox: RwSignal<Outbox>,
+    pub outbox: Lasting<Outbox>,
     owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
     live: Live,
@@ -42,8 +42,8 @@ impl Desk {
     /// The desk of whoever is logged in, with the drafts that this browser has kept for them.
     pub fn new(api: Api, session: Session, live: Live, notifier: Notifier) -> Self {
         let desk = Self {
-            drafts: RwSignal::new(Drafts::default()),
-            outbox: RwSignal::new(Outbox::default()),
+            drafts: Lasting::new(Drafts::default()),
+            outbox: Lasting::new(Outbox::default()),
             owner: StoredValue::new(None),
             unkept: StoredValue::new(BTreeSet::new()),
             live,
