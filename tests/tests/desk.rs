@@ -239,6 +239,16 @@ async fn the_decision_is_near_for_who_comes_by_keys() -> WebDriverResult<()> {
     eventually("the first button has the focus", async || has_focus(".acts button").await.ok()?.then_some(())).await;
     assert!(driver.active_element().await?.text().await?.contains("Send it"), "what accepts comes first");
 
+    // So does the second one of the page.
+    driver.refresh().await?;
+    driver.query(By::Css(".to-decision")).first().await?;
+    tab().await?;
+    assert_eq!(driver.active_element().await?.text().await?, "Skip to content");
+    tab().await?;
+    assert_eq!(driver.active_element().await?.text().await?, "Skip to the decision");
+    driver.active_element().await?.send_keys(Key::Enter).await?;
+    eventually("the first button has the focus", async || has_focus(".acts button").await.ok()?.then_some(())).await;
+
     // So does walking on.
     from_row().await?;
     let mut stops = Vec::new();

@@ -15,9 +15,8 @@ use super::http::Api;
 use super::live::Live;
 use super::notifier::Notifier;
 use super::session::Session;
-use super::{http, storage};
-use crate::state::drafts::{Draft, Drafts, Subject, storage_prefix};
-use crate::state::flow_drafts::{Edited, FlowDrafts};
+use super::{Lasting, http, storage};
+use crate::state::drafts::{Draft, Drafts, Edited, Subject, storage_prefix};
 use crate::state::inbox::{Inbox, Row};
 use crate::state::outbox::{Outbox, Sending, Stage, held_until};
 use crate::state::verdict::{self, Intent};
@@ -28,12 +27,10 @@ const KEEP_AFTER: u32 = 300;
 /// Drafts and decisions under way. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Desk {
-    /// What was typed for reviews.
-    pub drafts: RwSignal<Drafts>,
-    /// What was typed for flows.
-    pub flows: RwSignal<FlowDrafts>,
+    /// What was typed, for reviews and for flows.
+    pub drafts: Lasting<Drafts>,
     /// What is on its way.
-    pub outbox: RwSignal<Outbox>,
+    pub outbox: Lasting<Outbox>,
     owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
     live: Live,
@@ -45,9 +42,8 @@ impl Desk {
     /// The desk of whoever is logged in, with the drafts that this browser has kept for them.
     pub fn new(api: Api, session: Session, live: Live, notifier: Notifier) -> Self {
         let desk = Self {
-            drafts: RwSignal::new(Drafts::default()),
-            flows: RwSignal::new(FlowDrafts::default()),
-            outbox: RwSignal::new(Outbox::default()),
+            drafts: Lasting::new(Drafts::default()),
+            outbox: Lasting::new(Outbox::default()),
             owner: StoredValue::new(None),
             unkept: StoredValue::new(BTreeSet::new()),
             live,
@@ -105,16 +101,9 @@ impl Desk {
             return;
         }
         self.save();
-        let (mut drafts, mut flows) = (Vec::new(), Vec::new());
-        for key in storage::keys(&storage_prefix(&me)) {
-            match Subject::of_storage_key(&key, &me) {
-                Some(Subject::Review(id)) => drafts.extend(storage::read(&key).map(|draft| (id, draft))),
-                Some(Subject::Flow(edited)) => flows.extend(storage::read(&key).map(|draft| (edited, draft))),
-                None => {}
-            }
-        }
-        self.drafts.set(Drafts::new(drafts));
-        self.flows.update(|known| known.replace(flows));
+        let kept = storage::keys(&storage_prefix(&me)).into_iter();
+        let kept = kept.filter_map(|key| Some((Subject::of_storage_key(&key, &me)?, storage::read(&key)?)));
+        self.drafts.update(|drafts| drafts.replace(kept));
         self.outbox.set(Outbox::default());
         self.owner.set_value(Some(me));
     }
@@ -132,38 +121,36 @@ impl Desk {
     /// Changes what was typed for a review, and keeps it.
     pub fn write(self, review: &Review, change: impl FnOnce(&mut Draft)) {
         let now = self.live.server_now();
-        let gone = self.drafts.try_update(|drafts| drafts.change(review, now, change)).flatten();
-        self.keep(gone.into_iter().chain([review.id]).map(Subject::Review));
+        self.keep(self.drafts.try_update(|drafts| drafts.change(review, now, change)).unwrap_or_default());
     }
 
     /// Notes what was typed for a version of a flow, and keeps it; nothing: it was saved, or discarded.
     pub fn write_flow(self, edited: &Edited, text: Option<String>) {
         let now = self.live.server_now();
         let mut touched = Vec::new();
-        self.flows.maybe_update(|flows| {
-            touched = flows.write(edited, text, now);
+        self.drafts.maybe_update(|drafts| {
+            touched = drafts.write_flow(edited, text, now);
             !touched.is_empty()
         });
-        self.keep(touched.into_iter().map(Subject::Flow));
+        self.keep(touched);
     }
 
     /// The person has looked at the newest revision of a review, and keeps what they wrote.
     pub fn see(self, review: &Review) {
         self.drafts.update(|drafts| drafts.see(review));
-        self.keep([Subject::Review(review.id)]);
+        self.keep([review.id.into()]);
     }
 
     /// Discards what was typed for a review.
     pub fn discard(self, id: ReviewId) {
         self.drafts.update(|drafts| drafts.forget(id));
-        self.keep([Subject::Review(id)]);
+        self.keep([id.into()]);
     }
 
     /// Sends what is held, and forgets everything: the person logs out.
     pub fn clear(self) {
         self.send_held(true);
         self.drafts.set(Drafts::default());
-        self.flows.set(FlowDrafts::default());
         self.outbox.set(Outbox::default());
         self.unkept.set_value(BTreeSet::new());
         if let Some(owner) = self.owner.try_update_value(Option::take).flatten() {
@@ -190,14 +177,7 @@ impl Desk {
         let Some(owner) = self.owner.get_value() else { return };
         for of in unkept {
             let key = of.storage_key(&owner);
-            let kept = match &of {
-                Subject::Review(id) => {
-                    self.drafts.with_untracked(|drafts| drafts.get(*id).map(|draft| storage::write(&key, draft)))
-                }
-                Subject::Flow(edited) => {
-                    self.flows.with_untracked(|flows| flows.get(edited).map(|draft| storage::write(&key, draft)))
-                }
-            };
+            let kept = self.drafts.with_untracked(|drafts| drafts.get(of).map(|draft| storage::write(&key, draft)));
             if kept.is_none() {
                 storage::remove(&key);
             }
@@ -211,16 +191,9 @@ impl Desk {
     /// Another tab of this browser has changed a draft.
     fn take_over(self, key: &str, value: Option<&str>) {
         let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
-        match of {
-            Some(Subject::Review(id)) => {
-                let draft = value.and_then(|value| shared::client::read(value).ok());
-                self.drafts.update(|drafts| drafts.put(id, draft));
-            }
-            Some(Subject::Flow(edited)) => {
-                let draft = value.and_then(|value| shared::client::read(value).ok());
-                self.flows.update(|flows| flows.put(edited, draft));
-            }
-            None => {}
+        if let Some(of) = of {
+            let draft = value.and_then(|value| shared::client::read(value).ok());
+            self.drafts.update(|drafts| drafts.put(of, draft));
         }
     }
 

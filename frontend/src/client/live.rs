@@ -20,6 +20,7 @@ use shared::log::Cursor;
 use shared::protocol::{Answer, ClientMessage, SUBPROTOCOL, ServerMessage, Topic};
 use shared::time::Timestamp;
 
+use super::Lasting;
 use super::http::Api;
 use super::session::Session;
 use crate::state::inbox::Inbox;
@@ -71,15 +72,15 @@ struct Inner {
 #[derive(Clone, Copy)]
 pub struct Live {
     /// How the socket stands.
-    pub connection: RwSignal<Connection>,
+    pub connection: Lasting<Connection>,
     /// The server's clock, moved every second.
-    pub now: RwSignal<Timestamp>,
+    pub now: Lasting<Timestamp>,
     /// The reviews.
-    pub inbox: RwSignal<Inbox>,
+    pub inbox: Lasting<Inbox>,
     /// The runs' summaries.
-    pub runs: RwSignal<Runs>,
+    pub runs: Lasting<Runs>,
     /// Raised whenever what was told before is no beginning any more: lists have to be read anew.
-    pub renewed: RwSignal<u64>,
+    pub renewed: Lasting<u64>,
     inner: StoredValue<Inner, LocalStorage>,
     api: Api,
     session: Session,
@@ -89,11 +90,11 @@ impl Live {
     /// A socket that is not open yet.
     pub fn new(api: Api, session: Session) -> Self {
         let live = Self {
-            connection: RwSignal::new(Connection::Closed),
-            now: RwSignal::new(here()),
-            inbox: RwSignal::new(Inbox::default()),
-            runs: RwSignal::new(Runs::default()),
-            renewed: RwSignal::new(0),
+            connection: Lasting::new(Connection::Closed),
+            now: Lasting::new(here()),
+            inbox: Lasting::new(Inbox::default()),
+            runs: Lasting::new(Runs::default()),
+            renewed: Lasting::new(0),
             inner: StoredValue::new_local(Inner::default()),
             api,
             session,

@@ -4,6 +4,7 @@
 pub mod desk;
 pub mod early;
 pub mod http;
+mod lasting;
 pub mod list;
 pub mod live;
 pub mod notifier;
@@ -14,6 +15,7 @@ use leptos::prelude::*;
 
 pub use desk::Desk;
 pub use http::{Api, FlowVersion, use_api};
+pub use lasting::Lasting;
 pub use list::ReviewList;
 pub use live::{Connection, Live};
 pub use notifier::Notifier;

@@ -8,13 +8,14 @@ use shared::api::User;
 use shared::id::Username;
 use shared::review::Review;
 
+use super::Lasting;
 use super::http::use_api;
 
 /// Who is logged in. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
     /// The person; none while that is not known, and after logging out.
-    pub me: RwSignal<Option<User>>,
+    pub me: Lasting<Option<User>>,
     /// Why that could not be found out.
     pub trouble: RwSignal<Option<String>>,
     /// The server has said that nobody is logged in.
@@ -27,7 +28,7 @@ impl Session {
     /// A session in which nobody is known yet.
     pub fn new() -> Self {
         Self {
-            me: RwSignal::new(None),
+            me: Lasting::new(None),
             trouble: RwSignal::new(None),
             signed_out: RwSignal::new(false),
             factor_missing: RwSignal::new(false),

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use leptos::html;
 use leptos::prelude::*;
+use leptos::tachys::reactive_graph::OwnedView;
+use leptos::tachys::view::keyed::keyed;
 use shared::id::ReviewId;
 
 use super::glyph::Glyph;
 use super::queue_row::{Around, QueueRow};
-use crate::client::{Desk, Live, ReviewList, Session};
+use crate::client::{Desk, Lasting, Live, ReviewList, Session};
 
 /// So many rows are in the page above and below those in sight, a moment after these.
 const BEYOND: usize = 8;
@@ -88,8 +90,7 @@ pub fn Queue(
             sending,
         }
     };
-    // Changes whenever rows come or go, also where all else is as it was: see `Around`.
-    let around = RwSignal::new(untrack(look_around));
+    let around = Lasting::new(untrack(look_around));
     Effect::new(move |_| around.set(look_around()));
 
     // What is in sight stays where it is, whatever comes or leaves above it.
@@ -194,12 +195,25 @@ pub fn Queue(
                 </button>
             </Show>
             <ul role="list" aria-label="Reviews, the most urgent first" node_ref=rows>
-                <For each=move || ids.get() key=|id| *id let:id>
-                    <QueueRow id around />
-                </For>
+                {list_of_rows(ids, around)}
             </ul>
         </div>
     }
+}
+
+/// The rows in the page, each kept while it is among them. As `For` makes them, but their owners are no children of the
+/// list's: an owner keeps a place for each child that it ever had, and rows come and go by the thousand.
+fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: Lasting<Around>) -> impl IntoView {
+    let live = Live::expect();
+    let row = move |_, id| {
+        let owner = Owner::default();
+        let view = owner.with(|| {
+            provide_context(live);
+            view! { <QueueRow id around /> }.into_any()
+        });
+        (drop::<usize>, OwnedView::new_with_owner(view, owner))
+    };
+    move || keyed(ids.get(), |id| *id, row)
 }
 
 /// How many rows fit into the window of the browser: at least as many as into the list.

@@ -9,17 +9,14 @@ use shared::time::Timestamp;
 
 use super::glyph::Glyph;
 use super::inert::inert;
-use crate::client::Live;
+use crate::client::{Lasting, Live};
 use crate::state::inbox::Row;
 use crate::state::{record, words};
 
 /// For so long a row that has just come is lit, in microseconds.
 const FRESH: i64 = 8_000_000;
 
-/// What rows know of the page around them.
-///
-/// They follow this one source, and not each of those that it is made of: a source forgets who followed it and has gone
-/// when it next changes, and not before. Rows come and go by the thousand, while somebody's name never changes.
+/// What rows know of the page around them: one source that each follows, and not all of those that it is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Around {
     /// Which review is read.
@@ -76,7 +73,7 @@ pub fn QueueRow(
     /// Which review.
     id: ReviewId,
     /// What is around it.
-    around: RwSignal<Around>,
+    around: Lasting<Around>,
 ) -> impl IntoView {
     let live = Live::expect();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));

@@ -1,8 +1,6 @@
 //! Where each page was left: who comes back to an address by the browser's Back or Forward finds it scrolled as it was.
 //! Lists scroll in a part of the page, which neither the browser nor the router keeps.
 
-use std::collections::HashMap;
-
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -12,6 +10,8 @@ use wasm_bindgen::closure::Closure;
 
 /// The part of a page that scrolls: of pages, and of the inbox its list.
 const PART: &str = ".page > .in, .inbox .rows";
+/// How many places are kept, those that were left last: as many as a browser goes back.
+const KEPT: usize = 50;
 /// How often a page that is still loading is looked at, and how long it is waited in between, in milliseconds.
 const LOOKS: usize = 100;
 const PAUSE: u32 = 30;
@@ -19,7 +19,7 @@ const PAUSE: u32 = 30;
 /// The places by address, and where Back or Forward has just led.
 #[derive(Debug, Clone, Copy)]
 struct Places {
-    left: StoredValue<HashMap<String, i32>>,
+    left: StoredValue<Vec<(String, i32)>>,
     back: StoredValue<Option<String>>,
 }
 
@@ -31,8 +31,11 @@ pub fn provide_places() {
     let scrolled = Closure::<dyn Fn(web_sys::Event)>::new(move |event: web_sys::Event| {
         let part = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
         if let Some(part) = part.filter(|part| part.matches(PART).unwrap_or(false)) {
+            let here = here();
             places.left.update_value(|left| {
-                left.insert(here(), part.scroll_top());
+                left.retain(|(address, _)| *address != here);
+                left.push((here, part.scroll_top()));
+                left.drain(..left.len().saturating_sub(KEPT));
             });
         }
     });
@@ -49,12 +52,10 @@ pub fn follow_places() {
         // The router says where one goes before the browser does.
         let to = format!("{}?{}", location.pathname.get(), location.search.get());
         let is_back = back.try_update_value(Option::take).flatten().as_ref() == Some(&to);
-        match left.with_value(|left| left.get(&to).copied()) {
+        match left.with_value(|left| left.iter().find(|(address, _)| *address == to).map(|(_, place)| *place)) {
             Some(place) if is_back => spawn_local(scroll_to(to, place)),
             // Who comes by a link begins at the top.
-            _ if before.is_some() => left.update_value(|left| {
-                left.remove(&to);
-            }),
+            _ if before.is_some() => left.update_value(|left| left.retain(|(address, _)| *address != to)),
             _ => {}
         }
     });

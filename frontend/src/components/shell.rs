@@ -8,6 +8,7 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
 use shared::access::Act;
 use shared::error::{Code, Problem};
+use wasm_bindgen::JsCast;
 
 use super::glyph::Glyph;
 use super::held::HeldElsewhere;
@@ -56,9 +57,10 @@ pub fn Shell(
         }
     });
     let known = Memo::new(move |_| session.me.with(Option::is_some));
+    let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
     view! {
         <div class="shell">
-            // The router takes clicks on links; this one stays on its page.
+            // The router takes clicks on links; these stay on their page.
             <a
                 class="skip"
                 href="#content"
@@ -69,6 +71,9 @@ pub fn Shell(
             >
                 "Skip to content"
             </a>
+            <Show when=move || reading.get()>
+                <a class="skip" href="#content" on:click=skip_to_decision>"Skip to the decision"</a>
+            </Show>
             <Show when=move || known.get() fallback=move || view! { <Waiting /> }>
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
@@ -79,6 +84,16 @@ pub fn Shell(
                 <Help />
             </Show>
         </div>
+    }
+}
+
+/// Goes to what is decided in the review that is read; where nothing is to be decided, to the review.
+fn skip_to_decision(event: web_sys::MouseEvent) {
+    event.prevent_default();
+    let way = document().query_selector(".to-decision").ok().flatten();
+    match way.and_then(|way| way.dyn_into::<web_sys::HtmlElement>().ok()) {
+        Some(way) => way.click(),
+        None => focus_on(".read"),
     }
 }
 

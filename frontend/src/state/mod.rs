@@ -7,7 +7,6 @@ pub mod diffs;
 pub mod drafts;
 pub mod effects;
 pub mod extent;
-pub mod flow_drafts;
 pub mod guardrail_notes;
 pub mod inbox;
 pub mod insights;

@@ -16,7 +16,7 @@ use crate::components::editor::{Editor, marks};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::notice::Notifier;
-use crate::state::flow_drafts::FlowDrafts;
+use crate::state::drafts::Drafts;
 use crate::state::{story, words};
 
 /// So many milliseconds after the last key the text is checked.
@@ -48,7 +48,7 @@ pub fn Definition(
     let edited = RwSignal::new((id.clone(), flow.with_untracked(Known::version).unwrap_or(0)));
     let kept = move || {
         let edited = edited.get_untracked();
-        desk.flows.with_untracked(|flows| flows.get(&edited).map(|draft| draft.text.clone()))
+        desk.drafts.with_untracked(|drafts| drafts.get(&edited).map(|draft| draft.text.clone()))
     };
     let restored = RwSignal::new(kept().is_some());
     let text = RwSignal::new(kept().unwrap_or_else(|| source.clone()));
@@ -98,7 +98,7 @@ pub fn Definition(
         desk.write_flow(&edited, changed.get().then(|| text.get()));
     });
     // Another tab of this browser has written, discarded or saved it.
-    let taken_over = Memo::new(move |_| desk.flows.with(FlowDrafts::taken_over));
+    let taken_over = Memo::new(move |_| desk.drafts.with(Drafts::taken_over));
     Effect::new(move |before: Option<u64>| {
         let now = taken_over.get();
         if before.is_some_and(|before| before != now) {
@@ -111,7 +111,7 @@ pub fn Definition(
     });
     let elsewhere = Memo::new(move |_| {
         let (id, version) = edited.get();
-        let others = desk.flows.with(|flows| flows.versions(&id).collect::<Vec<_>>());
+        let others = desk.drafts.with(|drafts| drafts.versions(&id).collect::<Vec<_>>());
         others.into_iter().filter(|other| *other != version && *other > 0).collect::<Vec<_>>()
     });
 
@@ -130,8 +130,8 @@ pub fn Definition(
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
                     // The page may be gone, and what was typed on meanwhile is not saved then.
                     let gone = source.try_set(typed.clone()).is_some();
-                    let kept = |flows: &FlowDrafts| flows.get(&began).is_some_and(|draft| draft.text != typed);
-                    if !gone || !desk.flows.with_untracked(kept) {
+                    let kept = |drafts: &Drafts| drafts.get(&began).is_some_and(|draft| draft.text != typed);
+                    if !gone || !desk.drafts.with_untracked(kept) {
                         desk.write_flow(&began, None);
                     }
                     if !gone {

@@ -1,5 +1,6 @@
-//! What a person has typed for a review and not sent yet, on the revision that they saw: kept when a conflict or a new
-//! revision arrives, and over a reload of the page. Another person at the same browser has drafts of their own.
+//! What a person has typed and not sent or saved yet: for a review on the revision that they saw, for a flow on the
+//! version that they began from. Kept when a conflict, a new revision or another version arrives, and over a reload of
+//! the page. Another person at the same browser has drafts of their own.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,14 +13,17 @@ use shared::id::{ReviewId, Username};
 use shared::review::Review;
 use shared::time::Timestamp;
 
-use super::flow_drafts::Edited;
-
-/// How many drafts of one person are kept; the ones touched longest ago go first.
-const KEPT: usize = 100;
+/// How many drafts of reviews and of flows of one person are kept; the ones touched longest ago go first. Those of flows
+/// are long.
+const KEPT_REVIEWS: usize = 100;
+const KEPT_FLOWS: usize = 20;
 /// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.
 const KEPT_VALUES: usize = 64 * 1024;
 
-/// What somebody has typed for one review.
+/// A flow, and the version that is edited; 0: it is not saved yet.
+pub type Edited = (String, u32);
+
+/// What somebody has typed for one review, or for one version of a flow: that is all in the text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Draft {
@@ -27,7 +31,7 @@ pub struct Draft {
     pub revision: u32,
     /// The items' values on that revision, where they are not too long.
     pub shown: JsonMap,
-    /// The text in the bar.
+    /// The text in the bar, or all of the flow.
     pub text: String,
     /// Changed values by item key; only those that differ.
     pub edits: JsonMap,
@@ -177,6 +181,18 @@ pub enum Subject {
     Flow(Edited),
 }
 
+impl From<ReviewId> for Subject {
+    fn from(id: ReviewId) -> Self {
+        Self::Review(id)
+    }
+}
+
+impl From<&Edited> for Subject {
+    fn from(edited: &Edited) -> Self {
+        Self::Flow(edited.clone())
+    }
+}
+
 impl Subject {
     /// Under which name the browser keeps a person's draft of it.
     pub fn storage_key(&self, owner: &Username) -> String {
@@ -208,140 +224,104 @@ pub fn storage_prefix(owner: &Username) -> String {
 /// The drafts of the person who is logged in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drafts {
-    by_review: HashMap<ReviewId, Draft>,
+    by_subject: BTreeMap<Subject, Draft>,
+    taken_over: u64,
 }
 
 impl Drafts {
-    /// Drafts as they were kept; the oldest of too many are left out.
-    pub fn new(kept: impl IntoIterator<Item = (ReviewId, Draft)>) -> Self {
-        let mut drafts = Self { by_review: kept.into_iter().collect() };
-        while drafts.drop_oldest().is_some() {}
-        drafts
+    /// Takes in all that was kept for whoever has logged in; the oldest of too many are left out.
+    pub fn replace(&mut self, kept: impl IntoIterator<Item = (Subject, Draft)>) {
+        self.by_subject = kept.into_iter().collect();
+        self.taken_over += 1;
+        while self.drop_oldest().is_some() {}
     }
 
-    /// What was typed for a review.
-    pub fn get(&self, id: ReviewId) -> Option<&Draft> {
-        self.by_review.get(&id)
+    /// What was typed for something.
+    pub fn get(&self, of: impl Into<Subject>) -> Option<&Draft> {
+        self.by_subject.get(&of.into())
     }
 
-    /// Changes what was typed for a review; an empty draft is forgotten. Gives the review whose draft had to go for it.
-    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Option<ReviewId> {
-        let draft = self.by_review.entry(review.id).or_default();
+    /// The versions of a flow for which something was typed.
+    pub fn versions<'a>(&'a self, flow: &'a str) -> impl Iterator<Item = u32> + 'a {
+        self.by_subject.keys().filter_map(move |of| match of {
+            Subject::Flow((id, version)) if id == flow => Some(*version),
+            _ => None,
+        })
+    }
+
+    /// Changes what was typed for a review; an empty draft is forgotten. Gives the drafts that are to be kept anew or
+    /// forgotten.
+    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<Subject> {
+        let of = Subject::from(review.id);
+        let mut draft = self.by_subject.remove(&of).unwrap_or_default();
         let begins = draft.is_empty();
-        change(draft);
+        change(&mut draft);
         draft.touched = now;
         // Typing on does not make anybody look at a newer revision.
         if begins {
             draft.see(review);
         }
-        if draft.is_empty() {
-            self.by_review.remove(&review.id);
+        let draft = Some(draft).filter(|draft| !draft.is_empty());
+        self.write(of, draft)
+    }
+
+    /// Notes what was typed for a flow; nothing: it was saved, or discarded. Gives the drafts that are to be kept anew or
+    /// forgotten.
+    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<Subject> {
+        if self.get(edited).map(|draft| &draft.text) == text.as_ref() {
+            return Vec::new();
         }
-        self.drop_oldest()
+        self.write(edited.into(), text.map(|text| Draft { text, touched: now, ..Draft::default() }))
+    }
+
+    fn write(&mut self, of: Subject, draft: Option<Draft>) -> Vec<Subject> {
+        self.set(of.clone(), draft);
+        std::iter::once(of).chain(self.drop_oldest()).collect()
     }
 
     /// The person has looked at the newest revision, and keeps what they wrote.
     pub fn see(&mut self, review: &Review) {
-        if let Some(draft) = self.by_review.get_mut(&review.id) {
+        if let Some(draft) = self.by_subject.get_mut(&review.id.into()) {
             draft.see(review);
         }
     }
 
     /// Takes in what another tab has kept, or that it has forgotten it.
-    pub fn put(&mut self, id: ReviewId, draft: Option<Draft>) {
-        match draft {
-            Some(draft) => drop(self.by_review.insert(id, draft)),
-            None => self.forget(id),
-        }
+    pub fn put(&mut self, of: Subject, draft: Option<Draft>) {
+        self.set(of, draft);
+        self.taken_over += 1;
+    }
+
+    /// How often drafts came that were not typed on this page: an editor follows these, and not what it has written itself.
+    pub fn taken_over(&self) -> u64 {
+        self.taken_over
     }
 
     /// Forgets what was typed: it was sent, or discarded.
-    pub fn forget(&mut self, id: ReviewId) {
-        self.by_review.remove(&id);
+    pub fn forget(&mut self, of: impl Into<Subject>) {
+        self.set(of.into(), None);
     }
 
-    fn drop_oldest(&mut self) -> Option<ReviewId> {
-        let oldest = || self.by_review.iter().min_by_key(|(_, draft)| draft.touched).map(|(id, _)| *id);
-        let id = (self.by_review.len() > KEPT).then(oldest).flatten()?;
-        self.by_review.remove(&id);
-        Some(id)
+    fn set(&mut self, of: Subject, draft: Option<Draft>) {
+        match draft {
+            Some(draft) => drop(self.by_subject.insert(of, draft)),
+            None => drop(self.by_subject.remove(&of)),
+        }
+    }
+
+    fn drop_oldest(&mut self) -> Option<Subject> {
+        let is_review = |of: &Subject| matches!(of, Subject::Review(_));
+        let reviews = self.by_subject.keys().filter(|of| is_review(of)).count();
+        let too_many = |of: &Subject| match of {
+            Subject::Review(_) => reviews > KEPT_REVIEWS,
+            Subject::Flow(_) => self.by_subject.len() - reviews > KEPT_FLOWS,
+        };
+        let going = self.by_subject.iter().filter(|(of, _)| too_many(of));
+        let oldest = going.min_by_key(|(_, draft)| draft.touched).map(|(of, _)| of.clone())?;
+        self.by_subject.remove(&oldest);
+        Some(oldest)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::state::fixtures::review;
-
-    fn on(revision: u32, draft: &str) -> Review {
-        let mut review = review(1, u64::from(revision), json!({ "revision": revision }));
-        review.items[0].value = json!(draft);
-        review
-    }
-
-    #[test]
-    fn a_draft_stays_on_the_revision_that_was_on_screen_until_a_newer_one_was_looked_at() {
-        let mut drafts = Drafts::default();
-        let (first, second) = (on(1, "Hello"), on(2, "Hello all"));
-        drafts.change(&first, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
-        // The tab is closed and opened again, or the person goes on typing: neither is looking at what is new.
-        let kept = serde_json::to_string(drafts.get(first.id).unwrap()).unwrap();
-        let mut drafts = Drafts::new([(first.id, serde_json::from_str(&kept).unwrap())]);
-        drafts.change(&second, Timestamp(2), |draft| draft.text = "Shorter".into());
-        let draft = drafts.get(first.id).unwrap().clone();
-        assert!(draft.is_behind(&second) && !draft.is_behind(&first));
-        assert_eq!((draft.revision, &draft.shown["draft"]), (1, &json!("Hello")));
-        assert_eq!(draft.to_text(), "Shorter\n\ndraft:\nHi");
-        drafts.see(&second);
-        let draft = drafts.get(first.id).unwrap();
-        assert_eq!((draft.is_behind(&second), &draft.shown["draft"]), (false, &json!("Hello all")));
-    }
-
-    #[test]
-    fn one_thing_is_chosen_for_an_action_and_pressing_it_again_takes_it_back() {
-        let (answer, instead) =
-            (Chosen::Answer(ActionKind::Reject), Chosen::Alternative { alternative: "wait".to_owned() });
-        let mut action = ActionDraft::default();
-        for (pressed, expected) in
-            [(&answer, Some(&answer)), (&instead, Some(&instead)), (&answer, Some(&answer)), (&answer, None)]
-        {
-            action.press(pressed.clone());
-            assert_eq!(action.chosen.as_ref(), expected);
-            let kept: ActionDraft = serde_json::from_value(json!(action)).unwrap();
-            assert_eq!(kept, action);
-        }
-        let kept: ActionDraft = serde_json::from_value(json!({ "choice": "edit", "message": "" })).unwrap();
-        assert_eq!(kept.answer(), Some(ActionKind::Edit), "what an earlier version kept is still there");
-    }
-
-    #[test]
-    fn an_edit_that_is_taken_back_leaves_no_draft() {
-        let review = on(1, "Hello");
-        let mut drafts = Drafts::default();
-        drafts.change(&review, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
-        drafts.change(&review, Timestamp(2), |draft| draft.edit("draft", json!("Hello"), &json!("Hello")));
-        assert_eq!(drafts.get(review.id), None);
-    }
-
-    #[test]
-    fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
-        let name = |name: &str| name.parse::<Username>().unwrap();
-        for of in [Subject::Review(on(1, "").id), Subject::Flow(("article".into(), 3))] {
-            let key = of.storage_key(&name("ana.b"));
-            assert_eq!(Subject::of_storage_key(&key, &name("ana.b")), Some(of));
-            for other in ["ana", "tom"] {
-                assert!(!key.starts_with(&storage_prefix(&name(other))), "{key}");
-                assert_eq!(Subject::of_storage_key(&key, &name(other)), None);
-            }
-        }
-        let draft =
-            |at: usize| Draft { text: "x".into(), touched: Timestamp(i64::try_from(at).unwrap()), ..Draft::default() };
-        let number = |n: usize| review(u8::try_from(n).unwrap(), 1, json!({})).id;
-        let mut drafts = Drafts::new((1..=KEPT + 1).map(|n| (number(n), draft(n))));
-        assert_eq!((drafts.get(number(1)), drafts.get(number(2)).is_some()), (None, true));
-        let one = review(200, 1, json!({}));
-        assert_eq!(drafts.change(&one, Timestamp(500), |draft| draft.text = "y".into()), Some(number(2)));
-    }
-}
+mod tests;

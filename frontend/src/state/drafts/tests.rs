@@ -1,0 +1,111 @@
+//! Drafts of reviews and of flows, as they are kept and let go.
+
+use serde_json::json;
+
+use super::*;
+use crate::state::fixtures::review;
+
+fn on(revision: u32, draft: &str) -> Review {
+    let mut review = review(1, u64::from(revision), json!({ "revision": revision }));
+    review.items[0].value = json!(draft);
+    review
+}
+
+#[test]
+fn a_draft_stays_on_the_revision_that_was_on_screen_until_a_newer_one_was_looked_at() {
+    let mut drafts = Drafts::default();
+    let (first, second) = (on(1, "Hello"), on(2, "Hello all"));
+    drafts.change(&first, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
+    // The tab is closed and opened again, or the person goes on typing: neither is looking at what is new.
+    let kept = serde_json::to_string(drafts.get(first.id).unwrap()).unwrap();
+    let mut drafts = Drafts::default();
+    drafts.replace([(first.id.into(), serde_json::from_str(&kept).unwrap())]);
+    drafts.change(&second, Timestamp(2), |draft| draft.text = "Shorter".into());
+    let draft = drafts.get(first.id).unwrap().clone();
+    assert!(draft.is_behind(&second) && !draft.is_behind(&first));
+    assert_eq!((draft.revision, &draft.shown["draft"]), (1, &json!("Hello")));
+    assert_eq!(draft.to_text(), "Shorter\n\ndraft:\nHi");
+    drafts.see(&second);
+    let draft = drafts.get(first.id).unwrap();
+    assert_eq!((draft.is_behind(&second), &draft.shown["draft"]), (false, &json!("Hello all")));
+}
+
+#[test]
+fn one_thing_is_chosen_for_an_action_and_pressing_it_again_takes_it_back() {
+    let (answer, instead) =
+        (Chosen::Answer(ActionKind::Reject), Chosen::Alternative { alternative: "wait".to_owned() });
+    let mut action = ActionDraft::default();
+    for (pressed, expected) in
+        [(&answer, Some(&answer)), (&instead, Some(&instead)), (&answer, Some(&answer)), (&answer, None)]
+    {
+        action.press(pressed.clone());
+        assert_eq!(action.chosen.as_ref(), expected);
+        let kept: ActionDraft = serde_json::from_value(json!(action)).unwrap();
+        assert_eq!(kept, action);
+    }
+    let kept: ActionDraft = serde_json::from_value(json!({ "choice": "edit", "message": "" })).unwrap();
+    assert_eq!(kept.answer(), Some(ActionKind::Edit), "what an earlier version kept is still there");
+}
+
+#[test]
+fn an_edit_that_is_taken_back_leaves_no_draft() {
+    let review = on(1, "Hello");
+    let mut drafts = Drafts::default();
+    drafts.change(&review, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
+    drafts.change(&review, Timestamp(2), |draft| draft.edit("draft", json!("Hello"), &json!("Hello")));
+    assert_eq!(drafts.get(review.id), None);
+}
+
+#[test]
+fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
+    let name = |name: &str| name.parse::<Username>().unwrap();
+    for of in [Subject::Review(on(1, "").id), Subject::Flow(("article".into(), 3))] {
+        let key = of.storage_key(&name("ana.b"));
+        assert_eq!(Subject::of_storage_key(&key, &name("ana.b")), Some(of));
+        for other in ["ana", "tom"] {
+            assert!(!key.starts_with(&storage_prefix(&name(other))), "{key}");
+            assert_eq!(Subject::of_storage_key(&key, &name(other)), None);
+        }
+    }
+    let draft = |at: i64| Draft { text: "x".into(), touched: Timestamp(at), ..Draft::default() };
+    let number = |n: u8| review(n, 1, json!({})).id;
+    let mut drafts = Drafts::default();
+    let reviews = (1..=101).map(|n| (Subject::from(number(n)), draft(n.into())));
+    let flows = (1..=21).map(|version| (Subject::from(&article(version)), draft(version.into())));
+    drafts.replace(reviews.chain(flows));
+    assert_eq!((drafts.get(number(1)), drafts.get(number(2)).is_some()), (None, true));
+    assert_eq!((drafts.get(&article(1)), drafts.get(&article(2)).is_some()), (None, true));
+    let one = review(200, 1, json!({}));
+    let touched = drafts.change(&one, Timestamp(500), |draft| draft.text = "y".into());
+    assert_eq!(touched, [one.id, number(2)].map(Subject::from));
+    let touched = drafts.write_flow(&article(1), Some("b".into()), Timestamp(500));
+    assert_eq!(touched, [Subject::from(&article(1)), Subject::from(&article(2))]);
+}
+
+fn article(version: u32) -> Edited {
+    ("article".to_owned(), version)
+}
+
+#[test]
+fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
+    let mut drafts = Drafts::default();
+    let of = |version| [Subject::from(&article(version))];
+    assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(1)), of(1));
+    assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(2)), [], "nothing new is to be kept");
+    assert_eq!(drafts.write_flow(&article(3), Some(String::new()), Timestamp(3)), of(3), "all was deleted");
+    assert_eq!(drafts.versions("article").collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(drafts.versions("art").count(), 0);
+    assert_eq!(drafts.write_flow(&article(3), None, Timestamp(4)), of(3));
+    assert_eq!((drafts.get(&article(1)).is_some(), drafts.get(&article(3))), (true, None));
+    assert_eq!(drafts.taken_over(), 0, "all of it was typed here");
+}
+
+#[test]
+fn what_another_tab_writes_is_told_from_what_is_typed_here() {
+    let mut drafts = Drafts::default();
+    let kept = serde_json::from_value(json!({ "text": "a", "touched": "2026-11-20T10:00:00Z" })).unwrap();
+    drafts.put(Subject::from(&article(1)), Some(kept));
+    assert_eq!(drafts.get(&article(1)).map(|draft| draft.text.as_str()), Some("a"));
+    drafts.put(Subject::from(&article(1)), None);
+    assert_eq!((drafts.get(&article(1)), drafts.taken_over()), (None, 2));
+}
