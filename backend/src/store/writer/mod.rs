@@ -45,6 +45,7 @@ use self::group::Group;
 use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
 use crate::engine::Refusal;
+use crate::flow::LARGE_STACK;
 use shared::time::Timestamp;
 
 /// The most changes in one transaction. Twice as many would come a little cheaper each, but a full load of callers would
@@ -130,7 +131,8 @@ pub(super) fn start(inner: &Arc<Inner>, queue: mpsc::Receiver<Job>) -> std::io::
         runtime.block_on(writer);
         drop(done);
     };
-    std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(work)?;
+    // With this stack, templates, conditions and schemas need no other: to map one costs ten times what a template does.
+    std::thread::Builder::new().name("sqlite-writer".to_owned()).stack_size(LARGE_STACK).spawn(work)?;
     // A runtime that ends without closing the store ends the thread too.
     let stop = inner.stop.clone().drop_guard();
     Ok(async move {
