@@ -134,7 +134,7 @@ impl<'f> Builder<'f> {
         // Of a run that only carries a question there is nothing to tell but of its review.
         let told = self.events.into_iter().filter(|event| shown.is_some() || event.review_id.is_some());
         let events = told.map(|event| event.event(self.now, shown, &run)).collect();
-        let reviews = self.changed.iter().filter_map(|id| self.reviews.get(id).cloned()).collect();
+        let reviews = self.changed.iter().filter_map(|id| self.reviews.remove(id)).collect();
         Transition {
             state: self.state,
             reviews,

@@ -35,10 +35,16 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The run as it is after a transition, for the next input.
-    pub fn fold(&mut self, transition: &Transition) {
-        self.state = transition.state.clone();
-        self.reviews.extend(transition.reviews.iter().map(|review| (review.id, review.clone())));
+    /// A run with these of its reviews, and nothing beside it.
+    pub fn new(state: RunState, reviews: impl IntoIterator<Item = Review>) -> Self {
+        let reviews = reviews.into_iter().map(|review| (review.id, review)).collect();
+        Self { grants: Vec::new(), state, reviews, people: None, feedback: Vec::new() }
+    }
+
+    /// The run as it is after a transition with this state and these reviews, for the next input.
+    pub fn fold(&mut self, state: RunState, reviews: Vec<Review>) {
+        self.state = state;
+        self.reviews.extend(reviews.into_iter().map(|review| (review.id, review)));
     }
 }
 

@@ -46,6 +46,7 @@ pub use fixed_host::{has_fixed_host, host_of};
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
 pub use keys::ANY;
+pub use stack::SIZE as LARGE_STACK;
 pub use template::{Templates, url_piece};
 
 /// What checking a source found.

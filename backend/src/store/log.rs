@@ -90,13 +90,14 @@ impl Store {
 
     /// A page of what was committed a moment ago.
     fn recent(&self, after: LogPlace, of: Rows, limit: u32) -> Option<LogPage> {
-        let rows = match of {
+        let of_runs = match of {
             Rows::OfRun(_) => return None,
-            Rows::All | Rows::OfNoRun => self.inner.recent.after(after),
+            Rows::All => true,
+            Rows::OfNoRun => false,
         };
-        let head = LogPlace { seq: rows.last()?.seq, seen: u32::MAX };
-        let rows = rows.into_iter().filter(|row| !(row.of_run && matches!(of, Rows::OfNoRun)));
-        let rows = rows.map(|row| (LogPlace { seq: row.seq, seen: 0 }, row.events)).collect();
+        let (last, rows) = self.inner.recent.after(after, of_runs)?;
+        let head = LogPlace { seq: last, seen: u32::MAX };
+        let rows = rows.into_iter().map(|row| (LogPlace { seq: row.seq, seen: 0 }, row.events)).collect();
         Some(self.paged(rows, after, limit, head, false))
     }
 

@@ -302,13 +302,12 @@ impl Store {
     }
 
     /// The one write path: decides, writes, and answers only when it is on disk.
-    pub async fn commit(&self, mut change: Change) -> Result<Committed, CommitError> {
-        let again = change.looked().is_some().then(|| change.clone());
-        match (self.inner.queue.commit(change).await, again) {
+    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
+        match self.inner.queue.commit(change).await {
             (Err(CommitError::Refused(Refusal::Unasked { inquiries, until })), Some(again)) => {
                 let store = self.clone();
                 // It is made also where whoever waits for it goes away meanwhile.
-                let looked = tokio::spawn(async move { store.commit_looked(again, inquiries, until).await });
+                let looked = tokio::spawn(async move { store.commit_looked(*again, inquiries, until).await });
                 looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
             }
             (committed, _) => committed,
@@ -319,7 +318,7 @@ impl Store {
     /// before the deadline: what came in time is then decided with what they have not said.
     async fn commit_looked(
         &self,
-        change: Change,
+        mut change: Change,
         mut inquiries: Vec<Inquiry>,
         deadline: Option<Timestamp>,
     ) -> Result<Committed, CommitError> {
@@ -330,23 +329,24 @@ impl Store {
         loop {
             asked.extend_from_slice(&inquiries);
             looked.extend(self.look(inquiries, until).await);
-            let mut change = change.clone();
             if let Some(known) = change.looked() {
                 known.clone_from(&looked);
             }
             match self.inner.queue.commit(change).await {
-                Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })) if looked.len() < MAX_LOOKED => {
-                    inquiries = more;
+                (Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })), Some(again))
+                    if looked.len() < MAX_LOOKED =>
+                {
+                    (change, inquiries) = (*again, more);
                 }
                 // A refusal to decide before guardrails were asked is for this loop alone.
-                Err(CommitError::Refused(Refusal::Unasked { .. })) => {
+                (Err(CommitError::Refused(Refusal::Unasked { .. })), _) => {
                     let message = format!("guardrails asked programs {MAX_LOOKED} times about this, and still ask");
                     return Err(CommitError::Conflict(message));
                 }
-                Err(CommitError::Refused(refusal)) => {
+                (Err(CommitError::Refused(refusal)), _) => {
                     return Err(CommitError::Refused(refusal.after_asking(deadline, &asked)));
                 }
-                committed => return committed,
+                (committed, _) => return committed,
             }
         }
     }

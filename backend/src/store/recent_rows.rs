@@ -44,19 +44,19 @@ impl RecentRows {
         self.kept().clear();
     }
 
-    /// The rows that follow a place, none missing as far as they go. Empty: the database knows.
-    pub fn after(&self, place: LogPlace) -> Vec<NewRow> {
+    /// The rows that follow a place, none missing as far as they go, and the number of the last; those of runs are left
+    /// out where they are not wanted. None: the database knows.
+    pub fn after(&self, place: LogPlace, of_runs: bool) -> Option<(i64, Vec<NewRow>)> {
         if place.seen != u32::MAX {
             // The row of the place may have more.
-            return Vec::new();
+            return None;
         }
         let kept = self.kept();
         let next = place.seq.saturating_add(1);
-        kept.range(next..)
-            .zip(next..)
-            .take_while(|((seq, _), next)| *seq == next)
-            .map(|((_, row), _)| row.clone())
-            .collect()
+        let follow =
+            || kept.range(next..).zip(next..).take_while(|((seq, _), next)| *seq == next).map(|((_, row), _)| row);
+        let rows = follow().filter(|row| of_runs || !row.of_run).cloned().collect();
+        follow().last().map(|last| (last.seq, rows))
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<i64, NewRow>> {
@@ -73,7 +73,8 @@ mod tests {
     }
 
     fn after(newest: &RecentRows, seq: i64) -> Vec<i64> {
-        newest.after(LogPlace { seq, seen: u32::MAX }).into_iter().map(|row| row.seq).collect()
+        let found = newest.after(LogPlace { seq, seen: u32::MAX }, true);
+        found.into_iter().flat_map(|(_, rows)| rows).map(|row| row.seq).collect()
     }
 
     #[test]
@@ -90,7 +91,7 @@ mod tests {
         newest.forget();
         assert_eq!(after(&newest, 3), [0; 0]);
         // Some of row 4 has been seen, and the rest is not here.
-        assert!(newest.after(LogPlace { seq: 4, seen: 1 }).is_empty());
+        assert!(newest.after(LogPlace { seq: 4, seen: 1 }, true).is_none());
     }
 
     #[test]

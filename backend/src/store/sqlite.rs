@@ -198,7 +198,13 @@ impl SqliteSession {
 
     /// Runs a statement; answers with how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
-        self.with(move |conn| execute(conn, &sql)).await
+        self.with(move |conn| execute_each(conn, &sql.positional(), [sql.args()])).await
+    }
+
+    /// Runs a statement once for each of these lists of arguments; answers with how many rows it changed. `sql` has their
+    /// places as SQLite does.
+    pub async fn execute_each(&mut self, sql: String, each: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
+        self.with(move |conn| execute_each(conn, &sql, each.iter().map(Vec::as_slice))).await
     }
 
     /// Ends its transaction with COMMIT or ROLLBACK.
@@ -277,12 +283,20 @@ fn count_alike(conn: &Connection, sql: &Sql) -> Result<HashMap<(Uuid, [i64; 3]),
     Ok(counts)
 }
 
-fn execute(conn: &Connection, sql: &Sql) -> Result<u64, DriverError> {
+fn execute_each<'a>(
+    conn: &Connection,
+    sql: &str,
+    each: impl IntoIterator<Item = &'a [Arg]>,
+) -> Result<u64, DriverError> {
     #[cfg(test)]
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.positional());
-    let mut statement = conn.prepare_cached(&sql.positional())?;
-    bind(&mut statement, sql.args())?;
-    Ok(u64::try_from(statement.raw_execute()?).unwrap_or(0))
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.to_owned());
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut changed = 0;
+    for args in each {
+        bind(&mut statement, args)?;
+        changed += u64::try_from(statement.raw_execute()?).unwrap_or(0);
+    }
+    Ok(changed)
 }
 
 fn bind(statement: &mut Statement<'_>, args: &[Arg]) -> rusqlite::Result<()> {

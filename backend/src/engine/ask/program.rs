@@ -221,8 +221,7 @@ pub(in crate::engine) fn composed(
     question: &Question,
     since: Timestamp,
 ) -> Result<Review, RunError> {
-    let snapshot =
-        Snapshot { state: state.clone(), reviews: [].into(), grants: Vec::new(), people: None, feedback: Vec::new() };
+    let snapshot = Snapshot::new(state.clone(), []);
     let builder = Builder::resume(flow, snapshot, Moment { now: since, seed: [0; 16] });
     let review = builder.composed(&asking(question)).map_err(|(_, error)| error)?;
     Ok(Review { expires_at: None, on_timeout: None, ..review })

@@ -257,7 +257,7 @@ impl Play {
 
     /// What the store does with a transition, and what must be true of it.
     fn take(&mut self, transition: Transition) {
-        self.snapshot.fold(&transition);
+        self.snapshot.fold(transition.state.clone(), transition.reviews.clone());
         for grant in &transition.given {
             let giver = person(&grant.given_by, &["reviewer"]);
             self.snapshot.grants.push(Granted { grant: grant.clone(), giver });

@@ -1,7 +1,5 @@
 //! What guardrails would do with a decision, before anybody makes it: asked while somebody edits.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::State;
 use shared::access::Act;
@@ -33,13 +31,7 @@ pub(super) async fn check(
     let run = state.store.run_of(id).await?.ok_or_else(not_found)?;
     let flow = state.store.flow_of(&run).await?;
     let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;
-    let snapshot = Snapshot {
-        state: run,
-        reviews: BTreeMap::from([(id, review)]),
-        grants: Vec::new(),
-        people: None,
-        feedback: Vec::new(),
-    };
+    let snapshot = Snapshot::new(run, [review]);
     let moment = Moment::of(&*state.clock);
     let principal = caller.principal();
     let mut looked = Vec::new();

@@ -10,7 +10,7 @@ use super::super::archives::{signed, unsigned};
 use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, CommitError, Committed, Error, NewArchive, Operation};
 use super::group::Group;
-use super::write::{for_each, insert};
+use super::write::for_each;
 use crate::clock::Moment;
 
 /// How many runs one statement looks up.
@@ -115,7 +115,7 @@ impl Group {
             self.archiving.up_to.into(),
         ];
         let into = "INSERT INTO archives (number, seq, file, position, bytes, at, up_to) ";
-        insert(conn, into, vec![archived], "").await?;
+        conn.insert(into, vec![archived], "").await?;
         let statuses = runs.iter().filter_map(|run| self.archiving.statuses.remove(&run.id)).collect();
         let gone = runs.iter().map(|run| Arg::from(run.id.0)).collect();
         let rows = runs.into_iter().map(|run| {
@@ -130,7 +130,7 @@ impl Group {
             ]
         });
         let into = "INSERT INTO archived_runs (id, flow, requested_by, ended_at, archive, removed) ";
-        insert(conn, into, rows.collect(), "").await?;
+        conn.insert(into, rows.collect(), "").await?;
         conn.delete_rows("runs_by_status", "status, created_at, id", statuses).await?;
         for_each(conn, "DELETE FROM runs WHERE id IN (", gone).await
     }

@@ -8,7 +8,7 @@ use super::super::db::{Arg, Conn, Sql};
 use super::super::users::{credential_kind, credential_row};
 use super::super::{Credential, CredentialKind, Error};
 use super::group::{Ended, Group};
-use super::write::{for_each, insert};
+use super::write::for_each;
 
 /// How many sessions one person has at most, and how many browsers are known to have logged in to their account.
 const MAX_SESSIONS: u32 = 100;
@@ -31,7 +31,7 @@ impl Group {
         let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
         let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at, last_used_at, \
                     client) ";
-        insert(conn, into, new, "").await?;
+        conn.insert(into, new, "").await?;
         self.end_the_oldest(conn).await
     }
 

@@ -18,7 +18,6 @@ use super::super::users::{INTO as INTO_USERS, USER, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
 use super::group::{Ended, Group};
 use super::rights::allow;
-use super::write::insert;
 use crate::clock::Moment;
 
 /// What erasing rests on, as it was read; and what is to be written.
@@ -214,7 +213,7 @@ impl Group {
             for of in ["notifications WHERE username = ", "grants WHERE given_by = ", "users WHERE username = "] {
                 conn.execute(Sql::new("DELETE FROM ").push(of).bind(name.as_str())).await?;
             }
-            insert(conn, INTO_USERS, vec![user_row(record)], "").await?;
+            conn.insert(INTO_USERS, vec![user_row(record)], "").await?;
             let row = vec![record.user.username.as_str().into(), Arg::from(name.as_str()), now.into()];
             conn.execute(Sql::new("INSERT INTO erased_users (pseudonym, username, at) ").values([row])).await?;
         }
@@ -241,7 +240,7 @@ impl Group {
             let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));
             vec![signed(number).into(), row.into()]
         });
-        insert(conn, "INSERT INTO erasures (number, seq) ", entries.collect(), "").await
+        Ok(conn.insert("INSERT INTO erasures (number, seq) ", entries.collect(), "").await?)
     }
 }
 

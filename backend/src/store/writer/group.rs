@@ -41,7 +41,8 @@ pub(super) struct Group {
     pub runs: BTreeMap<RunId, RunWork>,
     /// The runs of the reviews that are named.
     pub run_of: BTreeMap<ReviewId, RunId>,
-    /// The newest version of each flow that is named; none beside its number where it cannot be read.
+    /// The newest version of each flow that is named; none beside its number where it cannot be read, or no change saves
+    /// the next.
     pub newest: BTreeMap<FlowId, (u32, Option<FlowVersion>)>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
     /// Versions of flows that this server cannot read, and why.

@@ -1,6 +1,6 @@
 //! Reads what a group of changes rests on: one query for each kind of thing, whatever the size of the group.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use shared::id::{FlowId, GrantId, ReviewId, RunId, TaskId, Username};
@@ -27,7 +27,7 @@ impl Group {
         group.load_people(conn, &named, inner.clock.now()).await?;
         group.load_asked(conn, changes).await?;
         group.load_runs(inner, conn, &mut named).await?;
-        group.load_flows(inner, conn, named.newest, named.versions).await?;
+        group.load_flows(inner, conn, &named.newest, &named.saved, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
         group.load_feedback(conn).await?;
         group.load_keys(conn, &named.keys).await?;
@@ -134,13 +134,7 @@ impl Group {
             work.stored_steps = steps.filter(|steps| !steps.is_empty());
             work.stored_status = Some(status);
             work.unreadable = unreadable.map(|why| Unreadable { why, tasks: Vec::new() });
-            work.snapshot = Some(Snapshot {
-                state,
-                reviews: BTreeMap::new(),
-                grants: Vec::new(),
-                people: None,
-                feedback: Vec::new(),
-            });
+            work.snapshot = Some(Snapshot::new(state, []));
         }
         let sql = reviews::select()
             .push(" FROM reviews r WHERE r.run_id IN (")
@@ -192,23 +186,24 @@ impl Group {
         &mut self,
         inner: &Inner,
         conn: &mut Conn,
-        newest: BTreeSet<&FlowId>,
+        newest: &BTreeSet<&FlowId>,
+        saved: &BTreeSet<&FlowId>,
         mut versions: BTreeSet<(FlowId, u32)>,
     ) -> Result<(), Error> {
         // As many queries as there are different flows in a group: few.
         for flow in newest {
             let Some(newest) = conn.newest_version(flow).await? else { continue };
-            versions.insert((flow.clone(), newest));
-            match conn.flow(flow, Some(newest)).await {
-                Ok(version) => {
-                    self.newest.insert(flow.clone(), (newest, version));
+            versions.insert(((*flow).clone(), newest));
+            // Whoever saves the next version compares it with this one, and can save it also where this cannot be read.
+            let version = if saved.contains(flow) {
+                match conn.flow(flow, Some(newest)).await {
+                    Err(Error::Stored(_)) => None,
+                    version => version?,
                 }
-                // The next version can be saved all the same.
-                Err(Error::Stored(_)) => {
-                    self.newest.insert(flow.clone(), (newest, None));
-                }
-                Err(error) => return Err(error),
-            }
+            } else {
+                None
+            };
+            self.newest.insert((*flow).clone(), (newest, version));
         }
         for (flow, version) in versions {
             match inner.compiled_in(conn, &flow, version).await {

@@ -44,6 +44,8 @@ use self::commit_outcome::CommitOutcome;
 use self::group::Group;
 use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
+use crate::engine::Refusal;
+use crate::flow::LARGE_STACK;
 use shared::time::Timestamp;
 
 /// The most changes in one transaction. Twice as many would come a little cheaper each, but a full load of callers would
@@ -59,8 +61,11 @@ const CLEANUP: Duration = Duration::from_mins(10);
 /// A change that waits, and where its answer goes.
 pub(super) struct Job {
     change: Change,
-    answer: oneshot::Sender<Result<Committed, CommitError>>,
+    answer: oneshot::Sender<Answer>,
 }
+
+/// What became of a change; and the change itself where programs are to be asked before it is sent again.
+pub(super) type Answer = (Result<Committed, CommitError>, Option<Box<Change>>);
 
 /// Where changes wait, one queue a writer.
 pub(super) struct Queue(Vec<mpsc::Sender<Job>>);
@@ -72,20 +77,20 @@ impl Queue {
     }
 
     /// Puts a change in the queue, and waits for its answer.
-    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
+    pub async fn commit(&self, change: Change) -> Answer {
         let (answer, answered) = oneshot::channel();
         let writer = self.writer_of(&change.operation);
+        let unavailable = |why: &str| (Err(CommitError::Unavailable(why.to_owned())), None);
         match writer.send_timeout(Job { change, answer }, ENQUEUE_TIMEOUT).await {
             Ok(()) => {}
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
-                return Err(CommitError::Unavailable("too much waits to be written; try again in a moment".to_owned()));
+                return unavailable("too much waits to be written; try again in a moment");
             }
-            Err(mpsc::error::SendTimeoutError::Closed(_)) => {
-                return Err(CommitError::Unavailable("the server is stopping".to_owned()));
-            }
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => return unavailable("the server is stopping"),
         }
         answered.await.unwrap_or_else(|_| {
-            Err(CommitError::Unknown("the writer ended, and whether the change was made is not known".to_owned()))
+            let why = "the writer ended, and whether the change was made is not known";
+            (Err(CommitError::Unknown(why.to_owned())), None)
         })
     }
 
@@ -126,7 +131,8 @@ pub(super) fn start(inner: &Arc<Inner>, queue: mpsc::Receiver<Job>) -> std::io::
         runtime.block_on(writer);
         drop(done);
     };
-    std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(work)?;
+    // With this stack, templates, conditions and schemas need no other: to map one costs ten times what a template does.
+    std::thread::Builder::new().name("sqlite-writer".to_owned()).stack_size(LARGE_STACK).spawn(work)?;
     // A runtime that ends without closing the store ends the thread too.
     let stop = inner.stop.clone().drop_guard();
     Ok(async move {
@@ -179,8 +185,10 @@ async fn write_all(inner: &Inner, jobs: Vec<Job>) {
     let (changes, answers): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.change, job.answer)).unzip();
     match write_group(inner, &changes).await {
         Ok(results) => {
-            for (answer, result) in answers.into_iter().zip(results) {
-                let _ = answer.send(result);
+            for ((answer, mut change), result) in answers.into_iter().zip(changes).zip(results) {
+                let again =
+                    matches!(result, Err(CommitError::Refused(Refusal::Unasked { .. }))) && change.looked().is_some();
+                let _ = answer.send((result, again.then(|| Box::new(change))));
             }
         }
         Err(error) if changes.len() > 1 && error.can_be_due_to_one_change() => {
@@ -194,7 +202,7 @@ async fn write_all(inner: &Inner, jobs: Vec<Job>) {
         Err(error) => {
             tracing::error!(%error, changes = changes.len(), "changes could not be written");
             for answer in answers {
-                let _ = answer.send(Err(error.of_commit()));
+                let _ = answer.send((Err(error.of_commit()), None));
             }
         }
     }

@@ -23,7 +23,10 @@ pub(super) struct Named<'a> {
     pub runs: BTreeSet<RunId>,
     pub reviews: BTreeSet<ReviewId>,
     pub tasks: BTreeSet<TaskId>,
+    /// Flows of which the newest version is named.
     pub newest: BTreeSet<&'a FlowId>,
+    /// Flows of which one more version is to be saved.
+    pub saved: BTreeSet<&'a FlowId>,
     pub versions: BTreeSet<(FlowId, u32)>,
 }
 
@@ -64,6 +67,7 @@ impl<'a> Named<'a> {
             }
             Operation::SaveFlow(flow) => {
                 self.newest.insert(&flow.flow.id);
+                self.saved.insert(&flow.flow.id);
                 for (_, call) in calls(&flow.flow) {
                     self.newest.insert(&call.id);
                     self.versions.extend(call.version.map(|version| (call.id.clone(), version)));

@@ -43,11 +43,12 @@ impl Group {
             return Err(CommitError::NotFound);
         }
         let compiled = &Arc::clone(self.flow(flow, version)?);
-        let state = self.begin(by, run, compiled, input, context, moment)?;
-        Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), &state)) })
+        self.begin(by, run, compiled, input, context, moment)?;
+        let state = &self.snapshot(run)?.state;
+        Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), state)) })
     }
 
-    /// Starts a run, and answers with its state.
+    /// Starts a run.
     pub(super) fn begin(
         &mut self,
         by: &Principal,
@@ -56,7 +57,7 @@ impl Group {
         input: JsonMap,
         context: Context,
         moment: Moment,
-    ) -> Result<RunState, CommitError> {
+    ) -> Result<(), CommitError> {
         if self.runs.get(&run).is_some_and(|work| work.snapshot.is_some()) {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
@@ -77,13 +78,11 @@ impl Group {
         let feedback = launch.feedback.clone();
         let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
         questions::check(&transition)?;
-        let state = transition.state.clone();
         let grants = std::mem::take(&mut transition.used);
         let people = people.filter(|_| transition.people_asked);
         let feedback = if transition.feedback_told { feedback } else { Vec::new() };
         let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people, feedback };
-        self.runs.entry(run).or_default().absorb(transition, recorded)?;
-        Ok(state)
+        self.runs.entry(run).or_default().absorb(transition, recorded)
     }
 
     pub fn tell_run(
@@ -227,20 +226,12 @@ impl Group {
 impl RunWork {
     /// Takes a transition. `Err`: it is written, and the refusal is answered.
     fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
-        if let Some(snapshot) = &mut self.snapshot {
-            snapshot.fold(&transition);
-        } else {
-            let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
-            self.snapshot = Some(Snapshot {
-                state: transition.state,
-                reviews,
-                grants: Vec::new(),
-                people: None,
-                feedback: Vec::new(),
-            });
-        }
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));
+        match &mut self.snapshot {
+            Some(snapshot) => snapshot.fold(transition.state, transition.reviews),
+            None => self.snapshot = Some(Snapshot::new(transition.state, transition.reviews)),
+        }
         transition.steps.into_iter().for_each(|step| changed.step(step));
         for task in transition.tasks {
             // As the row will count: a task that is there already gets another time, and with it another attempt.

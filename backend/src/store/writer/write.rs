@@ -27,9 +27,9 @@ use super::commit_outcome::Written;
 use super::group::{Changed, Group, RunWork};
 use crate::engine::{RunState, Snapshot, summary};
 
-/// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
-/// of its own that stays prepared.
+/// How many keys one statement looks up. Each number of them is a statement of its own that stays prepared.
 const CHUNK: usize = 64;
+
 /// Rows for each table.
 #[derive(Default)]
 pub(super) struct Rows {
@@ -72,8 +72,7 @@ impl Group {
         let rows = self.rows()?;
         self.write_flows_and_people(conn).await?;
         self.write_erased_people(conn, inner.clock.now().0).await?;
-        insert(
-            conn,
+        conn.insert(
             "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question, steps) ",
             rows.runs,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state, \
@@ -81,13 +80,12 @@ impl Group {
         )
         .await?;
         conn.delete_rows("runs_by_status", "status, created_at, id", rows.left_statuses).await?;
-        insert(conn, "INSERT INTO runs_by_status (status, created_at, id) ", rows.statuses, "").await?;
+        conn.insert("INSERT INTO runs_by_status (status, created_at, id) ", rows.statuses, "").await?;
         let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
         let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), pack(body).into()]).collect();
-        insert(conn, "INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING")
+        conn.insert("INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING")
             .await?;
-        insert(
-            conn,
+        conn.insert(
             review_row::INTO,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
@@ -97,20 +95,19 @@ impl Group {
         conn.delete_rows("queue", queue::KEY, rows.left_queue).await?;
         // In one order: of two groups with the same new class, one waits for the other.
         let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
-        insert(conn, queue::INTO_CLASSES, classes, " ON CONFLICT (class) DO NOTHING").await?;
-        insert(conn, queue::INTO, rows.queue, queue::AGAIN).await?;
-        insert(conn, review_row::UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING").await?;
+        conn.insert(queue::INTO_CLASSES, classes, " ON CONFLICT (class) DO NOTHING").await?;
+        conn.insert(queue::INTO, rows.queue, queue::AGAIN).await?;
+        conn.insert(review_row::UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING").await?;
         for review in rows.unknown {
             conn.forget_audience(review).await?;
         }
         conn.delete_rows("review_audience", review_row::AUDIENCE_KEY, rows.left_audience).await?;
-        insert(conn, review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING").await?;
-        insert(conn, run_steps::INTO, rows.steps, run_steps::AGAIN).await?;
+        conn.insert(review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING").await?;
+        conn.insert(run_steps::INTO, rows.steps, run_steps::AGAIN).await?;
         for_each(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
         for_each(conn, "DELETE FROM tasks WHERE owner IS NULL AND id IN (", rows.abandoned_tasks.clone()).await?;
         for_each(conn, "UPDATE tasks SET lane = 'over' WHERE id IN (", rows.abandoned_tasks).await?;
-        insert(
-            conn,
+        conn.insert(
             "INSERT INTO tasks (id, run_id, lane, ready_at, attempt, format, body) ",
             rows.tasks,
             " ON CONFLICT (id) DO UPDATE SET ready_at = excluded.ready_at, attempt = tasks.attempt + 1, owner = NULL, \
@@ -120,10 +117,10 @@ impl Group {
         let ended = self.out.ended_grants.iter().map(|id| Arg::from(id.0)).collect();
         for_each(conn, "DELETE FROM grants WHERE id IN (", ended).await?;
         let given = self.out.new_grants.values().map(grant_row).collect();
-        insert(conn, "INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
+        conn.insert("INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
         let given = self.out.feedback.iter().map(feedback_row).collect();
-        insert(conn, feedback::COLUMNS, given, "").await?;
-        insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
+        conn.insert(feedback::COLUMNS, given, "").await?;
+        conn.insert("INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
         self.write_erasure_steps(conn).await?;
         let of_runs = i64::try_from(rows.log.len() - self.out.events.len()).unwrap_or(0);
         let written = write_log(inner, conn, commit, rows.log).await?;
@@ -207,10 +204,9 @@ impl Group {
             ]);
         }
         let into = "INSERT INTO flows (id, version, digest, source, definition, saved_by, saved_at) ";
-        insert(conn, into, flows, "").await?;
+        conn.insert(into, flows, "").await?;
         let people = out.users.iter().filter_map(|name| self.users.get(name)).map(user_row).collect();
-        insert(
-            conn,
+        conn.insert(
             users::INTO,
             people,
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
@@ -220,8 +216,7 @@ impl Group {
         )
         .await?;
         let chosen = out.notifications.iter().map(|(name, chosen)| choice_row(name, chosen));
-        insert(
-            conn,
+        conn.insert(
             "INSERT INTO notifications (username, slack_user_id, body) ",
             chosen.collect::<Result<_, _>>()?,
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
@@ -298,7 +293,7 @@ async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<L
     });
     let into = "INSERT INTO log (seq, commit_id, at, run_id, body, mac) ";
     let into = if conn.is_postgres() { format!("{into}OVERRIDING SYSTEM VALUE ") } else { into.to_owned() };
-    insert(conn, &into, rows.collect(), "").await?;
+    conn.insert(&into, rows.collect(), "").await?;
     Ok(written)
 }
 
@@ -319,19 +314,6 @@ async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
 /// Whether what a row tells is long, or refers to what may be.
 fn is_large(body: &str) -> bool {
     body.len() > LARGE || is_marked(body)
-}
-
-/// SQLite is called, not sent to: there one statement for any number of rows, always prepared, costs less.
-fn rows_at_once(conn: &Conn) -> usize {
-    if conn.is_postgres() { CHUNK } else { 1 }
-}
-
-pub(super) async fn insert(conn: &mut Conn, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), Error> {
-    let mut rows = rows.into_iter().peekable();
-    while rows.peek().is_some() {
-        conn.execute(Sql::new(into).values(rows.by_ref().take(rows_at_once(conn))).push(on_conflict)).await?;
-    }
-    Ok(())
 }
 
 pub(super) async fn for_each(conn: &mut Conn, of: &str, keys: Vec<Arg>) -> Result<(), Error> {
