@@ -6,17 +6,16 @@ use std::collections::BTreeMap;
 use shared::JsonMap;
 use shared::access::{Act, Principal, access};
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
-use shared::definition::{ActionKind, Gate, Handler, Severity};
+use shared::definition::{Gate, Handler};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope, GrantedCall, Remember};
 use shared::id::{GrantId, NodeId, ReviewId, Username};
-use shared::review::{Action, ActionType, Outcome, Review};
-use shared::run::Step;
+use shared::review::{Action, Outcome, Review};
 
 use super::asking::Asking;
 use super::content::{Content, handlers};
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{CallingAgent, ToolCall, ToolCallState};
+use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::question::{Leave, Subject};
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
@@ -108,25 +107,6 @@ impl<'f> Builder<'f> {
         let call = calls.find(|call| call.id == action.id && call.state == ToolCallState::Gated);
         let (Some(call), Some(step)) = (call, self.state.step_of(&question.subject)) else { return Some(NO_GATE) };
         self.ungrantable(step, agent, call, self.tool_gate(step, agent, call))
-    }
-
-    /// Why no grant can cover calls like this one, whoever gives it; none where one can.
-    pub(super) fn ungrantable(
-        &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
-        call: &ToolCall,
-        gate: Option<&Gate>,
-    ) -> Option<&'static str> {
-        if agent.is_some_and(|agent| agent.is_specialist()) {
-            Some("what a specialist calls is allowed one by one: another one may have its name")
-        } else if self.kind_of(step, call).0 != ActionType::Tool {
-            Some("what changes a team is decided one by one")
-        } else if gate.is_none_or(|gate| !grantable(gate)) {
-            Some("what is critical is decided one by one")
-        } else {
-            None
-        }
     }
 
     /// The calls that a review is about.
@@ -223,13 +203,6 @@ fn tool_at(node: Option<&NodeId>, tool: &str) -> String {
     let place = node.filter(|node| !node.frame().is_empty()).map(NodeId::place);
     let calls = place.as_deref().and_then(|place| place.rsplit_once('/')).map(|(calls, _)| calls);
     calls.map_or_else(|| tool.to_owned(), |calls| format!("{calls}/{tool}"))
-}
-
-/// Whether calls behind a gate may be allowed beforehand.
-fn grantable(gate: &Gate) -> bool {
-    // What a template says may be critical.
-    gate.severity.value().is_some_and(|severity| *severity != Severity::Critical)
-        && gate.allowed_decisions().contains(&ActionKind::Approve)
 }
 
 /// The values that the named arguments have in the approved call; or which name it has not.

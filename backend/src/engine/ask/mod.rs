@@ -21,6 +21,7 @@ mod delegate;
 mod fit;
 mod gate;
 mod grant;
+mod grantable;
 mod group;
 mod guardrail;
 mod handled;

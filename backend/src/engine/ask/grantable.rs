@@ -1,0 +1,36 @@
+//! Which calls a grant may cover at all: what is offered to people, refused to them, and looked at when a grant is used.
+
+use shared::definition::{ActionKind, Gate, Severity};
+use shared::review::ActionType;
+use shared::run::Step;
+
+use crate::engine::builder::Builder;
+use crate::engine::conversation::{CallingAgent, ToolCall};
+
+impl Builder<'_> {
+    /// Why no grant can cover calls like this one, whoever gives it; none where one can.
+    pub(super) fn ungrantable(
+        &self,
+        step: &Step,
+        agent: Option<CallingAgent<'_>>,
+        call: &ToolCall,
+        gate: Option<&Gate>,
+    ) -> Option<&'static str> {
+        if agent.is_some_and(|agent| agent.is_specialist()) {
+            Some("what a specialist calls is allowed one by one: another one may have its name")
+        } else if self.kind_of(step, call).0 != ActionType::Tool {
+            Some("what changes a team is decided one by one")
+        } else if gate.is_none_or(|gate| !grantable(gate)) {
+            Some("what is critical is decided one by one")
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether calls behind a gate may be allowed beforehand.
+fn grantable(gate: &Gate) -> bool {
+    // What a template says may be critical.
+    gate.severity.value().is_some_and(|severity| *severity != Severity::Critical)
+        && gate.allowed_decisions().contains(&ActionKind::Approve)
+}
