@@ -86,11 +86,11 @@ fn operation(endpoint: &Endpoint, schemas: &mut SchemaGenerator) -> Value {
     let mut inputs = Inputs { schemas, parameters: Vec::new(), body: Map::new() };
     (endpoint.describe)(&mut inputs);
     let Inputs { schemas, parameters: given, body: mut content } = inputs;
-    let parameter = |place: &str, name: &str| json!({ "name": name, "in": place, "schema": { "type": "string" } });
-    let mut parameters: Vec<Value> = path_parameters(endpoint.path).map(|name| parameter("path", name)).collect();
-    parameters.iter_mut().for_each(|parameter| parameter["required"] = true.into());
+    let mut parameters: Vec<Value> = path_parameters(endpoint.path)
+        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
+        .collect();
     parameters.extend(given.into_iter().filter(|given| !without.iter().any(|name| given["name"] == *name)));
-    parameters.extend(query.iter().map(|name| parameter("query", name)));
+    parameters.extend(query.iter().map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } })));
     if let Some(content_type) = body {
         content.insert(content_type.to_owned(), json!({ "schema": { "type": "object" } }));
     }
