@@ -106,12 +106,12 @@ async fn a_plain_question_is_asked_in_exactly_this_shape() {
                 { "id": "c", "kind": "stop", "label": "reject, stop the flow" },
             ],
         } },
-    }, "agents": { "writer": { "model": "demo/writer" } } });
+    }, "agents": { "writer": { "model": "demo/writer", "demo": { "replies": ["Written."] } } } });
     let (ended, shown) = run(flow, "3\n", false).await;
     assert!(ended.unwrap_err().is_rejected());
     let rule = "══════════════════════════════════════════════════";
     let expected = format!(
-        " Usage so far: 1 model call, 213 tokens\n{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
+        " Usage so far: 1 model call, 2 tokens\n{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
          [2] needs revision\n  [3] reject, stop the flow\n  [4] provide custom message\n{rule}\n your choice [1-4]: 3\n"
     );
     assert_eq!(shown, expected);
