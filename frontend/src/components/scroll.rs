@@ -12,8 +12,9 @@ use wasm_bindgen::closure::Closure;
 const PART: &str = ".page > .in, .inbox .rows";
 /// How many places are kept, those that were left last: as many as a browser goes back.
 const KEPT: usize = 50;
-/// How often a page that is still loading is looked at, and how long it is waited in between, in milliseconds.
-const LOOKS: usize = 100;
+/// How often a page that is still loading is looked at, and how long it is waited in between, in milliseconds: 12 s in
+/// all, as a list may take on a slow connection.
+const LOOKS: usize = 400;
 const PAUSE: u32 = 30;
 
 /// The places by address, and where Back or Forward has just led.
