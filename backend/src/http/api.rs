@@ -22,8 +22,8 @@ pub(super) struct Operation {
     pub query: &'static [&'static str],
     /// Keys of the handler's query that this call does not take.
     pub without: &'static [&'static str],
-    /// The content type of a body that the handler reads by itself.
-    pub body: Option<&'static str>,
+    /// The body and its content type, where the handler reads it by itself.
+    pub body: Option<(SchemaOf, &'static str)>,
     /// The status where all goes well.
     pub status: u16,
     /// The answer, and its content type; none: nothing.
@@ -58,9 +58,9 @@ impl Operation {
         Self { without, ..self }
     }
 
-    /// The same, with an object as its body.
-    pub fn body(self, content_type: &'static str) -> Self {
-        Self { body: Some(content_type), ..self }
+    /// The same, with this body.
+    pub fn body<T: JsonSchema>(self, content_type: &'static str) -> Self {
+        Self { body: Some((SchemaGenerator::subschema_for::<T>, content_type)), ..self }
     }
 
     /// The same, with another status.

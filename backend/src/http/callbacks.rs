@@ -33,7 +33,7 @@ impl Default for Tries {
 
 pub(super) fn mount(api: &mut Api) {
     let answer = Operation::new("Answer as a webhook that was asked to decide").open().status(204);
-    api.post("/api/v1/callbacks/{secret}", answer, self::answer);
+    api.post("/api/v1/callbacks/{secret}", answer.body::<ProgramAnswer>("application/json"), self::answer);
 }
 
 async fn answer(State(state): State<AppState>, Path(secret): Path<String>, request: Request) -> Result<StatusCode> {

@@ -91,8 +91,8 @@ fn operation(endpoint: &Endpoint, schemas: &mut SchemaGenerator) -> Value {
         .collect();
     parameters.extend(given.into_iter().filter(|given| !without.iter().any(|name| given["name"] == *name)));
     parameters.extend(query.iter().map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } })));
-    if let Some(content_type) = body {
-        content.insert(content_type.to_owned(), json!({ "schema": { "type": "object" } }));
+    if let Some((schema_of, content_type)) = body {
+        content.insert(content_type.to_owned(), json!({ "schema": schema_of(schemas) }));
     }
     let mut good = json!({ "description": summary });
     if let Some((schema_of, content_type)) = answer {
@@ -161,6 +161,8 @@ mod tests {
         let body = &launch["requestBody"]["content"]["application/json"]["schema"]["$ref"];
         assert_eq!(body, "#/components/schemas/Launch");
         assert_eq!(named(&call("/api/v1/runs", "get")), ["status", "flow", "limit", "cursor"]);
+        let callback = &call("/api/v1/callbacks/{secret}", "post")["requestBody"]["content"]["application/json"];
+        assert_eq!(callback["schema"]["$ref"], "#/components/schemas/ProgramAnswer", "the handler reads it by itself");
         assert!(named(&call("/api/v1/session", "post")).is_empty(), "what has a secret is not kept for a retry");
         assert!(!named(&call("/api/v1/reviews/facets", "get")).contains(&"cursor".to_owned()));
         assert!(review["severity"].is_object() && review["items"]["items"]["$ref"].is_string(), "{review:#}");

@@ -32,9 +32,9 @@ const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
     let press = Operation::new("Receive a button press from Slack, signed by Slack").open();
-    api.post("/api/v1/slack/interactions", press.body("application/x-www-form-urlencoded"), interactions);
+    api.post("/api/v1/slack/interactions", press.body::<JsonMap>("application/x-www-form-urlencoded"), interactions);
     let reaction = Operation::new("Receive a reaction from Slack, signed by Slack").answer::<JsonMap>().open();
-    api.post("/api/v1/slack/events", reaction.body("application/json"), events);
+    api.post("/api/v1/slack/events", reaction.body::<JsonMap>("application/json"), events);
 }
 
 async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<StatusCode> {
