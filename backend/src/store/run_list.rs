@@ -16,7 +16,7 @@ use super::blobs::{Blobs, Reader, hollow};
 use super::cursor::ListPlace;
 use super::db::{Conn, Sql};
 use super::log_index::padded;
-use super::runs::found;
+use super::runs::{SHOWN, found};
 use super::{Error, Store, unreadable, visibility};
 use crate::engine::RunState;
 
@@ -97,11 +97,11 @@ impl List<'_> {
 
     /// Those that somebody started, and these, behind a place.
     fn few(&self, own: Option<&str>, ids: &[Uuid], place: Option<ListPlace>, limit: u32) -> Sql {
-        let runs = "SELECT * FROM (SELECT id, created_at FROM runs WHERE carries_question = 0 AND ";
-        let sql = Sql::new(runs).push("requested_by = ").bind(own.map(str::to_owned));
+        let runs = "SELECT * FROM (SELECT id, created_at FROM runs WHERE ";
+        let sql = Sql::new(runs).push("carries_question = 0 AND requested_by = ").bind(own.map(str::to_owned));
         let mut sql = self.of_flow(self.of_status(sql), place, limit).push(") AS o");
         if !ids.is_empty() {
-            sql = sql.push(" UNION ").push(runs).push("id IN (").list(padded(ids)).push(")");
+            sql = sql.push(" UNION ").push(runs).push(SHOWN).push(" AND id IN (").list(padded(ids)).push(")");
             sql = self.of_flow(self.of_status(sql), place, limit).push(") AS i");
         }
         sql.push(" ORDER BY 2 DESC, 1 DESC LIMIT ").bind(limit)

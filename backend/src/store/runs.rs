@@ -11,6 +11,10 @@ use super::db::{Row, Sql};
 use super::{Error, Store, unreadable, visibility};
 use crate::engine::{RunState, asked_by, summary};
 
+/// That a run is none that carries a question, for a query that looks up ids. `= 0` would let PostgreSQL read the whole of
+/// an index `WHERE carries_question = 0`, which it takes for a small one as long as the table was not analysed.
+pub(super) const SHOWN: &str = "carries_question < 1";
+
 /// A run that was found.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "nearly every run can be read")]
@@ -61,10 +65,8 @@ impl Store {
 
     /// A run that people may see, also where its state cannot be read.
     pub async fn find_run(&self, id: RunId) -> Result<Option<FoundRun>, Error> {
-        let sql = Sql::new("SELECT state, ")
-            .push(unreadable::RUN)
-            .push(" FROM runs WHERE carries_question = 0 AND id = ")
-            .bind(id.0);
+        let sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ");
+        let sql = sql.bind(id.0);
         let mut conn = self.inner.db.read().await?;
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
@@ -75,15 +77,7 @@ impl Store {
 
     /// A run that people may see, and its reviews in the order in which they were asked: of one moment, in one query.
     pub async fn run_with_reviews(&self, id: RunId) -> Result<Option<(FoundRun, Vec<Review>)>, Error> {
-        let sql = Sql::new("SELECT NULL AS at, state, ")
-            .push(unreadable::RUN)
-            .push(", NULL, NULL, NULL FROM runs WHERE carries_question = 0 AND id = ")
-            .bind(id.0)
-            .push(" UNION ALL SELECT r.created_at, r.body, ")
-            .push(unreadable::REVIEW)
-            .push(" FROM reviews r WHERE r.run_id = ")
-            .bind(id.0)
-            .push(" ORDER BY 1, 3");
+        let sql = with_reviews(id);
         let mut conn = self.inner.db.read().await?;
         let (mut run, mut reviews) = (None, Vec::new());
         for row in conn.fetch(sql).await? {
@@ -115,6 +109,21 @@ impl Store {
         let found = self.inner.db.read().await?.fetch_one(sql).await?;
         Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
     }
+}
+
+/// A run's row, whose first column is null, and those of its reviews.
+pub(super) fn with_reviews(id: RunId) -> Sql {
+    Sql::new("SELECT NULL AS at, state, ")
+        .push(unreadable::RUN)
+        .push(", NULL, NULL, NULL FROM runs WHERE ")
+        .push(SHOWN)
+        .push(" AND id = ")
+        .bind(id.0)
+        .push(" UNION ALL SELECT r.created_at, r.body, ")
+        .push(unreadable::REVIEW)
+        .push(" FROM reviews r WHERE r.run_id = ")
+        .bind(id.0)
+        .push(" ORDER BY 1, 3")
 }
 
 /// A run as it was read; `at`: where the columns of its row begin.
