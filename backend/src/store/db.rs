@@ -16,10 +16,6 @@ use super::postgres::{PostgresSession, Use};
 pub(super) use super::sql::Sql;
 use super::sqlite::{self, Where};
 
-/// How many keys one statement names, and how many rows one writes, in PostgreSQL. Each number of them is a statement of
-/// its own that stays prepared.
-const KEYS: usize = 64;
-
 /// A database: where it is read, and where it is written.
 #[derive(Clone)]
 pub(super) enum Db {
@@ -185,39 +181,6 @@ impl Conn {
         })
     }
 
-    /// Writes rows, each with as many columns. SQLite is called, not sent to: one statement for any number of rows, bound
-    /// anew for each, costs less there than one for many.
-    pub async fn insert(&mut self, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), DriverError> {
-        let Some(first) = rows.first() else { return Ok(()) };
-        if let Self::Sqlite(conn) = self {
-            let sql = format!("{into}VALUES ({}){on_conflict}", places(first.len()));
-            conn.execute_each(sql, rows).await?;
-            return Ok(());
-        }
-        let mut rows = rows.into_iter().peekable();
-        while rows.peek().is_some() {
-            self.execute(Sql::new(into).values(rows.by_ref().take(KEYS)).push(on_conflict)).await?;
-        }
-        Ok(())
-    }
-
-    /// Removes the rows with these keys; answers with how many. `columns`: those of a key, in the order of an index.
-    pub async fn delete_rows(&mut self, table: &str, columns: &str, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
-        let Some(first) = keys.first() else { return Ok(0) };
-        if let Self::Sqlite(conn) = self {
-            // Of a list of keys SQLite looks up no more than the first column.
-            let sql = format!("DELETE FROM {table} WHERE ({columns}) = ({})", places(first.len()));
-            return conn.execute_each(sql, keys).await;
-        }
-        let mut keys = keys.into_iter().peekable();
-        let mut removed = 0;
-        while keys.peek().is_some() {
-            let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE (").push(columns).push(") IN (");
-            removed += self.execute(sql.values(keys.by_ref().take(KEYS)).push(")")).await?;
-        }
-        Ok(removed)
-    }
-
     /// Commits a transaction.
     pub async fn commit(self) -> Result<(), DriverError> {
         match self {
@@ -237,11 +200,6 @@ impl Conn {
 
 fn wrap<T>(rows: Vec<T>, make: fn(T) -> Row) -> Vec<Row> {
     rows.into_iter().map(make).collect()
-}
-
-/// So many places for arguments of SQLite.
-fn places(count: usize) -> String {
-    vec!["?"; count].join(", ")
 }
 
 /// An argument, or the null of its type.

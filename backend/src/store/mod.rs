@@ -6,6 +6,7 @@ mod archives;
 mod audit;
 mod audit_scan;
 mod backfill;
+mod batch;
 mod blobs;
 mod change;
 mod change_signal;

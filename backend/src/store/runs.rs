@@ -65,7 +65,8 @@ impl Store {
 
     /// A run that people may see, also where its state cannot be read.
     pub async fn find_run(&self, id: RunId) -> Result<Option<FoundRun>, Error> {
-        let sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ");
+        let sql =
+            Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ");
         let sql = sql.bind(id.0);
         let mut conn = self.inner.db.read().await?;
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };

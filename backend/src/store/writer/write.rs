@@ -1,4 +1,4 @@
-//! Writes what a group decided: few statements a table, in one order of tables.
+//! Writes what a group decided: one batch, in one order of tables.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use shared::log::Event;
 use shared::review::Review;
 use uuid::Uuid;
 
+use super::super::batch::Batch;
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
 use super::super::compact_review::Compact;
 use super::super::db::{Arg, Conn, Sql};
@@ -72,41 +73,47 @@ impl Group {
         let rows = self.rows()?;
         self.write_flows_and_people(conn).await?;
         self.write_erased_people(conn, inner.clock.now().0).await?;
-        conn.insert(
+        for review in &rows.unknown {
+            conn.forget_audience(*review).await?;
+        }
+        let mut batch = Batch::default();
+        batch.insert(
             "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question, steps) ",
             rows.runs,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state, \
              steps = COALESCE(excluded.steps, runs.steps)",
-        )
-        .await?;
-        conn.delete_rows("runs_by_status", "status, created_at, id", rows.left_statuses).await?;
-        conn.insert("INSERT INTO runs_by_status (status, created_at, id) ", rows.statuses, "").await?;
+        );
+        batch.delete("runs_by_status", "status, created_at, id", rows.left_statuses);
+        batch.insert("INSERT INTO runs_by_status (status, created_at, id) ", rows.statuses, "");
         let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
         let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), pack(body).into()]).collect();
-        conn.insert("INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING")
-            .await?;
-        conn.insert(
+        batch.insert("INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING");
+        batch.insert(
             review_row::INTO,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
              facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until",
-        )
-        .await?;
-        conn.delete_rows("queue", queue::KEY, rows.left_queue).await?;
+        );
+        batch.delete("queue", queue::KEY, rows.left_queue);
         // In one order: of two groups with the same new class, one waits for the other.
         let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
-        conn.insert(queue::INTO_CLASSES, classes, " ON CONFLICT (class) DO NOTHING").await?;
-        conn.insert(queue::INTO, rows.queue, queue::AGAIN).await?;
-        conn.insert(review_row::UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING").await?;
-        for review in rows.unknown {
-            conn.forget_audience(review).await?;
-        }
-        conn.delete_rows("review_audience", review_row::AUDIENCE_KEY, rows.left_audience).await?;
-        conn.insert(review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING").await?;
-        conn.insert(run_steps::INTO, rows.steps, run_steps::AGAIN).await?;
-        for_each(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
+        batch.insert(queue::INTO_CLASSES, classes, " ON CONFLICT (class) DO NOTHING");
+        batch.insert(queue::INTO, rows.queue, queue::AGAIN);
+        batch.insert(review_row::UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING");
+        batch.delete("review_audience", review_row::AUDIENCE_KEY, rows.left_audience);
+        batch.insert(review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
+        batch.insert(run_steps::INTO, rows.steps, run_steps::AGAIN);
+        batch.delete("tasks", "id", rows.ended_tasks.into_iter().map(|task| vec![task]).collect());
+        batch.delete("grants", "id", self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
+        let given = self.out.new_grants.values().map(grant_row).collect();
+        batch.insert("INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "");
+        let given = self.out.feedback.iter().map(feedback_row).collect();
+        batch.insert(feedback::COLUMNS, given, "");
+        batch.insert("INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "");
+        conn.write(batch).await?;
         for_each(conn, "DELETE FROM tasks WHERE owner IS NULL AND id IN (", rows.abandoned_tasks.clone()).await?;
         for_each(conn, "UPDATE tasks SET lane = 'over' WHERE id IN (", rows.abandoned_tasks).await?;
+        // Behind the batch: a task may have ended, and begun again.
         conn.insert(
             "INSERT INTO tasks (id, run_id, lane, ready_at, attempt, format, body) ",
             rows.tasks,
@@ -114,13 +121,6 @@ impl Group {
              lost = 0, format = excluded.format, body = excluded.body",
         )
         .await?;
-        let ended = self.out.ended_grants.iter().map(|id| Arg::from(id.0)).collect();
-        for_each(conn, "DELETE FROM grants WHERE id IN (", ended).await?;
-        let given = self.out.new_grants.values().map(grant_row).collect();
-        conn.insert("INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
-        let given = self.out.feedback.iter().map(feedback_row).collect();
-        conn.insert(feedback::COLUMNS, given, "").await?;
-        conn.insert("INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
         self.write_erasure_steps(conn).await?;
         let of_runs = i64::try_from(rows.log.len() - self.out.events.len()).unwrap_or(0);
         let written = write_log(inner, conn, commit, rows.log).await?;

@@ -1,0 +1,179 @@
+//! Rows of several tables that are written and removed together.
+//!
+//! SQLite is called, not sent to: it carries out one statement for any number of rows, bound anew for each. PostgreSQL is
+//! sent to, and each round trip costs more than what it does there: the whole batch is one statement, with an array for
+//! each column, so that its text (and with it the prepared statement) does not depend on how many rows there are.
+//!
+//! Imports the connection of `db` only.
+
+use std::fmt::Write as _;
+
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments as _, AssertSqlSafe};
+use uuid::Uuid;
+
+use super::db::{Arg, Conn};
+use super::driver_error::DriverError;
+
+/// What is written together. The order of tables is that in which SQLite writes them; no row may be in it twice, since in
+/// PostgreSQL none of it sees what the rest does.
+#[derive(Default)]
+pub(super) struct Batch(Vec<Write>);
+
+/// Rows for one table.
+struct Write {
+    /// What stands before the rows, and behind them.
+    sql: (String, String),
+    /// Inserted with their columns, or removed by their keys.
+    kind: Kind,
+    /// Each with as many columns, of the same types.
+    rows: Vec<Vec<Arg>>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Insert,
+    Delete,
+}
+
+impl Batch {
+    /// Inserts rows. `into`: the statement up to its rows; `on_conflict`: what stands behind them.
+    pub fn insert(&mut self, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) {
+        self.add(Kind::Insert, (into.to_owned(), on_conflict.to_owned()), rows);
+    }
+
+    /// Removes the rows with these keys. `columns`: those of a key, in the order of an index.
+    pub fn delete(&mut self, table: &str, columns: &str, keys: Vec<Vec<Arg>>) {
+        self.add(Kind::Delete, (format!("DELETE FROM {table} WHERE ({columns})"), String::new()), keys);
+    }
+
+    fn add(&mut self, kind: Kind, sql: (String, String), rows: Vec<Vec<Arg>>) {
+        if !rows.is_empty() {
+            self.0.push(Write { sql, kind, rows });
+        }
+    }
+}
+
+impl Conn {
+    /// Writes a batch.
+    pub async fn write(&mut self, batch: Batch) -> Result<(), DriverError> {
+        self.write_counting(batch).await.map(|_| ())
+    }
+
+    /// Inserts rows into one table.
+    pub async fn insert(&mut self, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), DriverError> {
+        let mut batch = Batch::default();
+        batch.insert(into, rows, on_conflict);
+        self.write(batch).await
+    }
+
+    /// Removes rows of one table by their keys; answers with how many.
+    pub async fn delete_rows(&mut self, table: &str, columns: &str, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
+        let mut batch = Batch::default();
+        batch.delete(table, columns, keys);
+        self.write_counting(batch).await
+    }
+
+    /// The same; answers with how many rows of the last table were changed.
+    async fn write_counting(&mut self, Batch(writes): Batch) -> Result<u64, DriverError> {
+        let mut changed = 0;
+        match self {
+            Self::Sqlite(conn) => {
+                for write in writes {
+                    changed = conn.execute_each(write.for_each_row(), write.rows).await?;
+                }
+            }
+            Self::Postgres(conn) if !writes.is_empty() => {
+                let (sql, args) = one_statement(writes)?;
+                let query = sqlx::query_with(AssertSqlSafe(sql), args);
+                changed = conn.with(async |conn| query.execute(conn).await).await?.rows_affected();
+            }
+            Self::Postgres(_) => {}
+        }
+        Ok(changed)
+    }
+}
+
+impl Write {
+    /// For SQLite, which of a list of keys would look up no more than the first column.
+    fn for_each_row(&self) -> String {
+        let places = vec!["?"; self.rows.first().map_or(0, Vec::len)].join(", ");
+        let (before, after) = &self.sql;
+        match self.kind {
+            Kind::Insert => format!("{before}VALUES ({places}){after}"),
+            Kind::Delete => format!("{before} = ({places})"),
+        }
+    }
+}
+
+/// For PostgreSQL: `WITH w0 AS (…), w1 AS (…) …`, the last write by itself.
+fn one_statement(writes: Vec<Write>) -> Result<(String, PgArguments), DriverError> {
+    let (mut sql, mut args, mut bound) = (String::new(), PgArguments::default(), 0);
+    let last = writes.len() - 1;
+    for (index, Write { sql: (before, after), kind, rows }) in writes.into_iter().enumerate() {
+        if index < last {
+            let _ = write!(sql, "{}w{index} AS (", if index == 0 { "WITH " } else { ", " });
+        } else if last > 0 {
+            sql.push(' ');
+        }
+        let columns = columns_of(rows)?;
+        let places: Vec<String> = (bound + 1..=bound + columns.len()).map(|number| format!("${number}")).collect();
+        bound += columns.len();
+        let rows = format!("SELECT * FROM unnest({})", places.join(", "));
+        let _ = match kind {
+            Kind::Insert => write!(sql, "{before}{rows}{after}"),
+            Kind::Delete => write!(sql, "{before} IN ({rows})"),
+        };
+        if index < last {
+            sql.push(')');
+        }
+        for column in columns {
+            match column {
+                Column::Int(values) => args.add(values),
+                Column::Text(values) => args.add(values),
+                Column::Blob(values) => args.add(values),
+                Column::Uuid(values) => args.add(values),
+            }
+            .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
+        }
+    }
+    Ok((sql, args))
+}
+
+/// The values of a column, row by row.
+enum Column {
+    Int(Vec<Option<i64>>),
+    Text(Vec<Option<String>>),
+    Blob(Vec<Option<Vec<u8>>>),
+    Uuid(Vec<Option<Uuid>>),
+}
+
+fn columns_of(rows: Vec<Vec<Arg>>) -> Result<Vec<Column>, DriverError> {
+    let count = rows.len();
+    let empty = |arg: &Arg| match arg {
+        Arg::Int(_) => Column::Int(Vec::with_capacity(count)),
+        Arg::Text(_) => Column::Text(Vec::with_capacity(count)),
+        Arg::Blob(_) => Column::Blob(Vec::with_capacity(count)),
+        Arg::Uuid(_) => Column::Uuid(Vec::with_capacity(count)),
+    };
+    let mut columns: Vec<Column> = rows.first().map(|row| row.iter().map(empty).collect()).unwrap_or_default();
+    for row in rows {
+        if row.len() != columns.len() {
+            return Err(uneven("rows of different lengths"));
+        }
+        for (column, arg) in columns.iter_mut().zip(row) {
+            match (column, arg) {
+                (Column::Int(values), Arg::Int(value)) => values.push(value),
+                (Column::Text(values), Arg::Text(value)) => values.push(value),
+                (Column::Blob(values), Arg::Blob(value)) => values.push(value),
+                (Column::Uuid(values), Arg::Uuid(value)) => values.push(value),
+                _ => return Err(uneven("a column of two types")),
+            }
+        }
+    }
+    Ok(columns)
+}
+
+fn uneven(why: &str) -> DriverError {
+    DriverError::Postgres(sqlx::Error::Encode(why.into()))
+}
