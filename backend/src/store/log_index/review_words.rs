@@ -9,7 +9,7 @@ use shared::id::RunId;
 use uuid::Uuid;
 
 use super::super::Error;
-use super::super::db::{Arg, Conn, Sql};
+use super::super::db::{Conn, Sql};
 use super::super::words::{Words, each_word};
 use super::lookup::words_in;
 use super::terms::as_text;
@@ -76,6 +76,7 @@ impl Conn {
         let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
         for chunk in runs.chunks(CHUNK) {
             let sql = Sql::new("SELECT id, status, search FROM reviews WHERE run_id IN (").list(padded(chunk));
+            let mut found = Vec::new();
             for row in self.fetch(sql.push(")")).await? {
                 let mut words = BTreeSet::new();
                 each_word(&row.text(2)?, &mut |word| {
@@ -84,22 +85,26 @@ impl Conn {
                     }
                 });
                 let words = as_text(&words.into_iter().collect::<Vec<_>>(), self.is_postgres());
-                self.index_review(row.uuid(0)?, row.text(1)? == "pending", words).await?;
+                found.push((row.uuid(0)?, row.text(1)? == "pending", words));
+            }
+            if self.is_postgres() {
+                let rows = found.into_iter().map(|(id, pending, words)| vec![id.into(), pending.into(), words.into()]);
+                let into =
+                    "INSERT INTO review_words (review_id, pending, words) SELECT a, b, CAST(c AS tsvector) FROM (";
+                let again = ") AS k (a, b, c) \
+                             ON CONFLICT (review_id) DO UPDATE SET pending = excluded.pending, words = excluded.words";
+                self.insert(into, rows.collect(), again).await?;
+                continue;
+            }
+            for (id, pending, words) in found {
+                self.index_review(id, pending, words).await?;
             }
         }
         Ok(())
     }
 
+    /// SQLite: a full-text table has no columns to find a row by, so each review has a number.
     async fn index_review(&mut self, id: Uuid, pending: bool, words: String) -> Result<(), Error> {
-        if self.is_postgres() {
-            let sql = Sql::new("INSERT INTO review_words (review_id, pending, words) VALUES (");
-            let sql = sql.list([Arg::from(id), pending.into()]).push(", CAST(").bind(words).push(" AS tsvector))");
-            self.execute(
-                sql.push(" ON CONFLICT (review_id) DO UPDATE SET pending = excluded.pending, words = excluded.words"),
-            )
-            .await?;
-            return Ok(());
-        }
         let sql = Sql::new("SELECT number, pending FROM review_numbers WHERE review_id = ").bind(id);
         if let Some(row) = self.fetch_one(sql).await? {
             let number = row.int(0)?;

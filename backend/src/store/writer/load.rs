@@ -1,6 +1,6 @@
 //! Reads what a group of changes rests on: one query for each kind of thing, whatever the size of the group.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shared::id::{FlowId, GrantId, ReviewId, RunId, TaskId, Username};
@@ -16,14 +16,27 @@ use super::named::Named;
 use crate::engine::{Input, Snapshot};
 use crate::flow::Compiled;
 
+/// The runs of these reviews; a review never moves to another run.
+pub(super) async fn runs_of(conn: &mut Conn, reviews: &BTreeSet<ReviewId>) -> Result<BTreeMap<ReviewId, RunId>, Error> {
+    if reviews.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let sql = Sql::new("SELECT id, run_id FROM reviews WHERE id IN (").list(reviews.iter().map(|id| id.0)).push(")");
+    let rows = conn.fetch(sql).await?;
+    rows.iter().map(|row| Ok((ReviewId(row.uuid(0)?), RunId(row.uuid(1)?)))).collect()
+}
+
 impl Group {
-    /// Reads what these changes rest on.
-    pub async fn load(inner: &Inner, conn: &mut Conn, changes: &[Change]) -> Result<Self, Error> {
-        let mut named = Named::default();
-        for change in changes {
-            named.of(change);
-        }
-        let mut group = Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, ..Self::default() };
+    /// Reads what these changes rest on. `run_of`: the runs of the reviews that are named.
+    pub async fn load(
+        inner: &Inner,
+        conn: &mut Conn,
+        changes: &[Change],
+        mut named: Named<'_>,
+        run_of: BTreeMap<ReviewId, RunId>,
+    ) -> Result<Self, Error> {
+        let mut group =
+            Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, run_of, ..Self::default() };
         group.load_people(conn, &named, inner.clock.now()).await?;
         group.load_asked(conn, changes).await?;
         group.load_runs(inner, conn, &mut named).await?;
@@ -85,28 +98,16 @@ impl Group {
     async fn load_runs(&mut self, inner: &Inner, conn: &mut Conn, named: &mut Named<'_>) -> Result<(), Error> {
         let mut reader = Reader::default();
         let (mut found, mut read) = (BTreeSet::new(), Vec::new());
-        if !named.reviews.is_empty() {
-            let sql = Sql::new(
-                "SELECT r.id, r.state, r.status, v.id, r.steps FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id IN (",
-            );
-            for row in conn.fetch(sql.list(named.reviews.iter().map(|id| id.0)).push(")")).await? {
-                let run = row.uuid(0)?;
-                self.run_of.insert(ReviewId(row.uuid(3)?), RunId(run));
-                if found.insert(run) {
-                    reader.add_state_column(run, row.text(1));
-                    read.push((run, row.text(2)?, row.text_opt(4)?));
-                }
-            }
-        }
-        let others: Vec<Uuid> = named.runs.iter().map(|run| run.0).filter(|run| !found.contains(run)).collect();
-        if !others.is_empty() {
-            let sql = Sql::new("SELECT id, state, status, steps FROM runs WHERE id IN (").list(others).push(")");
+        let runs: BTreeSet<Uuid> = named.runs.iter().chain(self.run_of.values()).map(|run| run.0).collect();
+        if !runs.is_empty() {
+            let sql = Sql::new("SELECT id, state, status, steps FROM runs WHERE id IN (").list(runs).push(")");
             for row in conn.fetch(sql).await? {
                 found.insert(row.uuid(0)?);
                 reader.add_state_column(row.uuid(0)?, row.text(1));
                 read.push((row.uuid(0)?, row.text(2)?, row.text_opt(3)?));
             }
         }
+        self.run_of.retain(|_, run| found.contains(&run.0));
         if found.is_empty() {
             return Ok(());
         }

@@ -10,21 +10,24 @@ use super::super::db::{Arg, Conn, Sql};
 use super::super::driver_error::DriverError;
 use super::super::{Change, Error, Operation, ProviderAccount, SignIn};
 use crate::engine::Input;
+use shared::id::{ReviewId, RunId};
 
 /// The key of an advisory lock, and whether it is taken alone.
 pub(super) type Lock = (i64, bool);
 
-/// Takes the locks of a group.
-pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock>, Error> {
+/// Takes the locks of a group. `run_of`: the runs of the reviews that are named.
+pub(super) async fn take(
+    conn: &mut Conn,
+    changes: &[Change],
+    run_of: &BTreeMap<ReviewId, RunId>,
+) -> Result<Vec<Lock>, Error> {
     let mut keys = Keys::default();
-    let mut reviews = Vec::new();
     let mut tokens = Vec::new();
     let mut deputyships = Vec::new();
     let mut erased = Vec::new();
     for change in changes {
         keys.of(change);
         match &change.operation {
-            Operation::Review { review, .. } => reviews.push(review.0),
             Operation::RevokeToken { id, .. } => tokens.push(id.0),
             Operation::RemoveDeputy(id) => deputyships.push(*id),
             Operation::EraseUser(name) => erased.push(name),
@@ -47,13 +50,7 @@ pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock
             keys.user(&deputy.user.username, true);
         }
     }
-    if !reviews.is_empty() {
-        // A review never moves to another run.
-        let sql = Sql::new("SELECT run_id FROM reviews WHERE id IN (").list(reviews).push(")");
-        for row in conn.fetch(sql).await? {
-            keys.run(row.uuid(0)?);
-        }
-    }
+    run_of.values().for_each(|run| keys.run(run.0));
     let locks: Vec<Lock> = keys.0.into_iter().collect();
     acquire(conn, &locks).await?;
     Ok(locks)

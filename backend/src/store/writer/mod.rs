@@ -42,6 +42,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::commit_outcome::CommitOutcome;
 use self::group::Group;
+use self::named::Named;
 use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
 use crate::engine::Refusal;
@@ -211,8 +212,10 @@ async fn write_all(inner: &Inner, jobs: Vec<Job>) {
 /// One transaction. `Err`: nothing of it was written.
 async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Committed, CommitError>>, Error> {
     let mut conn = inner.db.write_here().await?;
-    let locks = if inner.db.is_postgres() { locks::take(&mut conn, changes).await? } else { Vec::new() };
-    let mut group = Group::load(inner, &mut conn, changes).await?;
+    let named = Named::of_all(changes);
+    let run_of = load::runs_of(&mut conn, &named.reviews).await?;
+    let locks = if inner.db.is_postgres() { locks::take(&mut conn, changes, &run_of).await? } else { Vec::new() };
+    let mut group = Group::load(inner, &mut conn, changes, named, run_of).await?;
     let mut answers = Vec::with_capacity(changes.len());
     for change in changes {
         answers.push(group.decide(change, Moment::of(&*inner.clock)));

@@ -31,7 +31,13 @@ pub(super) struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    pub fn of(&mut self, change: &'a Change) {
+    pub fn of_all(changes: &'a [Change]) -> Self {
+        let mut named = Self::default();
+        changes.iter().for_each(|change| named.of(change));
+        named
+    }
+
+    fn of(&mut self, change: &'a Change) {
         if let Some(actor) = &change.by {
             self.users.insert(&actor.principal.username);
             self.credentials.extend(actor.credential.as_ref());
