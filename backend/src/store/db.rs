@@ -155,16 +155,16 @@ impl Conn {
         })
     }
 
-    /// How many rows of a query are alike; each is an id and three numbers. SQLite would sort them all to count them.
-    pub async fn count_alike(&mut self, sql: Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
+    /// Counts the rows of a query by what they are. SQLite's GROUP BY would sort them all.
+    pub async fn count_groups(&mut self, sql: Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
         if let Self::Sqlite(conn) = self {
-            return conn.count_alike(sql).await;
+            return conn.count_groups(sql).await;
         }
         let sql = sql.around("SELECT a, b, c, d, COUNT(*) FROM (").push(") AS k(a, b, c, d) GROUP BY a, b, c, d");
         let rows = self.fetch(sql).await?;
         let count = |row: &Row| {
             let count = u64::try_from(row.int(4)?).unwrap_or(0);
-            Ok(((row.uuid(0)?, [row.int(1)?, row.int(2)?, row.int(3)?]), count))
+            Ok((GroupKey::of(row)?, count))
         };
         rows.iter().map(count).collect()
     }
@@ -321,6 +321,20 @@ fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverErr
         .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
     }
     Ok(sqlx::query_with(AssertSqlSafe(sql.text), args))
+}
+
+/// What rows are grouped by when they are counted: an id and three numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct GroupKey {
+    pub id: Uuid,
+    pub numbers: [i64; 3],
+}
+
+impl GroupKey {
+    /// The key in the first columns of a row.
+    pub fn of(row: &Row) -> Result<Self, DriverError> {
+        Ok(Self { id: row.uuid(0)?, numbers: [row.int(1)?, row.int(2)?, row.int(3)?] })
+    }
 }
 
 /// A row of either database. Columns are read by position.

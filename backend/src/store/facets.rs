@@ -14,8 +14,8 @@ use shared::review::Review;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::db::{Conn, Row, Sql};
-use super::log_index::ReviewSearch;
+use super::db::{Conn, GroupKey, Sql};
+use super::log_index::{ReviewSearch, WordIndex};
 use super::words::Words;
 use super::{Error, Store, queue, reviews};
 
@@ -67,7 +67,7 @@ impl Store {
         let classes: Vec<_> = seen.keys().copied().collect();
         let (thresholds, ages) = (thresholds(query.due, now), ages(&Filter::from(query), now));
         let search = match Words::of(query.q.as_deref()) {
-            Some(words) => Some(conn.search_reviews(words, Some(true), few).await?),
+            Some(words) => Some(conn.search_reviews(words, &[WordIndex::Pending], few).await?),
             None => None,
         };
         if classes.is_empty() {
@@ -89,21 +89,20 @@ impl Store {
             None => queue::from(sql.push(" FROM "), false, None),
         };
         let sql = queue::of_classes(sql, all.len(), &classes);
-        let (mut counts, mut searched) = (BTreeMap::<(Uuid, [i64; 3]), u64>::new(), 0);
-        let group = |row: &Row| Ok::<_, Error>((row.uuid(0)?, [row.int(1)?, row.int(2)?, row.int(3)?]));
+        let (mut counts, mut searched) = (BTreeMap::<GroupKey, u64>::new(), 0);
         if let Some(ReviewSearch::Each(words)) = &search {
             let sql = sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(most);
             for row in conn.fetch(sql).await? {
                 searched += 1;
                 if words.are_in(&row.text(4)?) {
-                    *counts.entry(group(&row)?).or_default() += 1;
+                    *counts.entry(GroupKey::of(&row)?).or_default() += 1;
                 }
             }
         } else {
-            counts.extend(conn.count_alike(sql).await?);
+            counts.extend(conn.count_groups(sql).await?);
         }
         let mut groups = Vec::new();
-        for ((class, [past, claimed, young]), count) in counts {
+        for (GroupKey { id: class, numbers: [past, claimed, young] }, count) in counts {
             let Some(outline) = seen.get(&class) else { continue };
             let past = usize::try_from(past).unwrap_or(0);
             let mut like = Review::clone(outline);

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
-use super::log_index::{ReviewSearch, padded};
+use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::queue_place::{Place, QueuePosition};
 use super::review_row::queue_key;
 use super::{Error, Store, reviews, search, unreadable};
@@ -128,10 +128,9 @@ impl Store {
 
     pub(super) async fn tally_in(&self, conn: &mut Conn) -> Result<Tally, Error> {
         let cursor = conn.head().await?.cursor(&self.inner.log);
-        let counts = conn
-            .count_alike(Sql::new("SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue"))
-            .await?;
-        let counts: HashMap<Uuid, u64> = counts.into_iter().map(|((class, ..), count)| (class, count)).collect();
+        let sql = "SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue";
+        let counts = conn.count_groups(Sql::new(sql)).await?;
+        let counts: HashMap<Uuid, u64> = counts.into_iter().map(|(key, count)| (key.id, count)).collect();
         let outlines = self.outlines(conn, counts.keys().copied().collect()).await?;
         let classes = outlines.into_iter().map(|(class, outline)| (outline, counts.get(&class).copied().unwrap_or(0)));
         Ok(Tally { cursor, classes: classes.collect() })
@@ -202,7 +201,7 @@ impl Store {
         let asks = |outline: &Review| query.requested_by.is_none() || asked_by(outline, viewer);
         let fit = all.iter().filter(|(_, outline)| asks(outline) && fits_as_class(&filter, outline, viewer, now));
         let fit: Vec<_> = fit.map(|(class, _)| *class).collect();
-        let search = search::of(conn, query.q.as_deref(), Some(true)).await?;
+        let search = search::of(conn, query.q.as_deref(), &[WordIndex::Pending]).await?;
         if fit.is_empty() {
             return Ok(Page { items: Vec::new(), next_cursor: None });
         }

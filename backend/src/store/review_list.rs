@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::cursor::ListPlace;
 use super::db::{Conn, Row, Sql};
-use super::log_index::{ReviewSearch, padded};
+use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::reviews::shown_to;
 use super::visibility::{self, Sight, Tagged};
 use super::{Error, queue, search};
@@ -47,7 +47,8 @@ pub(super) async fn page(
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
     let list = NewestList { parts, query, viewer, now, postgres: conn.is_postgres() };
-    let search = search::of(conn, query.q.as_deref(), query.status.map(|_| false)).await?;
+    let indexes = if query.status.is_some() { &[WordIndex::Past][..] } else { &WordIndex::ALL };
+    let search = search::of(conn, query.q.as_deref(), indexes).await?;
     let (ids, next) = match &search {
         Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
         Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,

@@ -16,9 +16,8 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use uuid::Uuid;
 
-use super::db::{Arg, Sql};
+use super::db::{Arg, GroupKey, Sql};
 use super::driver_error::DriverError;
 
 /// How long a statement waits for another process that writes to the file.
@@ -191,9 +190,9 @@ impl SqliteSession {
         self.with(move |conn| fetch(conn, &sql)).await
     }
 
-    /// How many rows of a query are alike; each is an id and three numbers.
-    pub async fn count_alike(&mut self, sql: Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
-        self.with(move |conn| count_alike(conn, &sql)).await
+    /// Counts the rows of a query by what they are.
+    pub async fn count_groups(&mut self, sql: Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
+        self.with(move |conn| count_groups(conn, &sql)).await
     }
 
     /// Runs a statement; answers with how many rows it changed.
@@ -272,13 +271,14 @@ fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
     Ok(found)
 }
 
-fn count_alike(conn: &Connection, sql: &Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
+fn count_groups(conn: &Connection, sql: &Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
     let mut statement = conn.prepare_cached(&sql.positional())?;
     bind(&mut statement, sql.args())?;
     let mut rows = statement.raw_query();
     let mut counts = HashMap::new();
     while let Some(row) = rows.next()? {
-        *counts.entry((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?])).or_default() += 1;
+        let key = GroupKey { id: row.get(0)?, numbers: [row.get(1)?, row.get(2)?, row.get(3)?] };
+        *counts.entry(key).or_default() += 1;
     }
     Ok(counts)
 }
