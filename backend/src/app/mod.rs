@@ -25,9 +25,10 @@ use crate::agent;
 use crate::archive::{self, Archiver};
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
+use crate::background::Running;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
-use crate::erasure::{self, Eraser};
+use crate::erasure::Eraser;
 use crate::flow::Reach;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::{self, AppState, Edge, Outside};
@@ -110,9 +111,9 @@ pub struct App {
     links: Vec<(Username, String)>,
     runner: Runner,
     notifier: notify::Handle,
-    sealer: audit::Handle,
-    archiver: archive::Handle,
-    eraser: erasure::Handle,
+    sealer: Running,
+    archiver: Running,
+    eraser: Running,
     stopping: CancellationToken,
     server: Server,
 }

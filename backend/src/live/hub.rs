@@ -13,7 +13,7 @@ use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
-use crate::store::{self, LogPage, LogReader, Store};
+use crate::store::{self, LogFollower, LogPage, Next, Store};
 use crate::token_stream::Streams;
 
 /// How the tail is called in metrics.
@@ -193,10 +193,11 @@ pub(super) struct Tail {
     observers: Vec<Arc<dyn Observe>>,
 }
 
-impl LogReader for Tail {
+impl LogFollower for Tail {
+    type Error = store::Error;
     const TROUBLE: &'static str = "the log could not be read";
 
-    async fn advance(&mut self) -> Result<bool, store::Error> {
+    async fn advance(&mut self) -> Result<Next, store::Error> {
         let head = self.shared.store.cursor(self.shared.ring.head());
         if !self.shared.ring.is_heard() {
             return self.skip(head).await;
@@ -218,7 +219,7 @@ impl LogReader for Tail {
         let published = self.shared.publish(parsed).await?;
         self.shared.store.has_read(READER, &cursor);
         self.shared.ring.push(published, self.shared.place(&cursor)?);
-        Ok(more)
+        Ok(Next::if_more(more))
     }
 }
 
@@ -247,7 +248,7 @@ impl Tail {
     }
 
     /// While nobody listens, only observers are told, of what they wait for: no entry of a run is read.
-    async fn skip(&self, head: Cursor) -> Result<bool, store::Error> {
+    async fn skip(&self, head: Cursor) -> Result<Next, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
             return self.start_anew().await;
         };
@@ -256,15 +257,15 @@ impl Tail {
         }
         self.shared.store.has_read(READER, &cursor);
         let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.sights.forget());
-        Ok(more || !skipped)
+        Ok(Next::if_more(more || !skipped))
     }
 
-    async fn start_anew(&self) -> Result<bool, store::Error> {
+    async fn start_anew(&self) -> Result<Next, store::Error> {
         tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
         let head = self.shared.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
         self.shared.ring.reset(self.shared.place(&head)?);
         self.shared.counter.changed();
-        Ok(false)
+        Ok(Next::OnCommit)
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::{Channel, Occasion};
 use shared::review::Review;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::Outlets;
 use super::channel::CHANNEL;
 use super::plan::{self, Notice, OVER, update};
 use super::recipients::{self, Person};
-use crate::store::{self, LogPage, LogReader, NewDelivery, Store};
+use crate::store::{self, LogFollower, LogPage, NewDelivery, Next, Store};
 
 /// How the feeder is called in metrics.
 const READER: &str = "notifications";
@@ -27,8 +27,8 @@ const AT_ONCE: usize = 500;
 pub(super) struct Feeder {
     store: Store,
     outlets: Arc<Outlets>,
-    /// Notified whenever there is something to send.
-    fed: Arc<Notify>,
+    /// Signalled whenever deliveries were added.
+    fed: watch::Sender<()>,
     /// The place that is stored.
     saved: Cursor,
     /// The place up to which the log was read.
@@ -36,15 +36,16 @@ pub(super) struct Feeder {
     unsaved: usize,
 }
 
-impl LogReader for Feeder {
+impl LogFollower for Feeder {
+    type Error = store::Error;
     const TROUBLE: &'static str = "the log could not be turned into notifications";
 
-    async fn advance(&mut self) -> Result<bool, store::Error> {
+    async fn advance(&mut self) -> Result<Next, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
             tracing::warn!("the log is not the one that was followed so far; what it told before is not told again");
             self.store.forget_outbox().await?;
             self.restart().await?;
-            return Ok(false);
+            return Ok(Next::OnCommit);
         };
         let mut deliveries = Vec::new();
         let mut before = self.read.clone();
@@ -70,21 +71,21 @@ impl LogReader for Feeder {
             deliveries.extend(self.outlets.to_channel(entry, &before, &self.store).await?);
             before = entry.cursor.clone();
             if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
-                return Ok(true);
+                return Ok(Next::Now);
             }
         }
         if (!deliveries.is_empty() || self.unsaved > UNSAVED) && !self.store_up_to(&cursor, deliveries).await? {
-            return Ok(true);
+            return Ok(Next::Now);
         }
         self.store.has_read(READER, &cursor);
         self.read = cursor;
-        Ok(more)
+        Ok(Next::if_more(more))
     }
 }
 
 impl Feeder {
     /// One that goes on where the last one stopped, or from here where there was none.
-    pub async fn new(store: Store, outlets: Arc<Outlets>, fed: Arc<Notify>) -> Result<Self, store::Error> {
+    pub async fn new(store: Store, outlets: Arc<Outlets>, fed: watch::Sender<()>) -> Result<Self, store::Error> {
         let saved = place(&store).await?;
         Ok(Self { store, outlets, fed, read: saved.clone(), saved, unsaved: 0 })
     }
@@ -101,7 +102,7 @@ impl Feeder {
         self.unsaved = 0;
         if !deliveries.is_empty() {
             tracing::debug!(deliveries = deliveries.len(), "there is something to tell");
-            self.fed.notify_one();
+            self.fed.send_replace(());
         }
         Ok(true)
     }

@@ -5,7 +5,7 @@
 //! them off; both go on after a crash where they stood. Without settings nothing of it runs, and nothing leaves the
 //! server.
 //!
-//! Imports `shared`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store` only. No secret leaves it but to
+//! Imports `shared`, `crate::background`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store` only. No secret leaves it but to
 //! whom it belongs: not in an error, a log or a list.
 
 mod callback;
@@ -31,9 +31,7 @@ use std::time::Duration;
 
 use shared::id::ReviewId;
 use shared::notification::Channel;
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::sync::watch;
 
 pub use callback::NO_CALLBACKS;
 pub use email::is_address;
@@ -41,6 +39,7 @@ pub use service::{NotificationService, Reply, Untested};
 pub use settings::{Encryption, Secrets, Settings, SlackSettings, SmtpSettings, WebhookSettings};
 pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent};
 
+use crate::background::Running;
 use crate::clock::SharedClock;
 use crate::ssrf::Clients;
 use crate::store::{self, Store};
@@ -140,32 +139,31 @@ impl Notifier {
     pub async fn run(options: Options) -> Result<Handle, Error> {
         let Options { store, clock, settings, secrets, url, first_wait } = options;
         let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
-        let stop = CancellationToken::new();
         if outlets.is_empty() {
             // Whoever is set up later is not told of what happened before.
             store.forget_outbox().await?;
             let notifications = NotificationService::new(clock, outlets);
-            return Ok(Handle { notifications, stop: stop.drop_guard(), tasks: Vec::new() });
+            return Ok(Handle { notifications, tasks: Vec::new() });
         }
-        let fed = Arc::new(Notify::new());
-        let commits = store.commits();
-        let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), Arc::clone(&fed)).await?;
-        let name = format!("sender-{}", hex::encode(&clock.random()[..6]));
+        let fed = watch::Sender::new(());
+        let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), fed.clone()).await?;
         let notifications = NotificationService::new(clock.clone(), Arc::clone(&outlets));
-        let background = store.background().clone();
-        let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
-        let feeder = background.watch("feeder", &stop, store::follow(feeder, commits, stop.clone()));
-        let sender = background.watch("sender", &stop, sender.serve(stop.clone()));
-        let tasks = vec![tokio::spawn(feeder), tokio::spawn(sender)];
-        Ok(Handle { notifications, stop: stop.drop_guard(), tasks })
+        let (background, terms, added) = (store.background().clone(), send::terms(&clock), fed.subscribe());
+        let (commits, kept) = (store.commits(), store.clone());
+        let sender = Arc::new(Sender { store, clock, outlets, fed, terms, first_wait });
+        let tasks = vec![
+            background.start("feeder", |stop| store::follow(feeder, commits, stop)),
+            background.start("clean-up of deliveries", |stop| send::clean_up(kept, stop)),
+            background.start("sender", |stop| store::consume(sender, added, stop)),
+        ];
+        Ok(Handle { notifications, tasks })
     }
 }
 
 /// A running notifier. It stops when this is dropped.
 pub struct Handle {
     notifications: NotificationService,
-    stop: DropGuard,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: Vec<Running>,
 }
 
 impl Handle {
@@ -176,11 +174,8 @@ impl Handle {
 
     /// Begins nothing more, and finishes what was begun.
     pub async fn shutdown(self) {
-        drop(self.stop);
         for task in self.tasks {
-            if let Err(error) = task.await {
-                tracing::error!(%error, "telling people did not stop in order");
-            }
+            task.stop().await;
         }
     }
 }

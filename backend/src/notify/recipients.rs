@@ -220,7 +220,7 @@ impl Sender {
             let message = ClaimedDelivery { receipt: Some(receipt.to_owned()), ..held.clone() };
             let since = if review.is_pending() { PASSED_ON } else { OVER };
             self.store.add_deliveries(&[update(&message, channel, since, self.clock.now())]).await?;
-            self.fed.notify_one();
+            self.fed.send_replace(());
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! Deliveries: claimed under a lease by one sender at a time, as tasks are, in a table of their own, so that a slow
-//! receiver never stands in the way of a run. What was sent is kept for a while: to change a message when its review is
-//! resolved, and to count how much somebody was told lately.
+//! Deliveries, and what came of them. They are claimed under leases (`store/leases.rs`), as tasks are, from a table of
+//! their own, so that a slow receiver never holds up a run. What was sent is kept for a while: to change a message when
+//! its review is resolved, and to count how many messages a person was sent lately.
 
 use std::time::Duration;
 
@@ -11,9 +11,8 @@ use shared::notification::{Delivery, DeliveryQuery, DeliveryStatus};
 use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
-use super::db::{Conn, Db, Row, Sql};
-use super::outbox::uuids;
-use super::tasks::{NOW, micros};
+use super::db::{Row, Sql};
+use super::leases::{Lease, Selection, WorkTable, micros};
 use super::{Error, Store};
 
 const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt";
@@ -82,75 +81,48 @@ impl Sent {
 }
 
 impl Store {
-    /// Takes deliveries that are due, oldest first, under a lease on the database's clock.
+    /// Claims deliveries that are due, oldest first.
     pub async fn claim_deliveries(
         &self,
         sender: &str,
         limit: u32,
         lease: Duration,
     ) -> Result<Vec<ClaimedDelivery>, Error> {
-        let postgres = self.inner.db.is_postgres();
-        let store = self.clone();
-        let due = move |columns: &str| {
-            let sql =
-                Sql::new("SELECT ").push(columns).push(" FROM deliveries WHERE status = 'waiting' AND ready_at <= ");
-            let sql = store.now(sql).push(" ORDER BY ready_at, id LIMIT ").bind(limit);
-            if postgres { sql.push(" FOR UPDATE SKIP LOCKED") } else { sql }
+        let claimed = |row: &Row| {
+            let before = stored(row)?;
+            Ok(ClaimedDelivery { attempt: before.attempt.saturating_add(1), ..before })
         };
-        let (now, sender) = (self.inner.clock.now(), sender.to_owned());
-        // Looking first keeps an idle sender off the write lock.
-        if !postgres && self.inner.db.read().await?.fetch_one(due("1")).await?.is_none() {
-            return Ok(Vec::new());
-        }
-        let claim = async move |mut conn: Conn| {
-            let rows = conn.fetch(due(COLUMNS)).await?;
-            let mut claimed = rows.iter().map(stored).collect::<Result<Vec<_>, Error>>()?;
-            for delivery in &mut claimed {
-                delivery.attempt = delivery.attempt.saturating_add(1);
-            }
-            if claimed.is_empty() {
-                conn.rollback().await?;
-                return Ok(claimed);
-            }
-            let ids: Vec<DeliveryId> = claimed.iter().map(|delivery| delivery.id).collect();
-            let sql = Sql::new("UPDATE deliveries SET attempt = attempt + 1, owner = ").bind(sender.as_str());
-            let sql = sql.push(", ready_at = ");
-            let sql =
-                if postgres { sql.push(NOW).push(" + ").bind(micros(lease)) } else { sql.bind(now.after(lease).0) };
-            conn.execute(sql.push(" WHERE id IN (").list(uuids(&ids)).push(")")).await?;
-            conn.commit().await?;
-            Ok(claimed)
-        };
-        self.inner.db.write(claim).await
+        let first = move |of: &Selection<'_>| first(limit, of);
+        self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), first, claimed).await
     }
 
     /// When the next delivery is due, or its lease runs out.
     pub async fn next_delivery(&self) -> Result<Option<Timestamp>, Error> {
-        let sql = Sql::new("SELECT ready_at FROM deliveries WHERE status = 'waiting' ORDER BY ready_at LIMIT 1");
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.map(Timestamp))
+        self.next_ready(|of| first(1, of)).await
     }
 
     /// Writes down what came of an attempt. False: somebody else holds it by now, and nothing was written.
     pub async fn sent(&self, held: &ClaimedDelivery, sent: &Sent) -> Result<bool, Error> {
         let failed = |failures: &str| Sql::new("UPDATE deliveries SET owner = NULL, failures = ").push(failures);
-        let end = |status: &str| failed("failures").push(", status = '").push(status).push("', ready_at = ");
+        let end =
+            |status: DeliveryStatus| failed("failures").push(", status = ").bind(status.as_str()).push(", ready_at = ");
         let sql = match sent {
             Sent::Taken { receipt, shown } => {
-                let sql = self.now(end("sent")).push(", error = NULL, receipt = ").bind(receipt.clone());
+                let sql = self.now(end(DeliveryStatus::Sent)).push(", error = NULL, receipt = ").bind(receipt.clone());
                 sql.push(", shown = ").bind(shown.clone())
             }
-            Sent::Joined => self.now(end("sent")).push(", error = NULL, joined = 1"),
-            Sent::Dropped(why) => self.now(end("dropped")).push(", error = ").bind(*why),
+            Sent::Joined => self.now(end(DeliveryStatus::Sent)).push(", error = NULL, joined = 1"),
+            Sent::Dropped(why) => self.now(end(DeliveryStatus::Dropped)).push(", error = ").bind(*why),
             Sent::Failed { after, error } => {
-                let sql = self.now(failed("failures + 1").push(", ready_at = "));
-                sql.push(" + ").bind(micros(*after)).push(", error = ").bind(error.replace('\0', ""))
+                let sql = self.time_in(failed("failures + 1").push(", ready_at = "), *after);
+                sql.push(", error = ").bind(error.replace('\0', ""))
             }
-            Sent::Later { after } => {
-                self.now(failed("failures").push(", ready_at = ")).push(" + ").bind(micros(*after))
-            }
+            Sent::Later { after } => self.time_in(failed("failures").push(", ready_at = "), *after),
             Sent::GivenUp { error } => {
-                let sql = failed("failures + 1").push(", status = 'given_up', ready_at = ");
+                let sql = failed("failures + 1")
+                    .push(", status = ")
+                    .bind(DeliveryStatus::GivenUp.as_str())
+                    .push(", ready_at = ");
                 self.now(sql).push(", error = ").bind(error.replace('\0', ""))
             }
         };
@@ -228,14 +200,19 @@ impl Store {
         self.inner.db.execute(sql).await?;
         Ok(())
     }
+}
 
-    /// The clock by which deliveries are due: the database's, in SQLite the injected one.
-    fn now(&self, sql: Sql) -> Sql {
-        match &self.inner.db {
-            Db::Postgres { .. } => sql.push(NOW),
-            Db::Sqlite { .. } => sql.bind(self.inner.clock.now().0),
-        }
+impl ClaimedDelivery {
+    /// The lease under which it is held.
+    pub fn lease(&self) -> Lease {
+        Lease { id: self.id.0, attempt: self.attempt }
     }
+}
+
+/// The deliveries that come first.
+fn first(limit: u32, of: &Selection<'_>) -> Sql {
+    let sql = Sql::new("SELECT ").push(of.columns).push(" FROM deliveries WHERE status = 'waiting'");
+    of.ready(sql).push(" ORDER BY ready_at, id LIMIT ").bind(limit).push(of.lock)
 }
 
 /// A row of [`COLUMNS`].

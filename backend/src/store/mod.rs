@@ -10,7 +10,9 @@ mod blobs;
 mod change;
 mod change_signal;
 mod checkpoint;
+mod commit;
 mod compact_review;
+mod consumer;
 pub(crate) mod cursor;
 mod db;
 mod deliveries;
@@ -23,6 +25,7 @@ mod flows;
 mod follow;
 mod grants;
 mod lag;
+mod leases;
 mod log;
 mod log_index;
 mod log_row;
@@ -76,10 +79,8 @@ use shared::api::User;
 use shared::deputy::Deputyship;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
-use shared::time::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
@@ -90,11 +91,14 @@ pub use change::{
 };
 
 pub use archives::Archive;
+pub use commit::GUARDRAIL_TIME;
+pub use consumer::{Consumer, Jobs, LeaseTerms, consume};
 pub use deliveries::{ClaimedDelivery, Sent};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, Kind};
-pub use follow::{LogReader, follow};
+pub use follow::{LogFollower, Next, follow};
+pub use leases::{Lease, WorkTable};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use queue::Tally;
@@ -109,8 +113,8 @@ pub use whole_run::{RunRow, WholeRun};
 
 use crate::background::Background;
 use crate::clock::SharedClock;
-use crate::engine::{Looked, Refusal, Task};
-use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry, ask_all};
+use crate::engine::Task;
+use crate::flow::guardrail::GuardrailPrograms;
 use db::Db;
 
 /// How to open a store.
@@ -150,13 +154,6 @@ pub enum Access {
     /// To read what is there. It may be an SQLite file that cannot be written, such as a backup.
     Read,
 }
-
-/// How long programs have that guardrails ask about one decision, all together: whoever decides waits for them.
-pub const LOOKS: Duration = Duration::from_secs(24);
-/// How much of the time before a deadline is kept for the commit of what was asked about.
-const TO_COMMIT: Duration = Duration::from_millis(500);
-/// How many answers of theirs one decision needs at most.
-const MAX_LOOKED: usize = 10_000;
 
 /// The database. Cheap to clone.
 #[derive(Clone)]
@@ -299,72 +296,6 @@ impl Store {
         // One that panicked was told of when it did.
         while tasks.join_next().await.is_some() {}
         self.inner.db.close().await;
-    }
-
-    /// The one write path: decides, writes, and answers only when it is on disk.
-    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
-        match self.inner.queue.commit(change).await {
-            (Err(CommitError::Refused(Refusal::Unasked { inquiries, until })), Some(again)) => {
-                let store = self.clone();
-                // It is made also where whoever waits for it goes away meanwhile.
-                let looked = tokio::spawn(async move { store.commit_looked(*again, inquiries, until).await });
-                looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
-            }
-            (committed, _) => committed,
-        }
-    }
-
-    /// The same, once programs have been asked. All of them together have [`LOOKS`], and no longer than until shortly
-    /// before the deadline: what came in time is then decided with what they have not said.
-    async fn commit_looked(
-        &self,
-        mut change: Change,
-        mut inquiries: Vec<Inquiry>,
-        deadline: Option<Timestamp>,
-    ) -> Result<Committed, CommitError> {
-        let left = deadline.map(|at| at.since(self.inner.clock.now()).saturating_sub(TO_COMMIT));
-        let until = Instant::now() + left.map_or(LOOKS, |left| left.min(LOOKS));
-        let mut looked = Vec::new();
-        let mut asked = Vec::new();
-        loop {
-            asked.extend_from_slice(&inquiries);
-            looked.extend(self.look(inquiries, until).await);
-            if let Some(known) = change.looked() {
-                known.clone_from(&looked);
-            }
-            match self.inner.queue.commit(change).await {
-                (Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })), Some(again))
-                    if looked.len() < MAX_LOOKED =>
-                {
-                    (change, inquiries) = (*again, more);
-                }
-                // A refusal to decide before guardrails were asked is for this loop alone.
-                (Err(CommitError::Refused(Refusal::Unasked { .. })), _) => {
-                    let message = format!("guardrails asked programs {MAX_LOOKED} times about this, and still ask");
-                    return Err(CommitError::Conflict(message));
-                }
-                (Err(CommitError::Refused(refusal)), _) => {
-                    return Err(CommitError::Refused(refusal.after_asking(deadline, &asked)));
-                }
-                (committed, _) => return committed,
-            }
-        }
-    }
-
-    /// What programs say that guardrails ask about a decision before it is written.
-    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant) -> Vec<Looked> {
-        let answers = match self.inner.guardrails.get() {
-            Some(programs) => ask_all(&**programs, &inquiries, Some(until)).await,
-            None => vec![Answer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
-        };
-        Looked::all(&inquiries, answers)
-    }
-
-    /// Names what asks the programs of guardrails; once.
-    pub fn ask_guardrails_by(&self, programs: Arc<dyn GuardrailPrograms>) {
-        if self.inner.guardrails.set(programs).is_err() {
-            tracing::warn!("what asks the programs of guardrails was named before; that stays");
-        }
     }
 
     /// The tasks that run for as long as the server does: whoever starts one has it watched here.

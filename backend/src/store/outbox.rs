@@ -6,7 +6,6 @@
 use shared::id::{DeliveryId, ReviewId, RunId};
 use shared::log::Cursor;
 use shared::time::Timestamp;
-use uuid::Uuid;
 
 use super::db::{Conn, Sql};
 use super::{Error, Store};
@@ -47,11 +46,10 @@ impl Store {
     /// Moves that place from `seen` to `to`, together with what was to be told between the two. False: somebody else
     /// has moved it, and nothing was written.
     pub async fn feed(&self, seen: Option<&Cursor>, to: &Cursor, deliveries: &[NewDelivery]) -> Result<bool, Error> {
-        let place = move_outbox(seen, to);
+        let (seen, to) = (seen.cloned(), to.clone());
         let (deliveries, now) = (deliveries.to_vec(), self.inner.clock.now());
         let feed = async move |mut conn: Conn| {
-            conn.let_go_soon().await?;
-            if conn.execute(place).await? == 0 {
+            if !conn.move_outbox(seen.as_ref(), &to).await? {
                 conn.rollback().await?;
                 return Ok(false);
             }
@@ -66,8 +64,7 @@ impl Store {
     #[cfg(test)]
     pub(in crate::store) async fn feed_without_end(&self, seen: &Cursor, to: &Cursor) -> Result<Conn, Error> {
         let mut conn = self.inner.db.write_here().await?;
-        conn.let_go_soon().await?;
-        conn.execute(move_outbox(Some(seen), to)).await?;
+        conn.move_outbox(Some(seen), to).await?;
         Ok(conn)
     }
 
@@ -93,19 +90,18 @@ impl Store {
     }
 }
 
-/// Moves the place, unless somebody else has moved it: then no row is changed.
-fn move_outbox(seen: Option<&Cursor>, to: &Cursor) -> Sql {
-    match seen {
-        Some(seen) => {
-            Sql::new("UPDATE outbox SET place = ").bind(to.0.as_str()).push(" WHERE place = ").bind(seen.0.as_str())
-        }
-        None => Sql::new("INSERT INTO outbox (one, place) VALUES (1, ")
-            .bind(to.0.as_str())
-            .push(") ON CONFLICT (one) DO NOTHING"),
-    }
-}
-
 impl Conn {
+    /// Moves the place, or makes it where there is none.
+    async fn move_outbox(&mut self, seen: Option<&Cursor>, to: &Cursor) -> Result<bool, Error> {
+        let to = to.0.as_str();
+        if let Some(seen) = seen {
+            return Ok(self.move_place(("outbox", "place"), seen.0.as_str(), to).await?);
+        }
+        self.let_go_soon().await?;
+        let sql = Sql::new("INSERT INTO outbox (one, place) VALUES (1, ").bind(to);
+        Ok(self.execute(sql.push(") ON CONFLICT (one) DO NOTHING")).await? > 0)
+    }
+
     async fn add_deliveries(&mut self, deliveries: &[NewDelivery], now: Timestamp) -> Result<(), Error> {
         for chunk in deliveries.chunks(CHUNK) {
             let rows = chunk.iter().map(|new| {
@@ -145,9 +141,4 @@ impl NewDelivery {
         bytes.copy_from_slice(&digest[..16]);
         DeliveryId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
-}
-
-/// The ids as the database takes them.
-pub(super) fn uuids(ids: &[DeliveryId]) -> impl Iterator<Item = Uuid> + '_ {
-    ids.iter().map(|id| id.0)
 }

@@ -18,7 +18,7 @@ use crate::engine::{
 };
 use crate::flow::guardrail::ask_all;
 use crate::limits::{self, Exceeded};
-use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation};
+use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation, WorkTable};
 use crate::token_stream::Chunk;
 
 /// The waits between two tries to reach the database.
@@ -268,8 +268,8 @@ async fn park(options: &Options, claimed: &Claimed, why: &str) {
     let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
     tracing::error!(%why, "the run cannot be read or changed; its task is tried again in {hours} h");
     count(kind, "parked");
-    let held = [(claimed.task.id, claimed.attempt)];
-    if let Err(error) = options.store.release(&options.name, &held, PARKED).await {
+    let (owner, held) = (&options.terms.owner, [claimed.lease()]);
+    if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, PARKED).await {
         tracing::warn!(%error, "the task could not be put aside; it is tried again when its lease has run out");
     }
 }

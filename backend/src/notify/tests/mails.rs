@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{eventually, settings, start};
 use crate::clock::Clock as _;
 use crate::notify::tests::choose;
-use crate::store::LogReader as _;
+use crate::store::LogFollower as _;
 use crate::store::tests::support::{World, decide, on_both};
 
 on_both! {

@@ -37,7 +37,7 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
 }
 
 /// A worker that asks receivers on loopback.
-fn worker(house: &House) -> Handle {
+fn worker(house: &House) -> Running {
     let programs = Arc::new(webhooks(house, SECRETS, &["127.0.0.1"]));
     Worker::new(Options { programs, ..house.worker(demo(), tools()) }).run()
 }
@@ -49,7 +49,7 @@ async fn answered(answer: ResponseTemplate) -> (RunState, Vec<Request>) {
     let house = House::with(asking(&format!("{}/decide?key=s3cret", receiver.uri()))).await;
     let worker = worker(&house);
     let state = house.ended(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     (state, receiver.received_requests().await.unwrap())
 }
 
@@ -109,7 +109,7 @@ async fn a_webhook_that_is_busy_is_asked_again_with_the_same_id() {
     let house = House::with(asking(&receiver.uri())).await;
     let worker = worker(&house);
     let state = house.ended(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     assert_eq!(error(&state).message, "Not today.");
     let requests = receiver.received_requests().await.unwrap();
     let ids: Vec<_> = requests.iter().map(|request| &request.headers["webhook-id"]).collect();
@@ -127,7 +127,7 @@ async fn a_webhook_that_wants_to_be_left_alone_is_asked_no_sooner() {
     let worker = worker(&house);
     let begun = Instant::now();
     let state = house.ended(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
     assert!(begun.elapsed() >= Duration::from_secs(2), "after {:?}", begun.elapsed());
     assert_eq!(receiver.received_requests().await.unwrap().len(), 2);
@@ -157,7 +157,7 @@ async fn a_webhook_that_has_not_decided_in_its_time_rejects_or_passes_on_as_the_
         let review = passes.pending(passed).await;
         assert_eq!((&*review.advice[0].reason, &review.asked), (why, &None), "people are asked, and read why");
         for worker in workers {
-            worker.shutdown().await;
+            worker.stop().await;
         }
         let requests = receiver.received_requests().await.unwrap();
         let ids: BTreeSet<_> = requests.iter().map(|request| request.headers["webhook-id"].to_str().unwrap()).collect();
@@ -178,7 +178,7 @@ async fn a_webhook_that_takes_its_time_lets_people_decide() {
     assert_eq!(review.asked.as_ref().map(|asked| (&*asked.by, asked.via)), Some(("127.0.0.1", Via::Webhook)));
     house.decide(&review, json!({ "type": "choose", "option": "yes" })).await;
     assert!(matches!(house.ended(run).await.outcome, Some(RunOutcome::Completed { .. })));
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn private_hosts_are_not_asked_and_nothing_is_asked_unsigned() {
         let state = house.ended(house.launch().await).await;
         assert!(error(&state).message.starts_with(why), "{:?}", error(&state));
         assert!(!error(&state).message.contains("s3cret"));
-        worker.shutdown().await;
+        worker.stop().await;
     }
     assert_eq!(receiver.received_requests().await.unwrap().len(), 0);
 }

@@ -46,7 +46,7 @@ fn programs(house: &House) -> Arc<Webhooks> {
     programs
 }
 
-fn worker(house: &House) -> Handle {
+fn worker(house: &House) -> Running {
     Worker::new(Options { programs: programs(house), ..house.worker(demo(), tools()) }).run()
 }
 
@@ -74,7 +74,7 @@ async fn outcome(answer: ResponseTemplate, more: &Value) -> (Result<(), String>,
         }
     };
     let outcome = house.until(step).await;
-    worker.shutdown().await;
+    worker.stop().await;
     (outcome, receiver.received_requests().await.unwrap().len())
 }
 
@@ -85,7 +85,7 @@ async fn a_program_is_asked_with_a_signature_of_what_is_about_to_happen() {
     let house = House::with(guarded(&format!("{}/look?key=s3cret", receiver.uri()), &gate, &json!({}))).await;
     let worker = worker(&house);
     house.pending(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     let requests = receiver.received_requests().await.unwrap();
     let [request] = &requests[..] else { panic!("{requests:?}") };
     let header = |name: &str| request.headers[name].to_str().unwrap();
@@ -140,7 +140,7 @@ async fn one_that_is_busy_is_asked_again_within_its_time() {
     let house = House::with(guarded(&receiver.uri(), &gate, &json!({ "timeout": "10s" }))).await;
     let worker = worker(&house);
     house.pending(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     let requests = receiver.received_requests().await.unwrap();
     let ids: Vec<_> = requests.iter().map(|request| &request.headers["webhook-id"]).collect();
     assert_eq!((ids.len(), ids[0]), (2, ids[1]));
@@ -186,7 +186,7 @@ async fn what_somebody_decides_is_written_only_when_the_program_has_answered() {
     }
     edited("A longer note").await.unwrap();
     assert_eq!(house.ended(run).await.keys["note"], "A longer note");
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
