@@ -39,10 +39,10 @@ impl Background {
         &self,
         name: &'static str,
         task: impl FnOnce(CancellationToken) -> F,
-    ) -> Running {
+    ) -> BackgroundTask {
         let stop = CancellationToken::new();
         let task = tokio::spawn(self.watch(name, &stop, Box::pin(task(stop.clone()))));
-        Running { name, stop: stop.drop_guard(), task }
+        BackgroundTask { name, stop: stop.drop_guard(), task }
     }
 
     /// The first task that ended unasked, if one did.
@@ -62,13 +62,13 @@ impl Background {
 }
 
 /// A task that was started. It stops when this is dropped.
-pub struct Running {
+pub struct BackgroundTask {
     name: &'static str,
     stop: DropGuard,
     task: JoinHandle<()>,
 }
 
-impl Running {
+impl BackgroundTask {
     /// Stops it, and waits for its end.
     pub async fn stop(self) {
         drop(self.stop);

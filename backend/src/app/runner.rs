@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Model;
 use crate::auth::{self, Authenticator, oidc::Provider};
-use crate::background::Running;
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::handler::Programs;
@@ -65,7 +65,7 @@ pub struct Runner {
     pub authenticator: Authenticator,
     /// The tail of the log.
     pub hub: live::Handle,
-    worker: Running,
+    worker: BackgroundTask,
     tools: Arc<dyn Tool>,
     stopping: CancellationToken,
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::folder::{Folder, FolderError, FolderLock, digest};
 use super::piece::{Header, Writer};
 use crate::audit::{Explained, NumberingError, Trusted, numbers};
-use crate::background::Running;
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::store::{
     self, Change, CommitError, Finished, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
@@ -102,7 +102,7 @@ impl Archiver {
     }
 
     /// Archives until it is stopped.
-    pub fn run(mut self) -> Running {
+    pub fn run(mut self) -> BackgroundTask {
         let background = self.store.background().clone();
         let work = async move {
             loop {

@@ -15,7 +15,7 @@ use super::row_authentication::MustBeAuthentic;
 use super::seal::{Opened, hash, sealed_text};
 use super::seals::Seals;
 use super::verify::ROWS;
-use crate::background::Running;
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::store::{self, Authenticity, LogFollower, Next, Store};
 
@@ -95,7 +95,7 @@ impl Sealer {
     }
 
     /// Seals until it is stopped.
-    pub fn run(self) -> Running {
+    pub fn run(self) -> BackgroundTask {
         let (background, commits) = (self.store.background().clone(), self.store.commits());
         background.start("sealer", |stop| store::follow(self, commits, stop))
     }

@@ -7,7 +7,7 @@ use shared::log::EntriesErased;
 use tokio::time::Instant;
 
 use crate::audit::{Explained, Hash, NumberingError, Trusted, hash, joined, numbers, sealed_text};
-use crate::background::Running;
+use crate::background::BackgroundTask;
 use crate::store::{
     self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Next, Operation, Prepared, RunPlace,
     Store,
@@ -99,7 +99,7 @@ impl Eraser {
     }
 
     /// Erases until it is stopped.
-    pub fn run(self) -> Running {
+    pub fn run(self) -> BackgroundTask {
         let (background, commits) = (self.store.background().clone(), self.store.commits());
         background.start("eraser", |stop| store::follow(self, commits, stop))
     }

@@ -96,7 +96,7 @@ impl Drop for Listening {
 
 struct Shared {
     ring: Ring,
-    sights: VisibilityCache,
+    visibility: VisibilityCache,
     store: Store,
     clock: SharedClock,
     streams: Streams,
@@ -153,7 +153,7 @@ impl Handle {
 
     /// What decides who may see a run.
     pub(super) async fn visibility(&self, run: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
-        self.0.sights.of(run).await
+        self.0.visibility.of(run).await
     }
 
     /// A page of the log, ready to be sent.
@@ -172,7 +172,7 @@ impl Shared {
         let mut published = Vec::with_capacity(entries.len());
         for entry in entries {
             let run = match entry.entry.event.run_id {
-                Some(run) if of_run(entry.entry.event.kind) => self.sights.of(run).await?,
+                Some(run) if of_run(entry.entry.event.kind) => self.visibility.of(run).await?,
                 _ => None,
             };
             let place = self.place(&entry.entry.cursor)?;
@@ -213,7 +213,7 @@ impl LogFollower for Tail {
             self.observers.iter().for_each(|observer| observer.entry(&entry));
             let entry = ParsedEntry::new(entry);
             // The whole page first: who may decide a run's first review sees the start of that run too.
-            self.shared.sights.learn(&entry).await?;
+            self.shared.visibility.learn(&entry).await?;
             parsed.push(entry);
         }
         let published = self.shared.publish(parsed).await?;
@@ -230,7 +230,7 @@ impl Tail {
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
         let shared = Arc::new(Shared {
             ring: Ring::new(head, options.ring_entries, options.ring_bytes),
-            sights: VisibilityCache::new(options.store.clone()),
+            visibility: VisibilityCache::new(options.store.clone()),
             store: options.store,
             clock: options.clock,
             streams: options.streams,
@@ -256,7 +256,7 @@ impl Tail {
             self.observers.iter().for_each(|observer| observer.entry(entry));
         }
         self.shared.store.has_read(READER, &cursor);
-        let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.sights.forget());
+        let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.visibility.forget());
         Ok(Next::if_more(more || !skipped))
     }
 

@@ -1,5 +1,5 @@
-//! Follows the log and makes deliveries of it, off the path of whoever commits. How far it has come is stored with the
-//! deliveries, so that a crash loses none and makes none twice, however many servers follow.
+//! Follows the log and makes deliveries of it, off the path of commits. How far it has come is stored with the
+//! deliveries, so that a crash loses none and makes none twice, regardless of the number of servers.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use tokio::sync::watch;
 use super::Outlets;
 use super::channel::CHANNEL;
 use super::plan::{self, Notice, OVER, update};
-use super::recipients::{self, Person};
+use super::recipients::{self, Recipient};
 use crate::store::{self, LogFollower, LogPage, NewDelivery, Next, Store};
 
-/// How the feeder is called in metrics.
+/// The feeder's name in metrics.
 const READER: &str = "notifications";
 /// How many entries are read at once.
 const PAGE: u32 = 500;
-/// How many entries that tell nobody anything are read before the place is stored.
+/// How many entries without deliveries are read before the place is stored.
 const UNSAVED: usize = 2000;
 /// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
 const AT_ONCE: usize = 500;
@@ -28,7 +28,7 @@ pub(super) struct Feeder {
     store: Store,
     outlets: Arc<Outlets>,
     /// Signalled whenever deliveries were added.
-    fed: watch::Sender<()>,
+    added: watch::Sender<()>,
     /// The place that is stored.
     saved: Cursor,
     /// The place up to which the log was read.
@@ -42,7 +42,9 @@ impl LogFollower for Feeder {
 
     async fn advance(&mut self) -> Result<Next, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
-            tracing::warn!("the log is not the one that was followed so far; what it told before is not told again");
+            tracing::warn!(
+                "the log is not the one that was followed so far; nothing is announced of what happened before"
+            );
             self.store.forget_outbox().await?;
             self.restart().await?;
             return Ok(Next::OnCommit);
@@ -85,12 +87,12 @@ impl LogFollower for Feeder {
 
 impl Feeder {
     /// One that goes on where the last one stopped, or from here where there was none.
-    pub async fn new(store: Store, outlets: Arc<Outlets>, fed: watch::Sender<()>) -> Result<Self, store::Error> {
+    pub async fn new(store: Store, outlets: Arc<Outlets>, added: watch::Sender<()>) -> Result<Self, store::Error> {
         let saved = place(&store).await?;
-        Ok(Self { store, outlets, fed, read: saved.clone(), saved, unsaved: 0 })
+        Ok(Self { store, outlets, added, read: saved.clone(), saved, unsaved: 0 })
     }
 
-    /// Stores deliveries with the place up to which they tell. `false`: another server has told of these.
+    /// Stores deliveries with the place up to which they go. `false`: another server has made these.
     async fn store_up_to(&mut self, place: &Cursor, deliveries: Vec<NewDelivery>) -> Result<bool, store::Error> {
         if !self.store.feed(Some(&self.saved), place, &deliveries).await? {
             self.restart().await?;
@@ -101,21 +103,21 @@ impl Feeder {
         self.read = place.clone();
         self.unsaved = 0;
         if !deliveries.is_empty() {
-            tracing::debug!(deliveries = deliveries.len(), "there is something to tell");
-            self.fed.send_replace(());
+            tracing::debug!(deliveries = deliveries.len(), "deliveries were added");
+            self.added.send_replace(());
         }
         Ok(true)
     }
 
-    /// Everybody who chose to be notified, where there is something to tell.
-    async fn people(&self, entries: &[Entry]) -> Result<Vec<Person>, store::Error> {
-        let something = entries.iter().any(|entry| occasion_of(entry).is_some());
-        if !something || self.outlets.channels().is_empty() {
+    /// Everyone who chose to be notified, if any entry is an occasion to.
+    async fn people(&self, entries: &[Entry]) -> Result<Vec<Recipient>, store::Error> {
+        let has_occasion = entries.iter().any(|entry| occasion_of(entry).is_some());
+        if !has_occasion || self.outlets.channels().is_empty() {
             return Ok(Vec::new());
         }
         let mut people = Vec::new();
         for (record, choice) in self.store.notified().await? {
-            people.push(Person::of(&self.store, record, choice).await?);
+            people.push(Recipient::of(&self.store, record, choice).await?);
         }
         Ok(people)
     }

@@ -20,7 +20,7 @@ use super::recipients;
 use super::webhook;
 use super::{Outlets, TIMEOUT};
 use crate::clock::{Moment, SharedClock};
-use crate::store::{self, ClaimedDelivery, Consumer, Jobs, Lease, LeaseTerms, Sent, Store, WorkTable};
+use crate::store::{self, ClaimedDelivery, Consumer, DeliveryOutcome, Jobs, Lease, LeaseTerms, Store, WorkTable};
 
 /// How many messages are under way at once.
 const SLOTS: usize = 32;
@@ -34,7 +34,7 @@ pub(super) struct Sender {
     pub clock: SharedClock,
     pub outlets: Arc<Outlets>,
     /// Signalled whenever deliveries were added.
-    pub fed: watch::Sender<()>,
+    pub added: watch::Sender<()>,
     pub terms: LeaseTerms,
     /// The wait after the first failure.
     pub first_wait: Duration,
@@ -82,7 +82,7 @@ impl Consumer for Sender {
     }
 
     fn room(&self, jobs: &Jobs<()>) -> Option<u32> {
-        u32::try_from(SLOTS.saturating_sub(jobs.len())).ok().filter(|free| *free > 0)
+        u32::try_from(SLOTS.saturating_sub(jobs.count())).ok().filter(|free| *free > 0)
     }
 
     async fn claim(&self, room: u32) -> Result<Vec<Vec<ClaimedDelivery>>, store::Error> {
@@ -116,25 +116,20 @@ impl Sender {
             review = %first.review,
         );
         async {
-            if first.channel == WEBHOOK || first.channel == CALLBACK {
-                let sent = self.to_program(first).await.unwrap_or_else(|failure| self.failed(first, failure));
-                return self.settle(first, &sent).await;
-            }
-            if first.event == UPDATE {
-                let sent = self.update(first).await.unwrap_or_else(|failure| self.failed(first, failure));
-                return self.settle(first, &sent).await;
-            }
-            if first.channel == CHANNEL {
-                let sent = self.to_channel(first).await.unwrap_or_else(|failure| self.failed(first, failure));
-                return self.settle(first, &sent).await;
-            }
-            let (settled, told) = self.to_person(&group).await;
-            for (held, sent) in settled {
-                self.settle(held, &sent).await;
-            }
-            for (held, sent) in told {
-                let sent = sent.unwrap_or_else(|failure| self.failed(held, failure));
-                self.settle(held, &sent).await;
+            let attempt = if first.channel == WEBHOOK || first.channel == CALLBACK {
+                self.to_program(first).await.map(|outcome| vec![(first, outcome)])
+            } else if first.event == UPDATE {
+                self.update(first).await.map(|outcome| vec![(first, outcome)])
+            } else if first.channel == CHANNEL {
+                self.to_channel(first).await.map(|outcome| vec![(first, outcome)])
+            } else {
+                self.to_person(&group).await
+            };
+            let failed = |failure: DeliveryFailure| {
+                group.iter().map(|held| (held, self.failed(held, failure.clone()))).collect::<Vec<_>>()
+            };
+            for (held, outcome) in attempt.unwrap_or_else(failed) {
+                self.settle(held, &outcome).await;
             }
         }
         .instrument(span)
@@ -142,26 +137,26 @@ impl Sender {
     }
 
     /// Writes down what came of an attempt.
-    async fn settle(&self, held: &ClaimedDelivery, sent: &Sent) {
+    async fn settle(&self, held: &ClaimedDelivery, sent: &DeliveryOutcome) {
         let outcome = match sent {
-            Sent::Taken { .. } | Sent::Joined => "sent",
-            Sent::Dropped(_) => "dropped",
-            Sent::Failed { .. } => "failed",
-            Sent::Later { .. } => "later",
-            Sent::GivenUp { .. } => "given_up",
+            DeliveryOutcome::Sent { .. } | DeliveryOutcome::Joined => "sent",
+            DeliveryOutcome::Dropped(_) => "dropped",
+            DeliveryOutcome::Failed { .. } => "failed",
+            DeliveryOutcome::Postponed { .. } => "later",
+            DeliveryOutcome::GivenUp { .. } => "given_up",
         };
         metrics::counter!("countersign_deliveries_total", "channel" => held.channel.clone(), "outcome" => outcome)
             .increment(1);
         match sent {
-            Sent::Failed { error, after } => {
+            DeliveryOutcome::Failed { error, after } => {
                 tracing::warn!(id = %held.id, error, again_in = ?after, "a notification failed");
             }
-            Sent::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
+            DeliveryOutcome::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
             _ => tracing::info!(id = %held.id, outcome, "a notification"),
         }
-        match self.store.sent(held, sent).await {
+        match self.store.settle(held, sent).await {
             Ok(true) => {
-                if let Sent::Taken { receipt: Some(receipt), .. } = sent
+                if let DeliveryOutcome::Sent { receipt: Some(receipt), .. } = sent
                     && let Err(error) = self.catch_up(held, receipt).await
                 {
                     tracing::warn!(%error, "could not check whether a message is outdated");
@@ -173,29 +168,32 @@ impl Sender {
         }
     }
 
-    fn failed(&self, held: &ClaimedDelivery, failure: DeliveryFailure) -> Sent {
+    fn failed(&self, held: &ClaimedDelivery, failure: DeliveryFailure) -> DeliveryOutcome {
         let DeliveryFailure { message: error, retry, after } = failure;
         if !retry || held.failures + 1 >= MAX_FAILURES {
-            return Sent::GivenUp { error };
+            return DeliveryOutcome::GivenUp { error };
         }
         let backoff = wait(self.first_wait, held.failures, &mut Moment::of(&*self.clock).ids());
-        Sent::Failed { after: after.map_or(backoff, |after| after.max(backoff).min(Duration::from_hours(1))), error }
+        DeliveryOutcome::Failed {
+            after: after.map_or(backoff, |after| after.max(backoff).min(Duration::from_hours(1))),
+            error,
+        }
     }
 
-    async fn to_program(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
+    async fn to_program(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let Some(entry) = self.entry(held).await? else {
-            return Ok(Sent::Dropped("the log no longer has what it tells of"));
+            return Ok(DeliveryOutcome::Dropped("the log no longer has what it tells of"));
         };
         let body = webhook::body(&entry, &self.outlets.link(held.review));
         if held.channel == CALLBACK {
             self.outlets.call_back(held, &self.store, self.clock.now(), body).await?;
-            return Ok(Sent::TAKEN);
+            return Ok(DeliveryOutcome::SENT);
         }
         let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
             return Err(DeliveryFailure::lasting("no webhook of this name is in the settings any more"));
         };
         webhook.send(&self.outlets.clients, held.id, self.clock.now(), body).await?;
-        Ok(Sent::TAKEN)
+        Ok(DeliveryOutcome::SENT)
     }
 
     /// The entry that a delivery tells of.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{Change, CommitError, Committed, Store};
 use crate::engine::{Looked, Refusal};
-use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry, ask_all};
+use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
 
 /// How long the programs that guardrails ask about one decision have, all together: the caller waits for them.
 pub const GUARDRAIL_TIME: Duration = Duration::from_secs(24);
@@ -73,7 +73,7 @@ impl Store {
     pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant) -> Vec<Looked> {
         let answers = match self.inner.guardrails.get() {
             Some(programs) => ask_all(&**programs, &inquiries, Some(until)).await,
-            None => vec![Answer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
+            None => vec![GuardrailAnswer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
         };
         Looked::all(&inquiries, answers)
     }

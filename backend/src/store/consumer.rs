@@ -92,7 +92,7 @@ impl<J> Jobs<J> {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.held.len()
     }
 

@@ -253,60 +253,28 @@ pub(super) enum Arg {
     Uuid(Option<Uuid>),
 }
 
-impl From<&String> for Arg {
-    fn from(value: &String) -> Self {
-        Self::Text(Some(value.clone()))
-    }
+macro_rules! argument {
+    ($($from:ty: $value:ident => $arg:expr,)+) => {$(
+        impl From<$from> for Arg {
+            fn from($value: $from) -> Self {
+                $arg
+            }
+        }
+    )+};
 }
-impl From<i64> for Arg {
-    fn from(value: i64) -> Self {
-        Self::Int(Some(value))
-    }
-}
-impl From<Option<i64>> for Arg {
-    fn from(value: Option<i64>) -> Self {
-        Self::Int(value)
-    }
-}
-impl From<u32> for Arg {
-    fn from(value: u32) -> Self {
-        Self::Int(Some(i64::from(value)))
-    }
-}
-impl From<bool> for Arg {
-    fn from(value: bool) -> Self {
-        Self::Int(Some(i64::from(value)))
-    }
-}
-impl From<&str> for Arg {
-    fn from(value: &str) -> Self {
-        Self::Text(Some(value.to_owned()))
-    }
-}
-impl From<String> for Arg {
-    fn from(value: String) -> Self {
-        Self::Text(Some(value))
-    }
-}
-impl From<Option<String>> for Arg {
-    fn from(value: Option<String>) -> Self {
-        Self::Text(value)
-    }
-}
-impl From<&[u8; 32]> for Arg {
-    fn from(value: &[u8; 32]) -> Self {
-        Self::Blob(Some(value.to_vec()))
-    }
-}
-impl From<Uuid> for Arg {
-    fn from(value: Uuid) -> Self {
-        Self::Uuid(Some(value))
-    }
-}
-impl From<Option<Uuid>> for Arg {
-    fn from(value: Option<Uuid>) -> Self {
-        Self::Uuid(value)
-    }
+
+argument! {
+    Option<i64>: value => Arg::Int(value),
+    i64: value => Arg::Int(Some(value)),
+    u32: value => Arg::Int(Some(value.into())),
+    bool: value => Arg::Int(Some(value.into())),
+    Option<String>: value => Arg::Text(value),
+    String: value => Arg::Text(Some(value)),
+    &String: value => Arg::Text(Some(value.clone())),
+    &str: value => Arg::Text(Some(value.to_owned())),
+    &[u8; 32]: value => Arg::Blob(Some(value.to_vec())),
+    Option<Uuid>: value => Arg::Uuid(value),
+    Uuid: value => Arg::Uuid(Some(value)),
 }
 
 fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverError> {

@@ -25,7 +25,7 @@ const MAX_VALUES: usize = 25;
 const MAX_SEARCHED: u32 = 5_000;
 
 /// Reviews that no filter tells apart.
-struct Group {
+struct QueueGroup {
     like: Review,
     count: u64,
 }
@@ -60,7 +60,7 @@ impl Store {
         query: &ReviewQuery,
         (few, most): (usize, u32),
         now: Timestamp,
-    ) -> Result<(Vec<Group>, bool), Error> {
+    ) -> Result<(Vec<QueueGroup>, bool), Error> {
         let all = self.classes(conn).await?;
         let seen = all.iter().filter(|(_, outline)| access(viewer, Act::SeeReview(outline)).is_allowed());
         let seen: HashMap<Uuid, _> = seen.map(|(class, outline)| (*class, outline)).collect();
@@ -116,7 +116,7 @@ impl Store {
             like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), until: soon });
             // Behind the last of the ages comes what is younger than any.
             like.created_at = ages.get(usize::try_from(young).unwrap_or(0)).copied().unwrap_or(soon);
-            groups.push(Group { like, count });
+            groups.push(QueueGroup { like, count });
         }
         Ok((groups, searched >= most))
     }
@@ -145,10 +145,10 @@ fn ages(filter: &Filter, now: Timestamp) -> Vec<Timestamp> {
     all
 }
 
-fn count(groups: &[Group], filter: &Filter, viewer: &Principal, now: Timestamp) -> Facets {
+fn count(groups: &[QueueGroup], filter: &Filter, viewer: &Principal, now: Timestamp) -> Facets {
     let mut facets = Facets::default();
     let mut tallies: [BTreeMap<&str, u64>; Facet::ALL.len()] = Default::default();
-    for Group { like, count } in groups {
+    for QueueGroup { like, count } in groups {
         let missed: Vec<_> = filter.misses(like, viewer, now).collect();
         if missed.is_empty() {
             facets.total += count;

@@ -69,11 +69,12 @@ mod whole_run;
 mod words;
 mod writer;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use shared::JsonMap;
 use shared::api::User;
 use shared::deputy::Deputyship;
@@ -93,7 +94,7 @@ pub use change::{
 pub use archives::Archive;
 pub use commit::GUARDRAIL_TIME;
 pub use consumer::{Consumer, Jobs, LeaseTerms, consume};
-pub use deliveries::{ClaimedDelivery, Sent};
+pub use deliveries::{ClaimedDelivery, DeliveryOutcome};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, Kind};
@@ -168,13 +169,13 @@ struct Inner {
     longest_grant: Duration,
     log: cursor::Log,
     row_keys: Option<RowKeys>,
-    flows: flows::Cache,
+    flows: flows::FlowCache,
     /// Those of runs that only carry a question: nobody starts one by its name.
-    carriers: flows::Cache,
-    classes: queue::Known,
+    carriers: flows::FlowCache,
+    classes: queue::ClassCache,
     recent: recent_rows::RecentRows,
     readers: lag::Readers,
-    written: ready::Written,
+    written: ready::LastProbe,
     signal: change_signal::ChangeSignal,
     /// Tells this process from others.
     name: String,
@@ -253,14 +254,14 @@ impl Store {
             row_keys: options.row_keys,
             env: options.env,
             longest_grant: options.longest_grant,
-            flows: flows::Cache::default(),
-            carriers: flows::Cache::default(),
-            classes: queue::Known::default(),
+            flows: flows::FlowCache::default(),
+            carriers: flows::FlowCache::default(),
+            classes: queue::ClassCache::default(),
             recent: recent_rows::RecentRows::default(),
             signal: change_signal::ChangeSignal::new(name.clone()),
             name,
             url: options.url.clone(),
-            written: ready::Written::default(),
+            written: ready::LastProbe::default(),
             readers: lag::Readers::default(),
             queue,
             guardrails: OnceLock::new(),
@@ -285,14 +286,14 @@ impl Store {
         if options.index_log {
             tasks.spawn(watched("index of the log", log_index::run(Arc::clone(&inner)).boxed()));
         }
-        *inner.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
+        *inner.tasks.lock() = tasks;
         Ok(Self { inner })
     }
 
     /// Finishes what was accepted, and closes.
     pub async fn close(&self) {
         self.inner.stop.cancel();
-        let mut tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks = std::mem::take(&mut *self.inner.tasks.lock());
         // One that panicked was told of when it did.
         while tasks.join_next().await.is_some() {}
         self.inner.db.close().await;

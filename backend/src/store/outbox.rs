@@ -1,7 +1,6 @@
-//! How far the log has been turned into deliveries, and the deliveries that came of it: both move in one transaction,
-//! so that after a crash nothing is told twice and nothing is left out.
-//!
-//! The place moves by compare and swap: of several servers that read the same entries, one makes the deliveries.
+//! How far the log has been turned into deliveries, and the deliveries that were made of it: both are written in one
+//! transaction, so that after a crash nothing is announced twice or left out. Of several servers that read the same
+//! entries, the one that moves the place makes the deliveries.
 
 use shared::id::{DeliveryId, ReviewId, RunId};
 use shared::log::Cursor;
@@ -22,28 +21,28 @@ pub struct NewDelivery {
     pub channel: &'static str,
     /// The webhook's or the person's name.
     pub target: String,
-    /// What it tells.
+    /// The kind of event that it announces.
     pub event: &'static str,
-    /// Of which review.
+    /// The review that it is about.
     pub review: ReviewId,
-    /// Of which run.
+    /// The run of that review.
     pub run: Option<RunId>,
-    /// The place in the log before the entry that it tells of.
+    /// The place in the log before the entry that it announces.
     pub place: Cursor,
-    /// What the receiver calls the message that it changes.
+    /// How the receiver identifies the message that it changes.
     pub receipt: Option<String>,
     /// Not before.
     pub due_at: Timestamp,
 }
 
 impl Store {
-    /// How far the log has been turned into deliveries; none: it never was.
+    /// How far the log has been turned into deliveries; `None` if it never was.
     pub async fn outbox(&self) -> Result<Option<Cursor>, Error> {
         let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT place FROM outbox")).await?;
         Ok(row.map(|row| row.text(0)).transpose()?.map(Cursor))
     }
 
-    /// Moves that place from `seen` to `to`, together with what was to be told between the two. False: somebody else
+    /// Moves that place from `seen` to `to`, and adds the deliveries for what is between the two. `false`: another server
     /// has moved it, and nothing was written.
     pub async fn feed(&self, seen: Option<&Cursor>, to: &Cursor, deliveries: &[NewDelivery]) -> Result<bool, Error> {
         let (seen, to) = (seen.cloned(), to.clone());
@@ -68,7 +67,7 @@ impl Store {
         Ok(conn)
     }
 
-    /// Forgets the place: who is told later is not told of what happened before.
+    /// Forgets the place: receivers that are set up later get nothing about what happened before.
     pub async fn forget_outbox(&self) -> Result<(), Error> {
         if self.outbox().await?.is_some() {
             self.inner.db.execute(Sql::new("DELETE FROM outbox")).await?;
@@ -132,7 +131,7 @@ impl Conn {
 }
 
 impl NewDelivery {
-    /// An id that is the same whenever the same is told to the same receiver.
+    /// An id that is the same for the same announcement to the same receiver.
     pub fn id_of(parts: &[&str]) -> DeliveryId {
         use sha2::{Digest as _, Sha256};
         let digest = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part).chain_update([0]));

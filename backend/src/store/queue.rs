@@ -7,8 +7,9 @@
 //! pending, and the queue, so that every review is classed anew.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use shared::access::{Act, Principal, access, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
@@ -90,7 +91,7 @@ pub(super) fn question(kind: ReviewKind, asker: &Username) -> String {
 
 /// What classes stand for, as far as it was read.
 #[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<Uuid, Arc<Review>>>);
+pub(super) struct ClassCache(Mutex<HashMap<Uuid, Arc<Review>>>);
 
 /// How many pending reviews there are of each class, and the place in the log of the same moment.
 #[derive(Debug, Clone)]
@@ -145,7 +146,7 @@ impl Store {
 
     /// What classes stand for.
     async fn outlines(&self, conn: &mut Conn, classes: Vec<Uuid>) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
-        let known = |class: &Uuid| self.inner.classes.get().get(class).map(Arc::clone);
+        let known = |class: &Uuid| self.inner.classes.0.lock().get(class).map(Arc::clone);
         let (mut found, mut unknown) = (Vec::with_capacity(classes.len()), Vec::new());
         for class in classes {
             match known(&class) {
@@ -155,7 +156,7 @@ impl Store {
         }
         for chunk in unknown.chunks(CHUNK) {
             let read = read_outlines(conn, chunk).await?;
-            let mut known = self.inner.classes.get();
+            let mut known = self.inner.classes.0.lock();
             if known.len() + read.len() > MAX_KNOWN {
                 known.clear();
             }
@@ -245,12 +246,6 @@ impl Store {
         // Asked once more of the reviews themselves.
         items.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
         Ok(Page { items: reviews::shown_to(items, viewer), next_cursor })
-    }
-}
-
-impl Known {
-    fn get(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, Arc<Review>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,9 +9,10 @@
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
@@ -98,7 +99,7 @@ impl Pool {
     pub async fn acquire(&self, place: Where) -> Result<SqliteSession, DriverError> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
         let permit = permit.await.map_err(|_| DriverError::Exhausted)?.map_err(|_| DriverError::Closed)?;
-        let conn = self.0.idle().pop();
+        let conn = self.0.idle.lock().pop();
         Ok(SqliteSession { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
     }
 
@@ -115,7 +116,7 @@ impl Pool {
     pub async fn close(&self) {
         let all = self.0.free.acquire_many(self.0.most).await;
         self.0.free.close();
-        self.0.idle().clear();
+        self.0.idle.lock().clear();
         drop(all);
     }
 }
@@ -156,10 +157,6 @@ pub(super) fn cannot_be_written(path: &Path) -> Result<bool, String> {
 }
 
 impl Shared {
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn connect(&self) -> rusqlite::Result<Connection> {
         if self.of == Use::Immutable {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -249,7 +246,7 @@ impl Drop for Open {
             tracing::error!(%error, "a transaction could not be rolled back; its connection is closed");
             return;
         }
-        self.pool.idle().push(conn);
+        self.pool.idle.lock().push(conn);
     }
 }
 
@@ -259,7 +256,7 @@ pub(super) static SEEN: Mutex<std::collections::BTreeSet<String>> = Mutex::new(s
 
 fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
     #[cfg(test)]
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.positional());
+    SEEN.lock().insert(sql.positional());
     let mut statement = conn.prepare_cached(&sql.positional())?;
     bind(&mut statement, sql.args())?;
     let columns = statement.column_count();
@@ -289,7 +286,7 @@ fn execute_each<'a>(
     each: impl IntoIterator<Item = &'a [Arg]>,
 ) -> Result<u64, DriverError> {
     #[cfg(test)]
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.to_owned());
+    SEEN.lock().insert(sql.to_owned());
     let mut statement = conn.prepare_cached(sql)?;
     let mut changed = 0;
     for args in each {

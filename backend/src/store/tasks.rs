@@ -13,8 +13,8 @@ use super::leases::{Lease, Selection, WorkTable};
 use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
-/// From how many lost workers on a task may be what ended them. A server carries out one such task at a time, so that
-/// the task that ends the process is found, and no other is taken for it.
+/// With so many lost workers, a task is suspected of ending them. A server carries out one such task at a time, so that
+/// the one that does is found, and no other is taken for it.
 pub const SUSPECT: u32 = 2;
 
 /// The same in SQL, where the index of suspects names it.
@@ -27,7 +27,7 @@ pub struct Room {
     pub calls: u32,
     /// Deadlines and sleeps.
     pub timers: u32,
-    /// Tasks of either kind that may be what ends their workers, beside the others: 0 or 1.
+    /// Suspects of either kind, beside the others: 0 or 1.
     pub suspects: u32,
 }
 
@@ -56,7 +56,7 @@ impl Store {
         self.next_ready(|of| first(one, of)).await
     }
 
-    /// Those of these tasks for whose results nobody waits any more: the run, or the map that they belong to, is over.
+    /// The tasks among these whose results are not needed any more, since their run or their map is over.
     pub async fn abandoned(&self, tasks: &[TaskId]) -> Result<Vec<TaskId>, Error> {
         if tasks.is_empty() {
             return Ok(Vec::new());

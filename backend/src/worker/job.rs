@@ -33,6 +33,6 @@ pub(super) fn room(jobs: &Jobs<Job>, slots: usize) -> Option<Room> {
     metrics::gauge!("countersign_worker_slots_used").set(u32::try_from(calls).unwrap_or(u32::MAX));
     let free = |of: usize, held: usize| u32::try_from(of.saturating_sub(held)).unwrap_or(u32::MAX);
     let suspects = u32::from(!jobs.iter().any(|job| job.is_suspect));
-    let room = Room { calls: free(slots, calls), timers: free(TIMERS, jobs.len() - calls), suspects };
+    let room = Room { calls: free(slots, calls), timers: free(TIMERS, jobs.count() - calls), suspects };
     (room.calls > 0 || room.timers > 0).then_some(room)
 }

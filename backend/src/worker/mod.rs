@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::agent::Model;
-use crate::background::Running;
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::handler::{NoPrograms, Programs};
 use crate::store::{self, Claimed, Consumer, Error, Jobs, Lease, LeaseTerms, Room, Store, WorkTable};
@@ -81,7 +81,7 @@ impl Worker {
     }
 
     /// Starts it. When it stops, it takes no more tasks, waits a while for those that were begun, and gives back the rest.
-    pub fn run(self) -> Running {
+    pub fn run(self) -> BackgroundTask {
         let (background, due) = (self.0.store.background().clone(), self.0.store.tasks_due());
         background.start("worker", |stop| store::consume(Arc::new(self.0), due, stop))
     }

@@ -9,7 +9,7 @@ use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::*;
-use crate::handler::{self, CallbackKey, CallbackUrl, Keys, Webhooks};
+use crate::handler::{self, CallbackKey, CallbackUrl, SigningKeys, Webhooks};
 
 /// Secrets of the specification of webhooks.
 const SECRETS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -29,7 +29,7 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
     let key = Some(CallbackKey::new([7; 32]));
     let options = handler::Options {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
-        keys: Keys::read(secrets),
+        keys: SigningKeys::read(secrets),
         server: Some(CallbackUrl { server: "https://desk.example".to_owned(), key }),
         clock: Arc::clone(&house.clock),
     };
@@ -37,7 +37,7 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
 }
 
 /// A worker that asks receivers on loopback.
-fn worker(house: &House) -> Running {
+fn worker(house: &House) -> BackgroundTask {
     let programs = Arc::new(webhooks(house, SECRETS, &["127.0.0.1"]));
     Worker::new(Options { programs, ..house.worker(demo(), tools()) }).run()
 }
@@ -68,7 +68,7 @@ async fn a_webhook_is_asked_with_a_signature_and_told_where_to_answer_later() {
     let header = |name: &str| request.headers[name].to_str().unwrap();
     let body = std::str::from_utf8(&request.body).unwrap();
     let at = Timestamp(header("webhook-timestamp").parse::<i64>().unwrap() * 1_000_000);
-    let expected = Keys::read(SECRETS).unwrap().headers(header("webhook-id"), at, body);
+    let expected = SigningKeys::read(SECRETS).unwrap().headers(header("webhook-id"), at, body);
     assert_eq!(expected[2].1.split(' ').count(), 2, "signed with both secrets");
     assert!(expected.iter().all(|(name, value)| header(name) == value), "{expected:?}");
     let body: Value = serde_json::from_str(body).unwrap();

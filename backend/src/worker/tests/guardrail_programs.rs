@@ -10,7 +10,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
 use crate::flow::guardrail::GuardrailPrograms;
-use crate::handler::{self, Keys, Webhooks};
+use crate::handler::{self, SigningKeys, Webhooks};
 use crate::store::CommitError;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -37,7 +37,7 @@ fn guarded(url: &str, gate: &Value, more: &Value) -> Value {
 fn programs(house: &House) -> Arc<Webhooks> {
     let options = handler::Options {
         allowed_hosts: vec!["127.0.0.1".to_owned()],
-        keys: Keys::read(SECRET),
+        keys: SigningKeys::read(SECRET),
         server: None,
         clock: Arc::clone(&house.clock),
     };
@@ -46,7 +46,7 @@ fn programs(house: &House) -> Arc<Webhooks> {
     programs
 }
 
-fn worker(house: &House) -> Running {
+fn worker(house: &House) -> BackgroundTask {
     Worker::new(Options { programs: programs(house), ..house.worker(demo(), tools()) }).run()
 }
 
@@ -91,7 +91,7 @@ async fn a_program_is_asked_with_a_signature_of_what_is_about_to_happen() {
     let header = |name: &str| request.headers[name].to_str().unwrap();
     let body = std::str::from_utf8(&request.body).unwrap();
     let at = Timestamp(header("webhook-timestamp").parse::<i64>().unwrap() * 1_000_000);
-    let expected = Keys::read(SECRET).unwrap().headers(header("webhook-id"), at, body);
+    let expected = SigningKeys::read(SECRET).unwrap().headers(header("webhook-id"), at, body);
     assert!(expected.iter().all(|(name, value)| header(name) == value), "{expected:?}");
     let body: Value = serde_json::from_str(body).unwrap();
     assert_eq!(body["type"], "guardrail.look");
