@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The tasks of one server. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -33,6 +34,17 @@ impl Background {
         }
     }
 
+    /// Starts a task, watched, with the token that asks it to stop.
+    pub fn start<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &'static str,
+        task: impl FnOnce(CancellationToken) -> F,
+    ) -> BackgroundTask {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(self.watch(name, &stop, Box::pin(task(stop.clone()))));
+        BackgroundTask { name, stop: stop.drop_guard(), task }
+    }
+
     /// The first task that ended unasked, if one did.
     pub fn first_failed(&self) -> Option<&'static str> {
         *self.0.borrow()
@@ -45,6 +57,23 @@ impl Background {
             Some(name) => name,
             // Not while `self` is there.
             None => std::future::pending().await,
+        }
+    }
+}
+
+/// A task that was started. It stops when this is dropped.
+pub struct BackgroundTask {
+    name: &'static str,
+    stop: DropGuard,
+    task: JoinHandle<()>,
+}
+
+impl BackgroundTask {
+    /// Stops it, and waits for its end.
+    pub async fn stop(self) {
+        drop(self.stop);
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, task = self.name, "a background task did not stop in order");
         }
     }
 }

@@ -15,7 +15,7 @@ use reqwest::{Client, Url};
 #[error(
     "`{0}` is not on the public internet; if it may be reached, add it to the allowed hosts in the server's settings"
 )]
-pub struct Refused(String);
+pub struct AddressRefused(String);
 
 /// Clients for requests to addresses that others chose.
 pub struct Clients {
@@ -47,7 +47,7 @@ impl Clients {
     }
 
     /// The client for this URL.
-    pub fn of(&self, url: &Url) -> Result<&Client, Refused> {
+    pub fn of(&self, url: &Url) -> Result<&Client, AddressRefused> {
         if self.allowed.contains(url) {
             return Ok(&self.allowed_client);
         }
@@ -62,7 +62,7 @@ pub fn cause(error: &reqwest::Error) -> Cause {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut innermost = String::new();
     while let Some(current) = cause {
-        if let Some(refused) = current.downcast_ref::<Refused>() {
+        if let Some(refused) = current.downcast_ref::<AddressRefused>() {
             return Cause::Refused(refused.to_string());
         }
         cause = current.source();
@@ -100,11 +100,11 @@ impl Allowed {
 }
 
 /// Refuses a URL that names an address which is not public.
-fn check_literal(url: &Url) -> Result<(), Refused> {
+fn check_literal(url: &Url) -> Result<(), AddressRefused> {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     match address {
-        Ok(address) if !is_public(address) => Err(Refused(host.to_owned())),
+        Ok(address) if !is_public(address) => Err(AddressRefused(host.to_owned())),
         _ => Ok(()),
     }
 }
@@ -119,7 +119,7 @@ impl Resolve for PublicOnly {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
             if public.is_empty() {
-                return Err(Refused(name.as_str().to_owned()).into());
+                return Err(AddressRefused(name.as_str().to_owned()).into());
             }
             Ok(Box::new(public.into_iter()) as Addrs)
         })

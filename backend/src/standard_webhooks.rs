@@ -18,9 +18,9 @@ pub const SECRET: &str = "`whsec_` and the base64 of 24 to 64 random bytes";
 /// The secrets with which messages are signed, the newest first: with each of them, so that a receiver can change from one
 /// to the next.
 #[derive(Clone)]
-pub struct Keys(Vec<Vec<u8>>);
+pub struct SigningKeys(Vec<Vec<u8>>);
 
-impl Keys {
+impl SigningKeys {
     /// Reads secrets with spaces or commas between them; none where one of them is not one, or there are none.
     pub fn read(secrets: &str) -> Option<Self> {
         let secrets = secrets.split([' ', ',']).filter(|secret| !secret.is_empty());
@@ -44,7 +44,7 @@ impl Keys {
     }
 }
 
-impl std::fmt::Debug for Keys {
+impl std::fmt::Debug for SigningKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Keys({})", self.0.len())
     }
@@ -72,10 +72,10 @@ mod tests {
     #[test]
     fn what_is_no_secret_is_not_read_and_two_sign_both() {
         for wrong in ["", " ", "abc", "whsec_abc", "whsec_YWJj", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw abc"] {
-            assert!(Keys::read(wrong).is_none(), "{wrong}");
+            assert!(SigningKeys::read(wrong).is_none(), "{wrong}");
         }
         let two = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
-        let [_, _, (_, signatures)] = Keys::read(two).unwrap().headers("m", Timestamp::default(), "{}");
+        let [_, _, (_, signatures)] = SigningKeys::read(two).unwrap().headers("m", Timestamp::default(), "{}");
         assert_eq!(signatures.split(' ').count(), 2);
     }
 }

@@ -2,9 +2,10 @@
 //! Not committed; whoever is too slow misses some. Imports `shared` only.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shared::id::{NodeId, RunId};
 use tokio::sync::{broadcast, watch};
@@ -109,14 +110,14 @@ impl Streams {
 
     /// What another server wants, for so long.
     pub fn wanted_by(&self, server: String, interest: Interest, lasts: Duration) {
-        let mut elsewhere = self.0.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut elsewhere = self.0.elsewhere.lock();
         let now = Instant::now();
         elsewhere.retain(|_, (_, until)| *until > now);
         elsewhere.insert(server, (interest, now + lasts));
     }
 
     fn is_wanted_elsewhere(&self, run: RunId) -> bool {
-        let elsewhere = self.0.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let elsewhere = self.0.elsewhere.lock();
         if elsewhere.is_empty() {
             return false;
         }

@@ -41,7 +41,7 @@
 //! `docs/embed.md` says more: several reviewers, tools that are functions, a database that is kept, the console.
 
 pub use backend::cli::terminal::Terminal;
-pub use backend::config::File as Settings;
+pub use backend::config::SettingsFile as Settings;
 pub use backend::embed::{
     Choice, Countersign, DecideError, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running,
     StartError, TextStream,

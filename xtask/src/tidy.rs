@@ -35,13 +35,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("agent", &["limits", "engine", "flow", "retry_after", "ssrf"]),
     ("tool", &["engine", "flow", "retry_after", "ssrf", "json"]),
     ("handler", &["clock", "json", "retry_after", "standard_webhooks", "ssrf", "engine"]),
-    ("worker", &["clock", "limits", "token_stream", "flow", "engine", "store", "agent", "tool", "handler"]),
+    (
+        "worker",
+        &["background", "clock", "limits", "token_stream", "flow", "engine", "store", "agent", "tool", "handler"],
+    ),
     ("live", &["client_address", "clock", "token_stream", "json", "flow", "engine", "store", "problem"]),
-    ("notify", &["clock", "ssrf", "standard_webhooks", "engine", "store"]),
+    ("notify", &["background", "clock", "ssrf", "standard_webhooks", "engine", "store"]),
     ("auth", &["client_address", "clock", "limits", "engine", "store", "problem", "rate_limit"]),
-    ("audit", &["clock", "store"]),
-    ("archive", &["clock", "files", "engine", "store", "audit"]),
-    ("erasure", &["clock", "engine", "store", "audit", "archive"]),
+    ("audit", &["background", "clock", "store"]),
+    ("archive", &["background", "clock", "files", "engine", "store", "audit"]),
+    ("erasure", &["background", "clock", "engine", "store", "audit", "archive"]),
     (
         "http",
         &[

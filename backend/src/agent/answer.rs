@@ -46,7 +46,7 @@ pub(super) enum End {
 }
 
 /// What was heard so far.
-pub(super) struct Answer<'a> {
+pub(super) struct AnswerBuilder<'a> {
     on_text: &'a OnText<'a>,
     text: String,
     refusal: String,
@@ -64,7 +64,7 @@ struct Call {
     arguments: String,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> AnswerBuilder<'a> {
     pub(super) fn new(on_text: &'a OnText<'a>) -> Self {
         let (text, refusal, calls) = (String::new(), String::new(), Vec::new());
         Self { on_text, text, refusal, calls, size: 0, used: Tokens::default(), end: End::Open }

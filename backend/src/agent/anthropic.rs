@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, End, Fault};
+use super::answer::{AnswerBuilder, End, Fault};
 use super::frames::Framing;
 use super::wire::{Wire, count, effort, failed, has_arguments, parameters, put, result_text};
 use crate::agent::schema;
@@ -48,7 +48,7 @@ impl Wire for Anthropic {
         body
     }
 
-    fn take(&self, frame: &str, answer: &mut Answer<'_>) -> Result<(), Fault> {
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
         let event: Value = serde_json::from_str(frame).map_err(|_| Fault::Form)?;
         let place = event["index"].as_u64();
         match event["type"].as_str() {
@@ -89,7 +89,7 @@ impl Wire for Anthropic {
 }
 
 /// Counts grow: each replaces the one before. What was read from or written to the cache is counted beside the input.
-fn used(usage: &Value, answer: &mut Answer<'_>) {
+fn used(usage: &Value, answer: &mut AnswerBuilder<'_>) {
     if usage["input_tokens"].is_u64() {
         let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"].map(|key| count(usage, key));
         answer.used.input = cached.into_iter().fold(count(usage, "input_tokens"), u64::saturating_add);

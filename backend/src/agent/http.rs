@@ -11,7 +11,7 @@ use reqwest::{Client, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use shared::time::Span;
 
-use super::answer::{Answer, End, Fault};
+use super::answer::{AnswerBuilder, End, Fault};
 use super::anthropic::{self, Anthropic};
 use super::frames::{Frames, broken_off};
 use super::ollama::Ollama;
@@ -101,7 +101,7 @@ impl HttpModels {
         if !response.status().is_success() {
             return Err(self.refused(&request.model, response).await);
         }
-        let mut answer = Answer::new(on_text);
+        let mut answer = AnswerBuilder::new(on_text);
         hear(&*wire, response, &mut answer).await.map_err(faulty)?;
         let used = answer.used;
         let (text, calls) = answer.finish().map_err(faulty)?;
@@ -190,7 +190,7 @@ impl Model for HttpModels {
 }
 
 /// Reads an answer to its end.
-async fn hear(wire: &dyn Wire, response: Response, answer: &mut Answer<'_>) -> Result<(), Fault> {
+async fn hear(wire: &dyn Wire, response: Response, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
     let mut frames = Frames::new(wire.framing(), response);
     while let Some(frame) = frames.next().await? {
         wire.take(&frame, answer)?;

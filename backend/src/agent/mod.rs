@@ -130,5 +130,5 @@ impl Model for Models {
 
 /// A `MODEL_FAILED`.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
-    TaskFailure { code: FlowCode::ModelFailed, message: message.into(), retryable, uncertain: false, retry_after: None }
+    TaskFailure { retryable, ..TaskFailure::new(FlowCode::ModelFailed, message) }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, End, Fault};
+use super::answer::{AnswerBuilder, End, Fault};
 use super::frames::Framing;
 use super::openai::function;
 use super::price::Tokens;
@@ -44,7 +44,7 @@ impl Wire for Ollama {
         body
     }
 
-    fn take(&self, frame: &str, answer: &mut Answer<'_>) -> Result<(), Fault> {
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
         let line: Value = serde_json::from_str(frame).map_err(|_| Fault::Form)?;
         if let Some(error) = line.get("error") {
             return Err(failed(error));

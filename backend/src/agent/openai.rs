@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, End, Fault};
+use super::answer::{AnswerBuilder, End, Fault};
 use super::frames::Framing;
 use super::price::Tokens;
 use super::wire::{Wire, count, effort, has_arguments, put, result_text};
@@ -45,7 +45,7 @@ impl Wire for OpenAi {
         body
     }
 
-    fn take(&self, frame: &str, answer: &mut Answer<'_>) -> Result<(), Fault> {
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
         if frame == "[DONE]" {
             answer.end = End::Over;
             return Ok(());
@@ -91,7 +91,7 @@ impl Wire for OpenAi {
     }
 }
 
-fn piece_of_call(call: &Value, answer: &mut Answer<'_>) -> Result<(), Fault> {
+fn piece_of_call(call: &Value, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
     let place = call["index"].as_u64();
     let id = call["id"].as_str().unwrap_or_default();
     let name = call["function"]["name"].as_str().unwrap_or_default();

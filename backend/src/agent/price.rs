@@ -9,7 +9,7 @@ use crate::engine::{ModelRequest, TaskFailure};
 
 /// What the tokens of one model cost, in US dollars for a million.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "PriceSettings")]
 pub struct Price {
     input: f64,
     output: f64,
@@ -18,15 +18,15 @@ pub struct Price {
 /// A price as it stands in the settings.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct PriceSettings {
     input: f64,
     output: f64,
 }
 
-impl TryFrom<Written> for Price {
+impl TryFrom<PriceSettings> for Price {
     type Error = &'static str;
 
-    fn try_from(Written { input, output }: Written) -> Result<Self, Self::Error> {
+    fn try_from(PriceSettings { input, output }: PriceSettings) -> Result<Self, Self::Error> {
         let fits = |price: f64| price.is_finite() && price >= 0.0;
         if fits(input) && fits(output) {
             Ok(Self { input, output })

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::definition::Effort;
 
-use super::answer::{Answer, Fault};
+use super::answer::{AnswerBuilder, Fault};
 use super::frames::Framing;
 use crate::engine::{ModelRequest, ModelToolCall, ToolSpec};
 
@@ -17,7 +17,7 @@ pub(super) trait Wire: Send + Sync {
     fn body(&self, request: &ModelRequest, model: &str) -> Value;
 
     /// Takes a frame of an answer.
-    fn take(&self, frame: &str, answer: &mut Answer<'_>) -> Result<(), Fault>;
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault>;
 }
 
 /// Sets a member where there is something to say.

@@ -10,13 +10,13 @@ use crate::flow::{self, Draft, Here, Library, Reach, calls};
 use crate::store::{self, Change, NewFlow, Operation, Store};
 
 /// A flow file that has been read.
-struct File {
+struct FlowFile {
     name: String,
     source: String,
     draft: Draft,
 }
 
-impl File {
+impl FlowFile {
     fn id(&self) -> Option<&FlowId> {
         self.draft.flow().map(|flow| &flow.id)
     }
@@ -30,7 +30,7 @@ pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, re
     let mut waiting = Vec::new();
     for path in files(folder).map_err(unread)? {
         let source = std::fs::read_to_string(&path).map_err(unread)?;
-        waiting.push(File { name: path.display().to_string(), draft: flow::read(&source), source });
+        waiting.push(FlowFile { name: path.display().to_string(), draft: flow::read(&source), source });
     }
     while !waiting.is_empty() {
         // Where all wait for each other, the mistakes of the first say so.
@@ -41,13 +41,13 @@ pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, re
 }
 
 /// Whether a flow calls none of those that are still to be saved.
-fn is_ready(file: &File, waiting: &[File]) -> bool {
+fn is_ready(file: &FlowFile, waiting: &[FlowFile]) -> bool {
     let Some(flow) = file.draft.flow() else { return true };
     calls(flow).all(|(_, call)| call.id == flow.id || waiting.iter().all(|other| other.id() != Some(&call.id)))
 }
 
-async fn save(store: &Store, file: File, people: Option<&[Principal]>, reach: Reach) -> Result<(), store::Error> {
-    let File { name, source, draft } = file;
+async fn save(store: &Store, file: FlowFile, people: Option<&[Principal]>, reach: Reach) -> Result<(), store::Error> {
+    let FlowFile { name, source, draft } = file;
     let digest = flow::digest(&source);
     if let Some(flow) = draft.flow()
         && store.is_superseded(&flow.id, &digest).await?

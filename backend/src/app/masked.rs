@@ -1,8 +1,7 @@
 //! Models whose answers are kept free of secrets: before anybody sees a piece of them, and before they are stored.
 
-use std::sync::{Mutex, PoisonError};
-
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use crate::agent::{Model, Models, OnText};
 use crate::engine::{ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
@@ -26,9 +25,9 @@ impl Model for Masked {
                 on_text(&text);
             }
         };
-        let heard = |text: &str| say(stream.lock().unwrap_or_else(PoisonError::into_inner).push(text));
+        let heard = |text: &str| say(stream.lock().push(text));
         let answer = self.models.call(request, &heard).await;
-        say(stream.lock().unwrap_or_else(PoisonError::into_inner).finish());
+        say(stream.lock().finish());
         let mask = |call: ModelToolCall| ModelToolCall {
             tool: self.secrets.mask(&call.tool),
             arguments: self.secrets.mask_value(call.arguments),

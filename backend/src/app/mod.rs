@@ -25,9 +25,10 @@ use crate::agent;
 use crate::archive::{self, Archiver};
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
+use crate::background::BackgroundTask;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
-use crate::erasure::{self, Eraser};
+use crate::erasure::Eraser;
 use crate::flow::Reach;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::{self, AppState, Edge, Outside};
@@ -110,9 +111,9 @@ pub struct App {
     links: Vec<(Username, String)>,
     runner: Runner,
     notifier: notify::Handle,
-    sealer: audit::Handle,
-    archiver: archive::Handle,
-    eraser: erasure::Handle,
+    sealer: BackgroundTask,
+    archiver: BackgroundTask,
+    eraser: BackgroundTask,
     stopping: CancellationToken,
     server: Server,
 }
@@ -263,7 +264,7 @@ pub struct Front {
 pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
     let Front { metrics, edge, limits, seals, outside } = front;
     let sockets = wiring::sockets(runner.authenticator.clone(), runner.clock.clone(), edge.clone());
-    let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
+    let live = LiveState::new(runner.hub.clone(), sockets, live::MaxSockets::default());
     let Runner { store, clock, authenticator, .. } = runner;
     let (proxies, stopping) = (edge.trusted_proxies.clone(), edge.stopping.clone());
     let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, outside);

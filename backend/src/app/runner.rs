@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Model;
 use crate::auth::{self, Authenticator, oidc::Provider};
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::flow::guardrail::GuardrailPrograms;
 use crate::handler::Programs;
@@ -64,7 +65,7 @@ pub struct Runner {
     pub authenticator: Authenticator,
     /// The tail of the log.
     pub hub: live::Handle,
-    worker: worker::Handle,
+    worker: BackgroundTask,
     tools: Arc<dyn Tool>,
     stopping: CancellationToken,
 }
@@ -95,7 +96,7 @@ impl Runner {
     pub async fn stop(self) -> Store {
         self.stopping.cancel();
         self.hub.stop();
-        self.worker.shutdown().await;
+        self.worker.stop().await;
         self.tools.close().await;
         self.store
     }

@@ -26,7 +26,7 @@ use crate::handler::{self, CallbackUrl, Webhooks};
 use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify;
-use crate::standard_webhooks::{self, Keys};
+use crate::standard_webhooks::{self, SigningKeys};
 use crate::store::{Actor, Store};
 use crate::tool::{self, McpServer, SecretSettings, Secrets, Tools};
 
@@ -106,7 +106,7 @@ pub fn models(prices: &Prices, secrets: Secrets) -> Result<Masked, agent::Error>
 
 /// What tools may do, by the settings and the environment.
 pub fn tools(
-    settings: &config::Tools,
+    settings: &config::ToolSettings,
     mcp: &BTreeMap<String, McpServer>,
     secrets: Secrets,
 ) -> Result<Tools, tool::Error> {
@@ -114,9 +114,9 @@ pub fn tools(
 }
 
 /// What requests to webhooks that decide are signed with.
-fn handler_keys() -> Option<Keys> {
+fn handler_keys() -> Option<SigningKeys> {
     let secrets = std::env::var("COUNTERSIGN_HANDLER_SECRET").ok().filter(|secrets| !secrets.trim().is_empty())?;
-    let keys = Keys::read(&secrets);
+    let keys = SigningKeys::read(&secrets);
     if keys.is_none() {
         tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is asked", standard_webhooks::SECRET);
     }
@@ -153,7 +153,10 @@ fn public_url(settings: &Settings, address: SocketAddr) -> String {
 }
 
 /// The identity provider, by the settings and the environment.
-pub fn provider(settings: &Settings, address: SocketAddr) -> Result<Option<oidc::Checked>, oidc::SettingsError> {
+pub fn provider(
+    settings: &Settings,
+    address: SocketAddr,
+) -> Result<Option<oidc::CheckedSettings>, oidc::SettingsError> {
     let public = public_url(settings, address);
     settings.oidc.clone().map(|oidc| oidc.check(&public, |name| std::env::var(name).ok())).transpose()
 }

@@ -10,13 +10,12 @@ use shared::entry_numbers::EntryNumbers;
 use shared::id::FlowId;
 use shared::log::RunsArchived;
 use shared::time::Timestamp;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::folder::{Folder, FolderError, FolderLock, digest};
 use super::piece::{Header, Writer};
 use crate::audit::{Explained, NumberingError, Trusted, numbers};
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::store::{
     self, Change, CommitError, Finished, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
@@ -87,20 +86,6 @@ pub struct Archiver {
     lock: Option<Arc<FolderLock>>,
 }
 
-/// An archiver that runs.
-pub struct Handle {
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-impl Handle {
-    /// Ends it; what it was about to do is done by whoever comes next.
-    pub async fn stop(self) {
-        self.stop.cancel();
-        let _ = self.task.await;
-    }
-}
-
 /// Where finished runs are looked for.
 pub(super) struct Source {
     /// None: those that carry a question.
@@ -117,10 +102,9 @@ impl Archiver {
     }
 
     /// Archives until it is stopped.
-    pub fn run(mut self) -> Handle {
-        let stop = CancellationToken::new();
+    pub fn run(mut self) -> BackgroundTask {
         let background = self.store.background().clone();
-        let work = stop.clone().run_until_cancelled_owned(async move {
+        let work = async move {
             loop {
                 let begun = Instant::now();
                 match self.pass().await {
@@ -133,11 +117,10 @@ impl Archiver {
                 }
                 tokio::time::sleep(EVERY).await;
             }
-        });
-        let task = tokio::spawn(background.watch("archiver", &stop, async {
-            Box::pin(work).await;
-        }));
-        Handle { stop, task }
+        };
+        background.start("archiver", |stop| async move {
+            stop.run_until_cancelled(work).await;
+        })
     }
 
     /// Archives all that is old enough, and removes it; answers with how many runs. While another process archives: none.

@@ -5,7 +5,7 @@
 //! are in it and what its SHA-256 is, and only then is anything removed. What a crash leaves behind the last archive of
 //! a file belongs to nobody, and is written over.
 //!
-//! Imports `shared`, `crate::clock`, `crate::files`, `crate::engine`, `crate::store` and `crate::audit` only.
+//! Imports `shared`, `crate::background`, `crate::clock`, `crate::files`, `crate::engine`, `crate::store` and `crate::audit` only.
 
 mod archiver;
 mod folder;
@@ -15,7 +15,7 @@ mod piece;
 mod tests;
 mod verify;
 
-pub use archiver::{ArchiveError, Archiver, Handle, Retention};
+pub use archiver::{ArchiveError, Archiver, Retention};
 pub use folder::{Folder, FolderError};
 pub use lookup::{ArchivedContent, look_up};
 pub use verify::verify;

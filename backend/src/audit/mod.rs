@@ -3,7 +3,7 @@
 //! The log is sealed in ranges: the hashes of a range's entries, one after the other, are signed together with the hash
 //! of the seal before, by a key that is not in the database. `docs/audit.md` says what that proves, and against whom.
 //!
-//! Imports `shared`, `crate::clock` and `crate::store` only.
+//! Imports `shared`, `crate::background`, `crate::clock` and `crate::store` only.
 
 mod compare;
 mod explained;
@@ -29,6 +29,6 @@ pub use key::{KeyError, PublicKey, SealKey, Trusted};
 pub use key_registration::{RegisterError, register};
 pub use numbering::{Numbered, NumberingError, numbers, sealed_hashes, seals_before};
 pub use seal::{Hash, Head, hash, sealed_text};
-pub use sealer::{Handle, SealError, Sealer};
+pub use sealer::{SealError, Sealer};
 pub use seals::Seals;
 pub use verify::verify;

@@ -7,9 +7,7 @@
 use std::time::Duration;
 
 use shared::time::Timestamp;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::head_file::HeadError;
 use super::key::SealKey;
@@ -17,19 +15,16 @@ use super::row_authentication::MustBeAuthentic;
 use super::seal::{Opened, hash, sealed_text};
 use super::seals::Seals;
 use super::verify::ROWS;
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
-use crate::store::{self, Authenticity, Store};
+use crate::store::{self, Authenticity, LogFollower, Next, Store};
 
-/// How often it looks, while there are commits.
-const EVERY: Duration = Duration::from_secs(2);
-/// After so many groups of commits it looks at once.
-const ENTRIES_PER_SEAL: u64 = 200;
 /// The most entries in one seal, but for those of its last row.
 const MOST: usize = 512;
-/// Where more waits than one seal holds, it rests so many times as long as it worked: what runs matters more.
+/// If more waits than one seal holds, it rests so many times as long as it worked, since running flows matters more; and
+/// for no longer than this.
 const REST: u32 = 19;
-/// How long it rests where something is wrong.
-const AFTER_FAILURE: Duration = Duration::from_secs(30);
+const LONGEST_REST: Duration = Duration::from_secs(2);
 /// How long another server may be silent before this one takes over.
 const TAKEOVER_AFTER: Duration = Duration::from_secs(6);
 /// How often the head is told to the server's log.
@@ -72,17 +67,24 @@ pub struct Sealer {
     told: Timestamp,
 }
 
-/// A sealer that runs.
-pub struct Handle {
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
+impl LogFollower for Sealer {
+    type Error = SealError;
+    const TROUBLE: &'static str = "the audit was not sealed, and what was sealed before can still be verified";
+    /// Nothing is read while nothing is committed.
+    const POLL: Duration = Duration::MAX;
+    const GATHER: Duration = Duration::from_secs(2);
+    const ENOUGH: u64 = 200;
+    const AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-impl Handle {
-    /// Ends it. What waits is sealed by whoever comes next.
-    pub async fn stop(self) {
-        self.stop.cancel();
-        let _ = self.task.await;
+    async fn advance(&mut self) -> Result<Next, SealError> {
+        let begun = Instant::now();
+        let sealed = self.seal().await;
+        Self::measure(&sealed);
+        Ok(match sealed? {
+            Sealed::All => Next::OnCommit,
+            Sealed::Some => Next::After((begun.elapsed() * REST).min(LONGEST_REST)),
+            Sealed::Elsewhere => Next::After(TAKEOVER_AFTER),
+        })
     }
 }
 
@@ -93,40 +95,9 @@ impl Sealer {
     }
 
     /// Seals until it is stopped.
-    pub fn run(self) -> Handle {
-        let stop = CancellationToken::new();
-        let background = self.store.background().clone();
-        let sealing = stop.clone().run_until_cancelled_owned(self.keep_sealing());
-        let task = tokio::spawn(background.watch("sealer", &stop, async {
-            Box::pin(sealing).await;
-        }));
-        Handle { stop, task }
-    }
-
-    async fn keep_sealing(mut self) {
-        let mut commits = self.store.commits();
-        loop {
-            let seen = *commits.borrow_and_update();
-            let begun = Instant::now();
-            let sealed = self.seal().await;
-            Self::measure(&sealed);
-            match sealed {
-                Ok(Sealed::All) => {
-                    // Nothing is read while nothing is committed.
-                    if commits.changed().await.is_err() {
-                        return;
-                    }
-                    let many = commits.wait_for(|count| count.wrapping_sub(seen) >= ENTRIES_PER_SEAL);
-                    let _ = tokio::time::timeout(EVERY, many).await;
-                }
-                Ok(Sealed::Some) => tokio::time::sleep((begun.elapsed() * REST).min(EVERY)).await,
-                Ok(Sealed::Elsewhere) => tokio::time::sleep(TAKEOVER_AFTER).await,
-                Err(error) => {
-                    tracing::warn!(%error, "the audit was not sealed; what was sealed before can still be verified");
-                    tokio::time::sleep(AFTER_FAILURE).await;
-                }
-            }
-        }
+    pub fn run(self) -> BackgroundTask {
+        let (background, commits) = (self.store.background().clone(), self.store.commits());
+        background.start("sealer", |stop| store::follow(self, commits, stop))
     }
 
     /// Makes the next seal, where there is something to seal.

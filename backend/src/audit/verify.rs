@@ -30,11 +30,11 @@ pub(super) struct Found {
     /// Whether its row is as it was written; it cannot be told from a file.
     pub mac: Authenticity,
     /// What it tells, or why it cannot be read.
-    pub told: Result<Told, String>,
+    pub told: Result<EntryHead, String>,
 }
 
 /// As much of an entry as names it.
-pub(super) struct Told {
+pub(super) struct EntryHead {
     pub kind: EntryKind,
     pub at: Timestamp,
 }
@@ -50,7 +50,7 @@ impl Found {
 
     /// The same, where its hash is known.
     pub fn read(hash: Hash, cursor: Cursor, event: &Event) -> Self {
-        let told = Ok(Told { kind: event.kind, at: event.at });
+        let told = Ok(EntryHead { kind: event.kind, at: event.at });
         Self { hash, cursor, row: 0, run_id: event.run_id, mac: Authenticity::Unchecked, told }
     }
 
@@ -317,8 +317,8 @@ pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference, nu
 
 fn words(found: &Found) -> String {
     match (&found.told, found.run_id) {
-        (Ok(Told { kind, at }), Some(run)) => format!("{kind} of run {run} at {at}"),
-        (Ok(Told { kind, at }), None) => format!("{kind} at {at}"),
+        (Ok(EntryHead { kind, at }), Some(run)) => format!("{kind} of run {run} at {at}"),
+        (Ok(EntryHead { kind, at }), None) => format!("{kind} at {at}"),
         (Err(_), _) => "an entry that cannot be read".to_owned(),
     }
 }

@@ -1,10 +1,11 @@
 //! From the headers of a request to who is calling.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
+use parking_lot::Mutex;
 use shared::access::Principal;
 use shared::error::{Code, Problem};
 use shared::time::Timestamp;
@@ -123,7 +124,7 @@ impl Authenticator {
         let digest = digest(secret);
         let now = self.clock.now();
         let generation = {
-            let cache = self.cache();
+            let cache = self.cache.lock();
             if let Some((identity, since)) = cache.identities.get(&digest)
                 && now.since(*since) < CACHE_LIFETIME
                 && identity.expires_at.is_none_or(|at| now < at)
@@ -139,7 +140,7 @@ impl Authenticator {
             return Err(ended());
         }
         self.note_use(&credential, digest, now);
-        let mut cache = self.cache();
+        let mut cache = self.cache.lock();
         if cache.generation == generation {
             if cache.identities.len() >= CACHED {
                 cache.identities.clear();
@@ -196,13 +197,9 @@ impl Authenticator {
 
     /// Forgets whom it knows: called when the log tells of people, sessions or tokens.
     pub fn invalidate(&self) {
-        let mut cache = self.cache();
+        let mut cache = self.cache.lock();
         cache.generation += 1;
         cache.identities.clear();
-    }
-
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

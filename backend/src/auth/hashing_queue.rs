@@ -2,8 +2,9 @@
 //! whoever sends many attempts waits behind their own, and somebody else behind at most one of each other network.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::Error;
@@ -46,7 +47,7 @@ impl HashingQueue {
     }
 
     fn line(&self, network: Network) -> Arc<Line> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         let line = || Arc::new(Line { room: Semaphore::new(WAITING), first: Semaphore::new(1) });
         Arc::clone(lines.entry(network).or_insert_with(line))
     }
@@ -61,7 +62,7 @@ struct Stand<'a> {
 
 impl Drop for Stand<'_> {
     fn drop(&mut self) {
-        let mut lines = self.turns.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.turns.lines.lock();
         self.line = None;
         if lines.get(&self.network).is_some_and(|line| Arc::strong_count(line) == 1) {
             lines.remove(&self.network);
@@ -110,6 +111,6 @@ mod tests {
         }
         let place = whose.iter().position(|who| *who == "one").unwrap();
         assert!(place <= 2, "{place}");
-        assert!(turns.lines.lock().unwrap().is_empty());
+        assert!(turns.lines.lock().is_empty());
     }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use shared::grant::LONGEST;
 use shared::time::Span;
 
-pub use network::{Network, NetworkArgs};
+pub use network::{NetworkArgs, NetworkSettings};
 
 use crate::agent::Prices;
 use crate::auth::{self, oidc::OidcSettings};
@@ -89,7 +89,7 @@ pub struct StorageArgs {
 /// The settings file. Every key may be left out.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct File {
+pub struct SettingsFile {
     /// As `--listen`.
     pub listen: Option<SocketAddr>,
     /// As `--database`.
@@ -107,7 +107,7 @@ pub struct File {
     /// As `--origin`.
     pub origins: Vec<String>,
     /// How callers reach the server.
-    pub network: Network,
+    pub network: NetworkSettings,
     /// What each person may write.
     pub limits: WriteLimits,
     /// As `--workers`.
@@ -115,7 +115,7 @@ pub struct File {
     /// As `--longest-grant`.
     pub longest_grant: Option<Span>,
     /// What tools may do.
-    pub tools: Tools,
+    pub tools: ToolSettings,
     /// MCP servers by the name under which flows know them.
     pub mcp: BTreeMap<String, McpServer>,
     /// Where secrets may be sent, by their names.
@@ -141,7 +141,7 @@ pub struct Retention {
 /// What tools may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tools {
+pub struct ToolSettings {
     /// Private hosts (`host` or `host:port`) that `http` tools may reach; public ones are always allowed.
     pub allowed_hosts: Vec<String>,
 }
@@ -158,7 +158,7 @@ pub struct Settings {
     /// Further origins from which browsers may write.
     pub origins: Vec<String>,
     /// How callers reach the server.
-    pub network: Network,
+    pub network: NetworkSettings,
     /// What each person may write.
     pub limits: WriteLimits,
     /// How many calls run at once.
@@ -170,7 +170,7 @@ pub struct Settings {
     /// How long what is over is kept.
     pub retention: Retention,
     /// What tools may do.
-    pub tools: Tools,
+    pub tools: ToolSettings,
     /// MCP servers.
     pub mcp: BTreeMap<String, McpServer>,
     /// Where secrets may be sent.
@@ -213,7 +213,7 @@ pub enum Error {
     },
     /// The file has a mistake.
     #[error("the settings file {path}: {source}")]
-    File {
+    SettingsFile {
         /// Which one.
         path: String,
         /// What and where, with the line.
@@ -237,9 +237,9 @@ pub enum Error {
 
 impl Storage {
     /// Settles where things are stored, and makes the data folder.
-    pub fn resolve(args: &StorageArgs) -> Result<(Self, File), Error> {
+    pub fn resolve(args: &StorageArgs) -> Result<(Self, SettingsFile), Error> {
         let data = args.data.clone().unwrap_or_else(|| PathBuf::from("data"));
-        let file = File::read(args.config.as_deref(), &data)?;
+        let file = SettingsFile::read(args.config.as_deref(), &data)?;
         files::make_private_folder(&data).map_err(|source| Error::Data { path: data.display().to_string(), source })?;
         let database = args.database.clone().or_else(|| file.database.clone());
         let database = database.unwrap_or_else(|| format!("sqlite:{}", data.join("countersign.db").display()));
@@ -289,7 +289,7 @@ impl Settings {
     }
 }
 
-impl File {
+impl SettingsFile {
     /// The settings file of this path; without one, none.
     pub fn load(path: Option<&Path>) -> Result<Self, Error> {
         path.map_or_else(|| Ok(Self::default()), |path| Self::read(Some(path), Path::new("")))
@@ -304,7 +304,7 @@ impl File {
         };
         let shown = || path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|source| Error::Unread { path: shown(), source })?;
-        toml::from_str(&text).map_err(|source| Error::File { path: shown(), source: Box::new(source) })
+        toml::from_str(&text).map_err(|source| Error::SettingsFile { path: shown(), source: Box::new(source) })
     }
 }
 

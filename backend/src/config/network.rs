@@ -25,7 +25,7 @@ pub struct NetworkArgs {
 /// The table of the settings file. Every key may be left out.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Network {
+pub struct NetworkSettings {
     /// As `--trusted-proxy`.
     pub trusted_proxies: Vec<TrustedProxy>,
     /// How many connections there are at once; default: as many as the limit of open files leaves room for.
@@ -36,7 +36,7 @@ pub struct Network {
     pub hosts: Vec<String>,
 }
 
-impl Network {
+impl NetworkSettings {
     /// What connections may take.
     pub fn limits(&self) -> Limits {
         let limits = self.max_connections.map_or_else(Limits::default, |all| Limits::of(all.get()));
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn trusted_proxies_are_addresses_and_networks() {
-        let file: Network = toml::from_str("trusted_proxies = [\"10.0.0.0/8\", \"::1\"]").unwrap();
+        let file: NetworkSettings = toml::from_str("trusted_proxies = [\"10.0.0.0/8\", \"::1\"]").unwrap();
         assert_eq!(file.clone().overridden_by(NetworkArgs::default()).trusted_proxies.len(), 2);
         let flags =
             |value: &str| Command::try_parse_from(["", "--trusted-proxy", value]).map(|command| command.network);

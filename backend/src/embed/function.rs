@@ -58,12 +58,10 @@ impl Tool for WithFunctions {
     async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure> {
         let function = self.functions.0.get(&request.name).filter(|_| request.tool.kind == ToolKind::Function);
         let Some(function) = function else { return self.others.call(request).await };
-        let failed = |message, late| TaskFailure {
-            code: FlowCode::ToolFailed,
-            message,
+        let failed = |message: String, late| TaskFailure {
             retryable: late,
             uncertain: late,
-            retry_after: None,
+            ..TaskFailure::new(FlowCode::ToolFailed, message)
         };
         let limit = request.tool.timeout();
         match tokio::time::timeout(limit.0, function(request.arguments.clone())).await {

@@ -12,7 +12,7 @@ use shared::review::Review;
 
 use super::choice::Choice;
 use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
-use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry};
+use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry};
 use crate::flow::handlers;
 use crate::handler::{Programs, Webhooks};
 
@@ -73,7 +73,7 @@ pub(super) struct WithHandlers {
 
 #[async_trait]
 impl GuardrailPrograms for WithHandlers {
-    async fn look(&self, inquiry: &Inquiry) -> Answer {
+    async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer {
         self.others.look(inquiry).await
     }
 }

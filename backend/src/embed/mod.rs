@@ -20,8 +20,9 @@ mod tests;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 use shared::access::{DEVELOPER, Principal};
@@ -192,34 +193,30 @@ impl Inner {
         }
     }
 
-    fn watched(&self) -> std::sync::MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn watch(&self, run: RunId) {
-        self.watched().insert(run, None);
+        self.watched.lock().insert(run, None);
     }
 
     fn forget(&self, run: RunId) {
-        self.watched().remove(&run);
+        self.watched.lock().remove(&run);
     }
 
     /// Nobody will decide this review.
     fn undecided(&self, review: &Review, why: String) {
         tracing::warn!(review = %review.id, why, "a review is not decided");
-        if let Some(watched) = review.run_id.and_then(|run| self.watched().get_mut(&run).map(|_| run)) {
-            self.watched().insert(watched, Some((Box::new(review.clone()), why)));
+        if let Some(watched) = review.run_id.and_then(|run| self.watched.lock().get_mut(&run).map(|_| run)) {
+            self.watched.lock().insert(watched, Some((Box::new(review.clone()), why)));
             // Nobody listening is no failure.
             let _ = self.news.send(News::Look);
         }
     }
 
     fn is_undecided(&self, run: RunId) -> bool {
-        self.watched().get(&run).is_some_and(Option::is_some)
+        self.watched.lock().get(&run).is_some_and(Option::is_some)
     }
 
     fn take_undecided(&self, run: RunId) -> Option<(Box<Review>, String)> {
-        self.watched().get_mut(&run).and_then(Option::take)
+        self.watched.lock().get_mut(&run).and_then(Option::take)
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::access::{DEVELOPER, REVIEWER};
@@ -45,7 +46,7 @@ pub struct Options {
     deciders: Vec<(String, Vec<String>)>,
     functions: Functions,
     handlers: Handlers,
-    settings: config::File,
+    settings: config::SettingsFile,
     flows: Option<PathBuf>,
     listen: Option<SocketAddr>,
 }
@@ -145,7 +146,7 @@ impl Options {
 
     /// MCP servers, hosts that tools may reach, and prices, as in a server's settings file. Where a server seals the same
     /// database, `seal_key` is needed too: what is written without it is not sealed.
-    pub fn settings(mut self, settings: config::File) -> Self {
+    pub fn settings(mut self, settings: config::SettingsFile) -> Self {
         self.settings = settings;
         self
     }

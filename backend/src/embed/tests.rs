@@ -50,7 +50,7 @@ fn with_deletion(deleted: &Arc<AtomicU32>) -> Options {
 #[tokio::test]
 async fn a_cancelled_run_cancels_its_mcp_call_and_a_shutdown_ends_the_server() {
     let program = Program::new();
-    let settings = crate::config::File { mcp: program.settings(), ..crate::config::File::default() };
+    let settings = crate::config::SettingsFile { mcp: program.settings(), ..crate::config::SettingsFile::default() };
     let countersign = Options::new().settings(settings).start().await.unwrap();
     let kind = ToolKind::Mcp(McpTool { server: "sh".to_owned(), tool: "wait".to_owned() });
     let tool = shared::definition::Tool { kind, ..builder::function("Waits", json!({ "type": "object" })) };

@@ -11,7 +11,7 @@ use crate::flow::Compiled;
 
 /// What an answer says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Read {
+pub(super) enum ParsedAnswer {
     /// What the agent made: its text, read as JSON where the agent has a schema.
     Made(Option<Value>),
     /// Where to go.
@@ -24,15 +24,15 @@ pub(super) fn read_answer(
     node: &NodeId,
     conversation: &Conversation,
     text: &str,
-) -> Result<Read, String> {
+) -> Result<ParsedAnswer, String> {
     match &conversation.purpose {
         Purpose::Answer | Purpose::Turn { .. } | Purpose::Task { .. } => {
             let schema = conversation.agent_in(flow, node).and_then(|agent| agent.output_schema.as_ref());
             let of = flow.of(node);
-            schema.map(|schema| parse(|value| of.check(schema, value, ""), text)).transpose().map(Read::Made)
+            schema.map(|schema| parse(|value| of.check(schema, value, ""), text)).transpose().map(ParsedAnswer::Made)
         }
         Purpose::Choice(choices) => {
-            let chosen = chosen(choices, text).cloned().map(Read::Chose);
+            let chosen = chosen(choices, text).cloned().map(ParsedAnswer::Chose);
             chosen.ok_or_else(|| format!("expected one of: {}", listed(choices)))
         }
     }

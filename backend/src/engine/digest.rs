@@ -16,7 +16,7 @@ use crate::flow::guardrail::Inquiry;
 
 /// What a decision is bound to: never claims, comments, votes or times.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct DigestedContent<'a> {
     kind: ReviewKind,
     title: &'a str,
     prompt: &'a str,
@@ -45,7 +45,7 @@ fn is_usual(severity: &Severity) -> bool {
 /// The digest of what a review shows.
 pub(super) fn of_review(review: &Review) -> String {
     let Stakes { severity, category, reversible, consequences, estimated_cost, alternatives } = &review.stakes;
-    of(&Shown {
+    of(&DigestedContent {
         kind: review.kind,
         title: &review.title,
         prompt: &review.prompt,

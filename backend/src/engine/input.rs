@@ -372,3 +372,10 @@ pub struct TaskFailure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Span>,
 }
+
+impl TaskFailure {
+    /// A call that certainly had no effect, and that is of no use to try again.
+    pub fn new(code: FlowCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), retryable: false, uncertain: false, retry_after: None }
+    }
+}

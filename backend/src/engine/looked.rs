@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::digest;
-use crate::flow::guardrail::{Answer, Inquiry};
+use crate::flow::guardrail::{GuardrailAnswer, Inquiry};
 
 /// What a program has said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,23 +11,23 @@ pub struct Looked {
     /// The digest of what it was asked.
     pub digest: String,
     /// What it said.
-    pub answer: Answer,
+    pub answer: GuardrailAnswer,
 }
 
 impl Looked {
     /// The answer to what was asked.
-    pub fn new(inquiry: &Inquiry, answer: Answer) -> Self {
+    pub fn new(inquiry: &Inquiry, answer: GuardrailAnswer) -> Self {
         Self { digest: digest::of_inquiry(inquiry), answer }
     }
 
     /// The answers to what was asked, in its order.
-    pub fn all(inquiries: &[Inquiry], answers: Vec<Answer>) -> Vec<Self> {
+    pub fn all(inquiries: &[Inquiry], answers: Vec<GuardrailAnswer>) -> Vec<Self> {
         inquiries.iter().zip(answers).map(|(inquiry, answer)| Self::new(inquiry, answer)).collect()
     }
 }
 
 /// The answer to an inquiry, where it is known.
-pub(super) fn answer_to(looked: &[Looked], inquiry: &Inquiry) -> Option<Answer> {
+pub(super) fn answer_to(looked: &[Looked], inquiry: &Inquiry) -> Option<GuardrailAnswer> {
     if looked.is_empty() {
         return None;
     }

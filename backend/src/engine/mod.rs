@@ -46,7 +46,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use crate::flow::guardrail::{Answer as GuardrailAnswer, GuardrailPrograms, Inquiry};
+pub use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry};
 pub use carrier::{Carrier, asked_by, is_carrier};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;

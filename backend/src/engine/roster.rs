@@ -17,7 +17,7 @@ const LONGEST_ROLE: usize = 64 - DELEGATE.len();
 
 /// Who makes a call.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Caller<'a> {
+pub(super) struct CallingAgent<'a> {
     /// The agent; none of a tool node.
     pub agent: Option<&'a str>,
     /// What the flow or its team says of it.
@@ -30,7 +30,7 @@ pub(super) struct Caller<'a> {
 
 impl<'f> Builder<'f> {
     /// Who makes the calls of a conversation.
-    pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> Caller<'c>
+    pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> CallingAgent<'c>
     where
         'f: 'c,
     {
@@ -38,7 +38,7 @@ impl<'f> Builder<'f> {
         let team = team.filter(|team| self.is_member(*team, &conversation.agent));
         let definition = conversation.agent_in(self.flow, &step.node);
         let calling = conversation.calling_agent();
-        Caller { agent: Some(calling.name), definition, gates_of: Some(calling.gates_of), team }
+        CallingAgent { agent: Some(calling.name), definition, gates_of: Some(calling.gates_of), team }
     }
 
     /// Whether an agent is one of a team: a member, its lead or a specialist. One that only works for a member is not.
@@ -68,7 +68,7 @@ impl<'f> Builder<'f> {
     pub(super) fn team_arguments(
         &self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallingAgent<'_>,
         builtin: Builtin,
         arguments: JsonMap,
     ) -> Result<JsonMap, String> {
@@ -79,7 +79,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    fn team_work(&self, caller: Caller<'_>) -> Result<&TeamWork, String> {
+    fn team_work(&self, caller: CallingAgent<'_>) -> Result<&TeamWork, String> {
         let team = caller.team.and_then(|team| self.state.branches.get(&team));
         match team.map(|team| &team.phase) {
             Some(Phase::Team { team, .. }) => Ok(team),
@@ -97,7 +97,7 @@ impl<'f> Builder<'f> {
     fn specialist_arguments(
         &self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallingAgent<'_>,
         team: &TeamWork,
         mut arguments: JsonMap,
     ) -> Result<JsonMap, String> {
@@ -143,7 +143,12 @@ impl<'f> Builder<'f> {
     }
 
     /// Nothing holds a specialist back any more: it joins the team.
-    pub(super) fn spawn(&mut self, step: &Step, caller: Caller<'_>, arguments: &JsonMap) -> Result<Value, String> {
+    pub(super) fn spawn(
+        &mut self,
+        step: &Step,
+        caller: CallingAgent<'_>,
+        arguments: &JsonMap,
+    ) -> Result<Value, String> {
         let arguments = self.team_arguments(step, caller, Builtin::SpawnSpecialist, arguments.clone())?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (role, instructions, model) = (text("role"), text("instructions"), text("model"));
@@ -190,7 +195,7 @@ impl<'f> Builder<'f> {
     pub(super) fn change_strategy(
         &mut self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallingAgent<'_>,
         arguments: &JsonMap,
     ) -> Result<Value, String> {
         let (to, rounds) = {

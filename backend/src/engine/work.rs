@@ -258,5 +258,5 @@ fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correct
 }
 
 fn refuse(code: FlowCode, message: String) -> Work {
-    Work::Refuse(TaskFailure { code, message, retryable: false, uncertain: false, retry_after: None })
+    Work::Refuse(TaskFailure::new(code, message))
 }

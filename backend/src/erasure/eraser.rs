@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use shared::entry_numbers::EntryNumbers;
 use shared::log::EntriesErased;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Explained, Hash, NumberingError, Trusted, hash, joined, numbers, sealed_text};
-use crate::store::{self, Change, CommitError, Erasing, ErasureStep, NewErasure, Operation, Prepared, RunPlace, Store};
+use crate::background::BackgroundTask;
+use crate::store::{
+    self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Next, Operation, Prepared, RunPlace,
+    Store,
+};
 
 /// How often it looks, while there are commits.
 const EVERY: Duration = Duration::from_secs(5);
@@ -63,62 +65,43 @@ pub struct Eraser {
     store: Store,
     trusted: Trusted,
     explained: Explained,
+    /// The last wait for entries to be sealed; each is twice as long as the one before.
+    soon: Duration,
 }
 
-/// An eraser that runs.
-pub struct Handle {
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
+impl LogFollower for Eraser {
+    type Error = EraseError;
+    const TROUBLE: &'static str = "somebody could not be erased everywhere";
+    /// Nobody is erased while nothing is committed.
+    const POLL: Duration = Duration::MAX;
+    const GATHER: Duration = EVERY;
+    const AFTER_FAILURE: Duration = AGAIN;
 
-impl Handle {
-    /// Ends it; what is left is done by whoever comes next.
-    pub async fn stop(self) {
-        self.stop.cancel();
-        let _ = self.task.await;
+    async fn advance(&mut self) -> Result<Next, EraseError> {
+        let reached = self.pass(u64::MAX).await;
+        if reached.is_err() {
+            metrics::counter!("countersign_erasure_failures_total").increment(1);
+        }
+        // If nothing is sealed, that lasts.
+        self.soon = if matches!(reached, Ok(Reached::Soon)) { (self.soon * 2).min(AGAIN) } else { EVERY };
+        Ok(match reached? {
+            Reached::End => Next::OnCommit,
+            Reached::Soon | Reached::Stopped => Next::After(self.soon),
+            Reached::Later => Next::After(AGAIN),
+        })
     }
 }
 
 impl Eraser {
     /// One for this database.
     pub fn new(store: Store, trusted: Trusted) -> Self {
-        Self { store, trusted, explained: Explained::default() }
+        Self { store, trusted, explained: Explained::default(), soon: EVERY }
     }
 
     /// Erases until it is stopped.
-    pub fn run(mut self) -> Handle {
-        let stop = CancellationToken::new();
-        let background = self.store.background().clone();
-        let mut commits = self.store.commits();
-        let work = stop.clone().run_until_cancelled_owned(async move {
-            let mut soon = EVERY;
-            loop {
-                commits.mark_unchanged();
-                let reached = self.pass(u64::MAX).await;
-                soon = if matches!(reached, Ok(Reached::Soon)) { (soon * 2).min(AGAIN) } else { EVERY };
-                match reached {
-                    Ok(Reached::End) => {
-                        // Nobody is erased while nothing is committed.
-                        if commits.changed().await.is_err() {
-                            return;
-                        }
-                        tokio::time::sleep(EVERY).await;
-                    }
-                    // Where nothing is sealed, that lasts.
-                    Ok(Reached::Soon | Reached::Stopped) => tokio::time::sleep(soon).await,
-                    Ok(Reached::Later) => tokio::time::sleep(AGAIN).await,
-                    Err(error) => {
-                        metrics::counter!("countersign_erasure_failures_total").increment(1);
-                        tracing::warn!(%error, "somebody could not be erased everywhere; trying again");
-                        tokio::time::sleep(AGAIN).await;
-                    }
-                }
-            }
-        });
-        let task = tokio::spawn(background.watch("eraser", &stop, async {
-            Box::pin(work).await;
-        }));
-        Handle { stop, task }
+    pub fn run(self) -> BackgroundTask {
+        let (background, commits) = (self.store.background().clone(), self.store.commits());
+        background.start("eraser", |stop| store::follow(self, commits, stop))
     }
 
     /// Looks through everything for everybody who is being erased, in so many steps at most.

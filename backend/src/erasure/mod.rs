@@ -5,10 +5,10 @@
 //! with entries `entries.erased`, which say what the changed entries hash to from then on. `docs/audit.md` says what that
 //! proves.
 //!
-//! Imports `shared`, `crate::store` and `crate::audit` only.
+//! Imports `shared`, `crate::background`, `crate::store` and `crate::audit` only.
 
 mod eraser;
 #[cfg(test)]
 mod tests;
 
-pub use eraser::{EraseError, Eraser, Handle};
+pub use eraser::{EraseError, Eraser};

@@ -51,7 +51,7 @@ pub use template::{Templates, url_piece};
 
 /// What checking a source found.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct CheckedFlow {
     /// The flow, where it could be read at all.
     pub flow: Option<Flow>,
     /// Every mistake, with line and column; a flow with mistakes cannot be saved.
@@ -61,7 +61,7 @@ pub struct Checked {
 }
 
 /// Reads and checks a flow file (YAML or JSON). The flow is there only where nothing of it had to be left out.
-pub fn check(source: &str) -> Checked {
+pub fn check(source: &str) -> CheckedFlow {
     read(source).check(&Here::default())
 }
 
@@ -109,12 +109,12 @@ impl Draft {
     }
 
     /// Finds every mistake; also what does not fit the place where it is to be saved, as far as that is known.
-    pub fn check(self, here: &Here<'_>) -> Checked {
+    pub fn check(self, here: &Here<'_>) -> CheckedFlow {
         self.check_unless(&CancelFlag::default(), here)
     }
 
     /// The same, which ends early where nobody waits for it any more; what it says is not whole then.
-    pub fn check_unless(self, abandoned: &CancelFlag, here: &Here<'_>) -> Checked {
+    pub fn check_unless(self, abandoned: &CancelFlag, here: &Here<'_>) -> CheckedFlow {
         let Self { source, flow, mut errors } = self;
         let is_whole = errors.is_empty();
         let mut warnings = Vec::new();
@@ -127,7 +127,7 @@ impl Draft {
             found.sort_by_key(|mistake| (mistake.line, mistake.column));
             limit(found);
         }
-        Checked { flow: flow.filter(|_| is_whole), errors, warnings }
+        CheckedFlow { flow: flow.filter(|_| is_whole), errors, warnings }
     }
 }
 
@@ -146,7 +146,7 @@ fn limit(found: &mut Vec<Mistake>) {
 
 /// Reads a flow file, which must have no mistakes.
 pub fn parse(source: &str) -> Result<Flow, builder::InvalidFlow> {
-    let Checked { flow, errors, .. } = check(source);
+    let CheckedFlow { flow, errors, .. } = check(source);
     flow.filter(|_| errors.is_empty()).ok_or(builder::InvalidFlow(errors))
 }
 

@@ -10,7 +10,7 @@ use shared::definition::GuardrailScope;
 
 use super::failed;
 use super::webhook::{Webhooks, refused, whole};
-use crate::engine::{GuardrailAnswer as Answer, GuardrailPrograms, Inquiry, TaskFailure, digest_of_inquiry};
+use crate::engine::{GuardrailAnswer, GuardrailPrograms, Inquiry, TaskFailure, digest_of_inquiry};
 use crate::json;
 
 /// The wait before it is asked again where it is overloaded or broken, unless it says how long.
@@ -21,7 +21,7 @@ const MAX_REASON: usize = 2_000;
 /// What a webhook answers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct GuardrailResponse {
     allowed: bool,
     #[serde(default)]
     reason: Option<String>,
@@ -29,7 +29,7 @@ struct Said {
 
 #[async_trait]
 impl GuardrailPrograms for Webhooks {
-    async fn look(&self, inquiry: &Inquiry) -> Answer {
+    async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer {
         let until = tokio::time::Instant::now() + inquiry.webhook.timeout().0;
         loop {
             let left = until.saturating_duration_since(tokio::time::Instant::now());
@@ -41,7 +41,7 @@ impl GuardrailPrograms for Webhooks {
             // What it says of the wait may be more than a clock can count.
             if !failure.retryable || wait >= until.saturating_duration_since(tokio::time::Instant::now()) {
                 tracing::warn!(guardrail = %inquiry.guardrail, why = %failure.message, "a guardrail's program could not be asked");
-                return Answer::Fails { reason: failure.message };
+                return GuardrailAnswer::Fails { reason: failure.message };
             }
             tokio::time::sleep(wait).await;
         }
@@ -49,7 +49,7 @@ impl GuardrailPrograms for Webhooks {
 }
 
 impl Webhooks {
-    async fn look_once(&self, inquiry: &Inquiry, time: Duration) -> Result<Answer, TaskFailure> {
+    async fn look_once(&self, inquiry: &Inquiry, time: Duration) -> Result<GuardrailAnswer, TaskFailure> {
         let Inquiry { guardrail, webhook, on, action, values, request, id: _ } = inquiry;
         let values_are = match on {
             GuardrailScope::Actions => "arguments",
@@ -65,15 +65,15 @@ impl Webhooks {
         if answer.status() != StatusCode::OK {
             return Err(refused(&answer));
         }
-        let read = json::from_slice::<Said>(&whole(answer).await?);
+        let read = json::from_slice::<GuardrailResponse>(&whole(answer).await?);
         let nonsense =
             "its answer cannot be read: it is `{\"allowed\": true}` or `{\"allowed\": false, \"reason\": \"…\"}`";
-        let Said { allowed, reason } = read.map_err(|_| failed(nonsense, false))?;
+        let GuardrailResponse { allowed, reason } = read.map_err(|_| failed(nonsense, false))?;
         let reason = reason.map(|reason| reason.trim().chars().take(MAX_REASON).collect::<String>());
         Ok(if allowed {
-            Answer::Allows
+            GuardrailAnswer::Allows
         } else {
-            Answer::Objects { reason: reason.filter(|reason| !reason.is_empty()) }
+            GuardrailAnswer::Objects { reason: reason.filter(|reason| !reason.is_empty()) }
         })
     }
 }

@@ -16,10 +16,8 @@ use shared::error::FlowCode;
 pub use callback::{Callback, CallbackKey, CallbackUrl};
 pub use webhook::{Options, Webhooks};
 
-use crate::engine::{
-    GuardrailAnswer as Answer, GuardrailPrograms, HandlerAnswer, HandlerRequest, Inquiry, TaskFailure,
-};
-pub use crate::standard_webhooks::Keys;
+use crate::engine::{GuardrailAnswer, GuardrailPrograms, HandlerAnswer, HandlerRequest, Inquiry, TaskFailure};
+pub use crate::standard_webhooks::SigningKeys;
 
 /// Asks handlers that are programs, and programs for guardrails.
 #[async_trait]
@@ -44,18 +42,12 @@ impl Programs for NoPrograms {
 
 #[async_trait]
 impl GuardrailPrograms for NoPrograms {
-    async fn look(&self, _: &Inquiry) -> Answer {
-        Answer::Fails { reason: "no webhook can be asked here".to_owned() }
+    async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+        GuardrailAnswer::Fails { reason: "no webhook can be asked here".to_owned() }
     }
 }
 
 /// A handler could not answer; whether trying again could help.
 pub(crate) fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
-    TaskFailure {
-        code: FlowCode::HandlerFailed,
-        message: message.into(),
-        retryable,
-        uncertain: false,
-        retry_after: None,
-    }
+    TaskFailure { retryable, ..TaskFailure::new(FlowCode::HandlerFailed, message) }
 }

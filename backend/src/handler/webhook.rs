@@ -16,7 +16,7 @@ use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
 use crate::json;
 use crate::retry_after::retry_after;
 use crate::ssrf::{Cause, Clients, cause};
-use crate::standard_webhooks::Keys;
+use crate::standard_webhooks::SigningKeys;
 
 /// The largest answer, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -26,7 +26,7 @@ pub struct Options {
     /// Private hosts (`host` or `host:port`) that may be asked; public ones always may.
     pub allowed_hosts: Vec<String>,
     /// What requests are signed with; none: no webhook is asked.
-    pub keys: Option<Keys>,
+    pub keys: Option<SigningKeys>,
     /// Where people find the review, and where webhooks answer later; none: nowhere.
     pub server: Option<CallbackUrl>,
     /// The time of requests.
@@ -36,7 +36,7 @@ pub struct Options {
 /// Asks webhooks.
 pub struct Webhooks {
     clients: Clients,
-    keys: Option<Keys>,
+    keys: Option<SigningKeys>,
     server: Option<CallbackUrl>,
     pub(super) clock: SharedClock,
 }

@@ -16,7 +16,7 @@ use crate::engine::{Input, Refusal};
 use crate::json;
 use crate::problem::of_commit;
 use crate::rate_limit::RateLimit;
-use crate::store::{Change, CommitError, Operation as Told};
+use crate::store::{Change, CommitError, Operation as StoreOperation};
 
 /// How often one secret may be used at once, and after which time once more.
 const TRIES: u32 = 20;
@@ -48,7 +48,7 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     let Json { value: answer, .. } = Json::<ProgramAnswer>::from_request(request, &state).await?;
     json::check_metadata(&answer.metadata)?;
     let input = Input::call_back(callback.review, callback.task, answer);
-    let change = Change::by_server(Told::Run { run: callback.run, input: Box::new(input) });
+    let change = Change::by_server(StoreOperation::Run { run: callback.run, input: Box::new(input) });
     match state.store.commit(change).await {
         Ok(_) => {
             tracing::info!(review = %callback.review, "a webhook decided a review later");

@@ -116,7 +116,7 @@ async fn schema(caller: Caller) -> Result<Json<Value>> {
 }
 
 /// Checks a file, also against the people and the flows that exist now, and the id under which it is to be saved.
-async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(flow::Checked, String, Library)> {
+async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(flow::CheckedFlow, String, Library)> {
     let (draft, source) = off_thread(move |_| (flow::read(&source), source)).await?;
     let draft = match &id {
         Some(id) => draft.saved_as(id),

@@ -31,7 +31,7 @@ async fn get(
     Params(query): Params<LogQuery>,
 ) -> Result<Json<Page<Entry>>> {
     let limit = limit(query.limit)?;
-    let mut sight = Sight { state: &state, caller: &caller, runs: HashMap::new(), reviews: HashMap::new() };
+    let mut sight = CallerVisibility { state: &state, caller: &caller, runs: HashMap::new(), reviews: HashMap::new() };
     let run = match query.run {
         Some(text) => {
             let run = text.parse().map_err(|_| Problem::invalid("/run", "the id of a run"))?;
@@ -65,14 +65,14 @@ async fn get(
 }
 
 /// What the caller may see, looked up once a run and review.
-struct Sight<'a> {
+struct CallerVisibility<'a> {
     state: &'a AppState,
     caller: &'a Caller,
     runs: HashMap<RunId, bool>,
     reviews: HashMap<ReviewId, bool>,
 }
 
-impl Sight<'_> {
+impl CallerVisibility<'_> {
     async fn entry(&mut self, entry: &Entry) -> Result<bool> {
         let event = &entry.event;
         match (event.kind, event.review_id, event.run_id) {

@@ -68,14 +68,14 @@ use crate::rate_limit::Budgets;
 use crate::store::Store;
 use api::Api;
 use problem::Refused;
-use reviews::{Views, Waits};
+use reviews::{ReviewWaits, Views};
 
 /// What every handler stands on. Cheap to clone: every layer has one, for every request.
 #[derive(Clone)]
-pub struct AppState(Arc<Parts>);
+pub struct AppState(Arc<AppParts>);
 
 /// The parts of it.
-pub struct Parts {
+pub struct AppParts {
     /// The database.
     pub store: Store,
     /// The clock of answers.
@@ -91,7 +91,7 @@ pub struct Parts {
     /// Who is told and asked outside the console.
     pub outside: Outside,
     views: Views,
-    waits: Waits,
+    waits: ReviewWaits,
     tries: callbacks::Tries,
 }
 
@@ -141,14 +141,14 @@ impl AppState {
         seals: Seals,
         outside: Outside,
     ) -> Self {
-        let (views, waits, tries) = (Views::default(), Waits::default(), callbacks::Tries::default());
-        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, outside, views, waits, tries }))
+        let (views, waits, tries) = (Views::default(), ReviewWaits::default(), callbacks::Tries::default());
+        Self(Arc::new(AppParts { store, clock, authenticator, metrics, edge, seals, outside, views, waits, tries }))
     }
 }
 
 impl Deref for AppState {
-    type Target = Parts;
-    fn deref(&self) -> &Parts {
+    type Target = AppParts;
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }

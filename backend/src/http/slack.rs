@@ -20,7 +20,7 @@ use super::api::{Api, Operation};
 use super::body::read;
 use super::problem::{Result, unexpected};
 use crate::engine::Input;
-use crate::notify::{ButtonPress, Interaction, NotificationService, Reaction, Reply, SlackEvent};
+use crate::notify::{ButtonPress, Interaction, InteractionReply, NotificationService, Reaction, SlackEvent};
 use crate::problem::of_commit;
 use crate::store::{self, Actor, Change, Committed, IdempotencyKey};
 
@@ -43,7 +43,9 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
     let decided = async move {
         let press = interaction.press.clone();
         let reply = decide(&state, &notifications, &interaction.user, press, None, body.len() as u64).await;
-        let lost = || Reply::Tell("Nothing is known of your decision: the server has a problem. Try again.".to_owned());
+        let lost = || {
+            InteractionReply::Tell("Nothing is known of your decision: the server has a problem. Try again.".to_owned())
+        };
         let (reply, done) = reply.map_or_else(|problem| (lost(), Err(problem)), |reply| (reply, Ok(())));
         notifications.reply(&interaction, reply);
         done
@@ -68,9 +70,11 @@ async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -
         match reply {
             // What was decided when it was sent first is over now.
             _ if again => {}
-            Reply::Tell(text) | Reply::Show { tell: Some(text), .. } => notifications.whisper(&reaction, &text),
+            InteractionReply::Tell(text) | InteractionReply::Show { tell: Some(text), .. } => {
+                notifications.whisper(&reaction, &text);
+            }
             // The message is changed because the log says that the review is over.
-            Reply::Show { tell: None, .. } => {}
+            InteractionReply::Show { tell: None, .. } => {}
         }
         Ok(())
     };
@@ -107,7 +111,7 @@ async fn decide_by_reaction(
     notifications: &NotificationService,
     reaction: &Reaction,
     bytes: u64,
-) -> Result<Option<Reply>> {
+) -> Result<Option<InteractionReply>> {
     let Some((review, channel, shown)) = state.store.message_with_reactions(&reaction.receipt()).await? else {
         return Ok(None);
     };
@@ -117,7 +121,7 @@ async fn decide_by_reaction(
     }
     let Some(press) = notifications.press_of(reaction, &now, &channel, &shown) else {
         let text = "Nothing was decided: this message does not take this reaction any more. Open the review to decide.";
-        return Ok(Some(Reply::Tell(text.to_owned())));
+        return Ok(Some(InteractionReply::Tell(text.to_owned())));
     };
     // Slack sends an event again where it has heard no answer: a vote that was changed meanwhile stays as it is.
     let key = reaction.event.clone().map(|event| IdempotencyKey {
@@ -136,17 +140,17 @@ async fn decide(
     press: ButtonPress,
     key: Option<IdempotencyKey>,
     bytes: u64,
-) -> Result<Reply> {
+) -> Result<InteractionReply> {
     let person = state.store.person_of_slack(slack_user).await?;
     let Some(person) = person.filter(|person| person.user.active) else {
         tracing::info!(slack_user, "somebody decides in Slack who is not known here");
-        return Ok(Reply::Tell(format!(
+        return Ok(InteractionReply::Tell(format!(
             "Nothing was decided: Countersign does not know who {slack_user} is. Set this member ID in its settings."
         )));
     };
     let review = press.review;
     let Some(shown) = state.store.review(review).await? else {
-        return Ok(Reply::Tell("Nothing was decided: there is no such review.".to_owned()));
+        return Ok(InteractionReply::Tell("Nothing was decided: there is no such review.".to_owned()));
     };
     let mut principal = person.principal(None);
     (principal.stands_for, _) = state.store.standing(&person).await?;
@@ -161,10 +165,10 @@ async fn decide(
     tracing::info!(%review, user = %principal.username, "somebody decides in Slack");
     match state.store.commit(change).await {
         Ok(Committed::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
-            Ok(Reply::Show { message: notifications.over(&decided.review), tell: None })
+            Ok(InteractionReply::Show { message: notifications.over(&decided.review), tell: None })
         }
         Ok(Committed::Decided { .. }) => {
-            Ok(Reply::Tell("Your decision counts; the review still waits for others.".into()))
+            Ok(InteractionReply::Tell("Your decision counts; the review still waits for others.".into()))
         }
         Ok(_) => Err(unexpected()),
         Err(error) => Ok(refused(notifications, review, &of_commit(error, Some(&principal)))),
@@ -172,17 +176,17 @@ async fn decide(
 }
 
 /// What to tell where it was not decided, and what the message should show now.
-fn refused(notifications: &NotificationService, review: ReviewId, problem: &Problem) -> Reply {
+fn refused(notifications: &NotificationService, review: ReviewId, problem: &Problem) -> InteractionReply {
     tracing::info!(%review, %problem, "nothing was decided in Slack");
     match (problem.code, &problem.review) {
-        (Code::ReviewResolved, Some(now)) => Reply::Show {
+        (Code::ReviewResolved, Some(now)) => InteractionReply::Show {
             message: notifications.over(now),
             tell: Some(format!("Nothing was decided: the review is over. {}", notifications.outcome(now))),
         },
-        (Code::RevisionChanged, Some(now)) => Reply::Show {
+        (Code::RevisionChanged, Some(now)) => InteractionReply::Show {
             message: notifications.open(now),
             tell: Some("Nothing was decided: what is shown has changed. Look at it again, and decide then.".to_owned()),
         },
-        _ => Reply::Tell(format!("Nothing was decided: {problem}.")),
+        _ => InteractionReply::Tell(format!("Nothing was decided: {problem}.")),
     }
 }

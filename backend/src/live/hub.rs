@@ -13,7 +13,7 @@ use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
-use crate::store::{self, LogPage, LogReader, Store};
+use crate::store::{self, LogFollower, LogPage, Next, Store};
 use crate::token_stream::Streams;
 
 /// How the tail is called in metrics.
@@ -96,7 +96,7 @@ impl Drop for Listening {
 
 struct Shared {
     ring: Ring,
-    sights: VisibilityCache,
+    visibility: VisibilityCache,
     store: Store,
     clock: SharedClock,
     streams: Streams,
@@ -153,7 +153,7 @@ impl Handle {
 
     /// What decides who may see a run.
     pub(super) async fn visibility(&self, run: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
-        self.0.sights.of(run).await
+        self.0.visibility.of(run).await
     }
 
     /// A page of the log, ready to be sent.
@@ -172,7 +172,7 @@ impl Shared {
         let mut published = Vec::with_capacity(entries.len());
         for entry in entries {
             let run = match entry.entry.event.run_id {
-                Some(run) if of_run(entry.entry.event.kind) => self.sights.of(run).await?,
+                Some(run) if of_run(entry.entry.event.kind) => self.visibility.of(run).await?,
                 _ => None,
             };
             let place = self.place(&entry.entry.cursor)?;
@@ -193,10 +193,11 @@ pub(super) struct Tail {
     observers: Vec<Arc<dyn Observe>>,
 }
 
-impl LogReader for Tail {
+impl LogFollower for Tail {
+    type Error = store::Error;
     const TROUBLE: &'static str = "the log could not be read";
 
-    async fn advance(&mut self) -> Result<bool, store::Error> {
+    async fn advance(&mut self) -> Result<Next, store::Error> {
         let head = self.shared.store.cursor(self.shared.ring.head());
         if !self.shared.ring.is_heard() {
             return self.skip(head).await;
@@ -212,13 +213,13 @@ impl LogReader for Tail {
             self.observers.iter().for_each(|observer| observer.entry(&entry));
             let entry = ParsedEntry::new(entry);
             // The whole page first: who may decide a run's first review sees the start of that run too.
-            self.shared.sights.learn(&entry).await?;
+            self.shared.visibility.learn(&entry).await?;
             parsed.push(entry);
         }
         let published = self.shared.publish(parsed).await?;
         self.shared.store.has_read(READER, &cursor);
         self.shared.ring.push(published, self.shared.place(&cursor)?);
-        Ok(more)
+        Ok(Next::if_more(more))
     }
 }
 
@@ -229,7 +230,7 @@ impl Tail {
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
         let shared = Arc::new(Shared {
             ring: Ring::new(head, options.ring_entries, options.ring_bytes),
-            sights: VisibilityCache::new(options.store.clone()),
+            visibility: VisibilityCache::new(options.store.clone()),
             store: options.store,
             clock: options.clock,
             streams: options.streams,
@@ -247,7 +248,7 @@ impl Tail {
     }
 
     /// While nobody listens, only observers are told, of what they wait for: no entry of a run is read.
-    async fn skip(&self, head: Cursor) -> Result<bool, store::Error> {
+    async fn skip(&self, head: Cursor) -> Result<Next, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
             return self.start_anew().await;
         };
@@ -255,16 +256,16 @@ impl Tail {
             self.observers.iter().for_each(|observer| observer.entry(entry));
         }
         self.shared.store.has_read(READER, &cursor);
-        let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.sights.forget());
-        Ok(more || !skipped)
+        let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.visibility.forget());
+        Ok(Next::if_more(more || !skipped))
     }
 
-    async fn start_anew(&self) -> Result<bool, store::Error> {
+    async fn start_anew(&self) -> Result<Next, store::Error> {
         tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
         let head = self.shared.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
         self.shared.ring.reset(self.shared.place(&head)?);
         self.shared.counter.changed();
-        Ok(false)
+        Ok(Next::OnCommit)
     }
 }

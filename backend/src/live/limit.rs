@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use shared::error::{Code, Problem};
 use shared::id::Username;
 use tokio::time::Instant;
 
-use super::Limits;
+use super::MaxSockets;
 use crate::client_address::{ClientAddress, Network};
 
 /// A token bucket: `per_second` messages sustained, three seconds' worth at once.
@@ -39,7 +40,7 @@ pub(super) struct SocketLimits(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     taken: Mutex<Counts>,
-    limits: Limits,
+    limits: MaxSockets,
 }
 
 #[derive(Debug, Default)]
@@ -58,14 +59,14 @@ pub(super) struct OpenSocket {
 
 impl SocketLimits {
     /// At most so many.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: MaxSockets) -> Self {
         Self(Arc::new(Shared { taken: Mutex::default(), limits }))
     }
 
     /// Takes one. Whoever is on this machine is not counted by address.
     pub fn take(&self, username: &Username, client: ClientAddress) -> Result<OpenSocket, Problem> {
-        let Limits { each, per_address, all } = self.0.limits;
-        let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let MaxSockets { each, per_address, all } = self.0.limits;
+        let mut taken = self.0.taken.lock();
         let Counts { by_person, by_network } = &mut *taken;
         if by_person.values().sum::<usize>() >= all {
             let detail = "this server has as many live sockets as its settings allow; try another, or later";
@@ -93,7 +94,7 @@ impl SocketLimits {
 
 impl Drop for OpenSocket {
     fn drop(&mut self) {
-        let mut taken = self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.shared.taken.lock();
         give_back(&mut taken.by_person, &self.username);
         if let Some(network) = &self.network {
             give_back(&mut taken.by_network, network);
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_seat_is_given_back() {
-        let seats = SocketLimits::new(Limits { each: 1, per_address: 9, all: 2 });
+        let seats = SocketLimits::new(MaxSockets { each: 1, per_address: 9, all: 2 });
         let [ana, tom, eve] = ["ana", "tom", "eve"].map(|name| name.parse::<Username>().expect("a name"));
         let take = |person| seats.take(person, ClientAddress::UNKNOWN);
         let first = take(&ana).expect("free");
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_address_has_its_share_of_the_seats() {
-        let seats = SocketLimits::new(Limits { each: 9, per_address: 1, all: 9 });
+        let seats = SocketLimits::new(MaxSockets { each: 9, per_address: 1, all: 9 });
         let ana: Username = "ana".parse().expect("a name");
         let [here, there] = [[203, 0, 113, 7], [198, 51, 100, 1]].map(|at| ClientAddress::from(IpAddr::from(at)));
         let first = seats.take(&ana, here).expect("free");

@@ -27,4 +27,4 @@ mod topics;
 mod upgrade;
 
 pub use hub::{Handle, Hub, Listening, Observe, Options};
-pub use upgrade::{Authenticate, Limits, LiveState, upgrade};
+pub use upgrade::{Authenticate, LiveState, MaxSockets, upgrade};

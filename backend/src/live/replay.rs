@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::hub::Handle;
 use super::outgoing::OutgoingEntry;
-use super::ring::Read;
+use super::ring::RingRead;
 use crate::store;
 
 /// How many entries a session reads from the store at once.
@@ -81,13 +81,13 @@ impl Follower {
             ReplayPlace::Ring(from) => loop {
                 self.grown.mark_unchanged();
                 match hub.ring().read(*from, BATCH) {
-                    Read::Lagged => return Ok(Replayed::Lagged),
-                    Read::Entries(entries) if entries.is_empty() => {
+                    RingRead::Lagged => return Ok(Replayed::Lagged),
+                    RingRead::Entries(entries) if entries.is_empty() => {
                         if self.grown.changed().await.is_err() {
                             std::future::pending::<()>().await;
                         }
                     }
-                    Read::Entries(entries) => {
+                    RingRead::Entries(entries) => {
                         let after = ReplayPlace::Ring(from + entries.len() as u64);
                         return Ok(Replayed::Entries(entries, after));
                     }

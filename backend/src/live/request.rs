@@ -62,7 +62,7 @@ fn message(value: Value) -> Result<ClientMessage, Problem> {
     }
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Nothing {}
+    struct EmptyBody {}
 
     let mut fields: JsonMap = json::fit(value)?;
     let Type { r#type } = json::fit(taken(&mut fields, &["type"]))?;
@@ -79,7 +79,7 @@ fn message(value: Value) -> Result<ClientMessage, Problem> {
         }
         "claim" => {
             let Addressed { r#ref, review } = json::fit(taken(&mut fields, &["ref", "review"]))?;
-            let Nothing {} = json::fit(Value::Object(fields))?;
+            let EmptyBody {} = json::fit(Value::Object(fields))?;
             Ok(ClientMessage::Claim { r#ref, review })
         }
         "ping" => Ok(ClientMessage::Ping),

@@ -4,8 +4,9 @@
 //! that it wants next; one that has fallen out of the ring has to subscribe again.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use super::outgoing::OutgoingEntry;
@@ -48,7 +49,7 @@ impl Window {
 
 /// What there is to read.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(super) enum RingRead {
     /// These, in order; empty: nothing yet.
     Entries(Vec<Arc<OutgoingEntry>>),
     /// What was wanted is no longer here.
@@ -65,7 +66,7 @@ impl Ring {
     pub fn push(&self, batch: Vec<Arc<OutgoingEntry>>, head: LogPlace) {
         let nothing_new = batch.is_empty();
         let next = {
-            let mut window = self.write();
+            let mut window = self.window.write();
             for published in batch {
                 window.bytes += published.size();
                 window.entries.push_back(published);
@@ -88,7 +89,7 @@ impl Ring {
     /// Starts anew at `head`: the log is not the one that was read so far.
     pub fn reset(&self, head: LogPlace) {
         let next = {
-            let mut window = self.write();
+            let mut window = self.window.write();
             window.first = window.next() + GAP;
             window.clear(head);
             window.next()
@@ -98,23 +99,23 @@ impl Ring {
 
     /// There is one session more; until it [leaves](Self::leave), nothing is skipped.
     pub fn join(&self) {
-        self.write().listeners += 1;
+        self.window.write().listeners += 1;
     }
 
     /// There is one session less.
     pub fn leave(&self) {
-        self.write().listeners -= 1;
+        self.window.write().listeners -= 1;
     }
 
     /// Whether anybody listens.
     pub fn is_heard(&self) -> bool {
-        self.read_window().listeners > 0
+        self.window.read().listeners > 0
     }
 
     /// Goes on at `head` without what lies before it, which nobody has listened to, and calls `forget` before anybody
     /// can. `false` where somebody has begun to listen: nothing was skipped.
     pub fn skip(&self, head: LogPlace, forget: impl FnOnce()) -> bool {
-        let mut window = self.write();
+        let mut window = self.window.write();
         if window.listeners > 0 {
             return false;
         }
@@ -125,17 +126,17 @@ impl Ring {
     }
 
     /// At most `limit` entries from number `from` on.
-    pub fn read(&self, from: u64, limit: usize) -> Read {
-        let window = self.read_window();
-        let Some(skip) = from.checked_sub(window.first) else { return Read::Lagged };
+    pub fn read(&self, from: u64, limit: usize) -> RingRead {
+        let window = self.window.read();
+        let Some(skip) = from.checked_sub(window.first) else { return RingRead::Lagged };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        Read::Entries(window.entries.iter().skip(skip).take(limit).cloned().collect())
+        RingRead::Entries(window.entries.iter().skip(skip).take(limit).cloned().collect())
     }
 
     /// The number of the first entry behind a place; none where the place lies before what is kept, or ahead of what has
     /// been read.
     pub fn after(&self, place: LogPlace) -> Option<u64> {
-        let window = self.read_window();
+        let window = self.window.read();
         let known = window.floor <= place && place <= window.head;
         let before = window.entries.partition_point(|entry| entry.place <= place);
         known.then(|| window.first + before as u64)
@@ -143,20 +144,12 @@ impl Ring {
 
     /// How far the log has been read.
     pub fn head(&self) -> LogPlace {
-        self.read_window().head
+        self.window.read().head
     }
 
     /// Changes when there is more to read.
     pub fn grown(&self) -> watch::Receiver<u64> {
         self.grown.subscribe()
-    }
-
-    fn read_window(&self) -> std::sync::RwLockReadGuard<'_, Window> {
-        self.window.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Window> {
-        self.window.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,10 +180,10 @@ mod tests {
         LogPlace { seq: row, seen: u32::MAX }
     }
 
-    fn rows(read: Read) -> Vec<String> {
+    fn rows(read: RingRead) -> Vec<String> {
         match read {
-            Read::Entries(entries) => entries.iter().map(|published| published.cursor.0.clone()).collect(),
-            Read::Lagged => vec!["lagged".to_owned()],
+            RingRead::Entries(entries) => entries.iter().map(|published| published.cursor.0.clone()).collect(),
+            RingRead::Lagged => vec!["lagged".to_owned()],
         }
     }
 

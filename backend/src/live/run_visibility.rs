@@ -1,8 +1,9 @@
 //! Who may see a run: kept once per process for the runs that the log speaks of, so that no session asks the database.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use shared::access::{Access, Act, Involvement, Principal, access};
 use shared::id::RunId;
 use shared::log::EntryKind;
@@ -49,18 +50,18 @@ impl RunVisibility {
 /// The runs that are remembered.
 pub(super) struct VisibilityCache {
     store: Store,
-    known: Mutex<Known>,
+    known: Mutex<Cached>,
 }
 
 #[derive(Default)]
-struct Known {
+struct Cached {
     runs: HashMap<RunId, Arc<RunVisibility>>,
     order: VecDeque<RunId>,
     /// How many reviews they have.
     reviews: usize,
 }
 
-impl Known {
+impl Cached {
     fn insert(&mut self, id: RunId, sight: RunVisibility) -> Arc<RunVisibility> {
         let sight = Arc::new(sight);
         self.reviews += sight.reviews.len();
@@ -84,18 +85,18 @@ impl VisibilityCache {
 
     /// Forgets all: what happens next is not learned.
     pub fn forget(&self) {
-        *self.known() = Known::default();
+        *self.known.lock() = Cached::default();
     }
 
     /// What decides about a run; none where there is no such run.
     pub async fn of(&self, id: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
-        if let Some(known) = self.known().runs.get(&id) {
+        if let Some(known) = self.known.lock().runs.get(&id) {
             return Ok(Some(Arc::clone(known)));
         }
         let Some((run, reviews)) = self.store.run_with_reviews(id).await? else { return Ok(None) };
         let reviews = reviews.into_iter().map(without_content).map(Arc::new).collect();
         let loaded = RunVisibility { run: run.summary(), reviews };
-        let mut known = self.known();
+        let mut known = self.known.lock();
         // Whoever came first has followed the log since; what was read here may be older.
         if let Some(known) = known.runs.get(&id) {
             return Ok(Some(Arc::clone(known)));
@@ -110,7 +111,7 @@ impl VisibilityCache {
         if entry.event.kind == EntryKind::RunStarted
             && let Some(run) = entry.event.run()
         {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             if !known.runs.contains_key(&id) {
                 known.insert(id, RunVisibility { run, reviews: Vec::new() });
             }
@@ -124,12 +125,8 @@ impl VisibilityCache {
         if let Some(sight) = self.of(id).await? {
             let mut sight = RunVisibility::clone(&sight);
             sight.put(review.clone());
-            self.known().insert(id, sight);
+            self.known.lock().insert(id, sight);
         }
         Ok(())
-    }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

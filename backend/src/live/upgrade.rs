@@ -46,7 +46,7 @@ pub trait Authenticate: Send + Sync + 'static {
 
 /// How many sockets there may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct MaxSockets {
     /// Of one person.
     pub each: usize,
     /// From one address.
@@ -55,7 +55,7 @@ pub struct Limits {
     pub all: usize,
 }
 
-impl Default for Limits {
+impl Default for MaxSockets {
     fn default() -> Self {
         Self { each: 50, per_address: 1000, all: 20_000 }
     }
@@ -71,7 +71,7 @@ pub struct LiveState {
 
 impl LiveState {
     /// Lets in whom `auth` lets in, up to `limits`.
-    pub fn new(hub: Handle, auth: Arc<dyn Authenticate>, limits: Limits) -> Self {
+    pub fn new(hub: Handle, auth: Arc<dyn Authenticate>, limits: MaxSockets) -> Self {
         Self { hub, auth, seats: SocketLimits::new(limits) }
     }
 }

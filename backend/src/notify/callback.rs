@@ -12,7 +12,7 @@ use super::send::unread;
 use super::settings::Secrets;
 use super::webhook::{post, url_of};
 use super::{Error, Outlets};
-use crate::standard_webhooks::{Keys, SECRET};
+use crate::standard_webhooks::{SECRET, SigningKeys};
 use crate::store::{self, ClaimedDelivery, NewDelivery, Store, UserRecord};
 
 /// The channel of whoever asked.
@@ -25,13 +25,13 @@ const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 
 /// Posts answers.
 #[derive(Clone)]
-pub(super) struct Callbacks(Keys);
+pub(super) struct Callbacks(SigningKeys);
 
 impl Callbacks {
     /// With the secret of the environment; none where there is none: then nothing is posted.
     pub fn new(secrets: &Secrets) -> Result<Option<Self>, Error> {
         let Some(secret) = secrets.get(VARIABLE) else { return Ok(None) };
-        let keys = Keys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
+        let keys = SigningKeys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
         Ok(Some(Self(keys)))
     }
 }

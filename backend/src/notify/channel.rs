@@ -12,7 +12,7 @@ use super::failure::DeliveryFailure;
 use super::plan::{Notice, update};
 use super::send::{Sender, unread};
 use super::slack::{self, ShownReview};
-use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store};
+use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store};
 
 /// The name of these deliveries; their receiver is the channel.
 pub(super) const CHANNEL: &str = "slack_channel";
@@ -46,10 +46,10 @@ impl Outlets {
 
 impl Sender {
     /// Asks in a channel, where it is still the one that is asked.
-    pub(super) async fn to_channel(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
+    pub(super) async fn to_channel(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
         let Some(review) = review.filter(|review| is_asked(review, &held.target)) else {
-            return Ok(Sent::Dropped("nobody is asked there any more"));
+            return Ok(DeliveryOutcome::Dropped("nobody is asked there any more"));
         };
         let missing = || DeliveryFailure::lasting("this server has no slack in its settings");
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
@@ -58,7 +58,7 @@ impl Sender {
         let shown = with_reactions.is_some().then(|| json!(ShownReview::of(&review)).to_string());
         let message = with_reactions.unwrap_or(message);
         let receipt = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
-        Ok(Sent::Taken { receipt: serde_json::to_string(&receipt).ok(), shown })
+        Ok(DeliveryOutcome::Sent { receipt: serde_json::to_string(&receipt).ok(), shown })
     }
 }
 

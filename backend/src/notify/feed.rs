@@ -1,24 +1,24 @@
-//! Follows the log and makes deliveries of it, off the path of whoever commits. How far it has come is stored with the
-//! deliveries, so that a crash loses none and makes none twice, however many servers follow.
+//! Follows the log and makes deliveries of it, off the path of commits. How far it has come is stored with the
+//! deliveries, so that a crash loses none and makes none twice, regardless of the number of servers.
 
 use std::sync::Arc;
 
 use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::{Channel, Occasion};
 use shared::review::Review;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::Outlets;
 use super::channel::CHANNEL;
 use super::plan::{self, Notice, OVER, update};
-use super::recipients::{self, Person};
-use crate::store::{self, LogPage, LogReader, NewDelivery, Store};
+use super::recipients::{self, Recipient};
+use crate::store::{self, LogFollower, LogPage, NewDelivery, Next, Store};
 
-/// How the feeder is called in metrics.
+/// The feeder's name in metrics.
 const READER: &str = "notifications";
 /// How many entries are read at once.
 const PAGE: u32 = 500;
-/// How many entries that tell nobody anything are read before the place is stored.
+/// How many entries without deliveries are read before the place is stored.
 const UNSAVED: usize = 2000;
 /// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
 const AT_ONCE: usize = 500;
@@ -27,8 +27,8 @@ const AT_ONCE: usize = 500;
 pub(super) struct Feeder {
     store: Store,
     outlets: Arc<Outlets>,
-    /// Notified whenever there is something to send.
-    fed: Arc<Notify>,
+    /// Signalled whenever deliveries were added.
+    added: watch::Sender<()>,
     /// The place that is stored.
     saved: Cursor,
     /// The place up to which the log was read.
@@ -36,15 +36,18 @@ pub(super) struct Feeder {
     unsaved: usize,
 }
 
-impl LogReader for Feeder {
+impl LogFollower for Feeder {
+    type Error = store::Error;
     const TROUBLE: &'static str = "the log could not be turned into notifications";
 
-    async fn advance(&mut self) -> Result<bool, store::Error> {
+    async fn advance(&mut self) -> Result<Next, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
-            tracing::warn!("the log is not the one that was followed so far; what it told before is not told again");
+            tracing::warn!(
+                "the log is not the one that was followed so far; nothing is announced of what happened before"
+            );
             self.store.forget_outbox().await?;
             self.restart().await?;
-            return Ok(false);
+            return Ok(Next::OnCommit);
         };
         let mut deliveries = Vec::new();
         let mut before = self.read.clone();
@@ -70,26 +73,26 @@ impl LogReader for Feeder {
             deliveries.extend(self.outlets.to_channel(entry, &before, &self.store).await?);
             before = entry.cursor.clone();
             if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
-                return Ok(true);
+                return Ok(Next::Now);
             }
         }
         if (!deliveries.is_empty() || self.unsaved > UNSAVED) && !self.store_up_to(&cursor, deliveries).await? {
-            return Ok(true);
+            return Ok(Next::Now);
         }
         self.store.has_read(READER, &cursor);
         self.read = cursor;
-        Ok(more)
+        Ok(Next::if_more(more))
     }
 }
 
 impl Feeder {
     /// One that goes on where the last one stopped, or from here where there was none.
-    pub async fn new(store: Store, outlets: Arc<Outlets>, fed: Arc<Notify>) -> Result<Self, store::Error> {
+    pub async fn new(store: Store, outlets: Arc<Outlets>, added: watch::Sender<()>) -> Result<Self, store::Error> {
         let saved = place(&store).await?;
-        Ok(Self { store, outlets, fed, read: saved.clone(), saved, unsaved: 0 })
+        Ok(Self { store, outlets, added, read: saved.clone(), saved, unsaved: 0 })
     }
 
-    /// Stores deliveries with the place up to which they tell. `false`: another server has told of these.
+    /// Stores deliveries with the place up to which they go. `false`: another server has made these.
     async fn store_up_to(&mut self, place: &Cursor, deliveries: Vec<NewDelivery>) -> Result<bool, store::Error> {
         if !self.store.feed(Some(&self.saved), place, &deliveries).await? {
             self.restart().await?;
@@ -100,21 +103,21 @@ impl Feeder {
         self.read = place.clone();
         self.unsaved = 0;
         if !deliveries.is_empty() {
-            tracing::debug!(deliveries = deliveries.len(), "there is something to tell");
-            self.fed.notify_one();
+            tracing::debug!(deliveries = deliveries.len(), "deliveries were added");
+            self.added.send_replace(());
         }
         Ok(true)
     }
 
-    /// Everybody who chose to be notified, where there is something to tell.
-    async fn people(&self, entries: &[Entry]) -> Result<Vec<Person>, store::Error> {
-        let something = entries.iter().any(|entry| occasion_of(entry).is_some());
-        if !something || self.outlets.channels().is_empty() {
+    /// Everyone who chose to be notified, if any entry is an occasion to.
+    async fn people(&self, entries: &[Entry]) -> Result<Vec<Recipient>, store::Error> {
+        let has_occasion = entries.iter().any(|entry| occasion_of(entry).is_some());
+        if !has_occasion || self.outlets.channels().is_empty() {
             return Ok(Vec::new());
         }
         let mut people = Vec::new();
         for (record, choice) in self.store.notified().await? {
-            people.push(Person::of(&self.store, record, choice).await?);
+            people.push(Recipient::of(&self.store, record, choice).await?);
         }
         Ok(people)
     }

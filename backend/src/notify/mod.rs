@@ -1,11 +1,10 @@
-//! Tells people and programs outside of reviews: that somebody is asked, that the time is nearly up, and what became of
-//! it. Owns the channels, who is told what, and the sending with its retries.
+//! Notifies people and programs outside of reviews: that someone is asked, that time is nearly up, and how a review
+//! ended. Owns the channels, who is notified of what, and sending with its retries.
 //!
-//! Nothing here stands on the path of a commit. A feeder reads the log and makes deliveries of it, and a sender works
-//! them off; both go on after a crash where they stood. Without settings nothing of it runs, and nothing leaves the
-//! server.
+//! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of it, and a sender sends them;
+//! after a crash both continue where they were. Without settings neither runs, and nothing leaves the server.
 //!
-//! Imports `shared`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store` only. No secret leaves it but to
+//! Imports `shared`, `crate::background`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store` only. No secret leaves it but to
 //! whom it belongs: not in an error, a log or a list.
 
 mod callback;
@@ -31,16 +30,15 @@ use std::time::Duration;
 
 use shared::id::ReviewId;
 use shared::notification::Channel;
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::sync::watch;
 
 pub use callback::NO_CALLBACKS;
 pub use email::is_address;
-pub use service::{NotificationService, Reply, Untested};
+pub use service::{InteractionReply, NotificationService, Untested};
 pub use settings::{Encryption, Secrets, Settings, SlackSettings, SmtpSettings, WebhookSettings};
 pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent};
 
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::ssrf::Clients;
 use crate::store::{self, Store};
@@ -54,10 +52,10 @@ use webhook::Webhook;
 /// How long a receiver may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why nobody can be told.
+/// Why notifications cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The settings do not hold.
+    /// The settings are wrong.
     #[error("{0}")]
     Settings(String),
     /// The HTTP client could not be built.
@@ -68,17 +66,17 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-/// What telling people needs.
+/// What notifying needs.
 pub struct Options {
-    /// Whose log it is, and where deliveries wait.
+    /// The database.
     pub store: Store,
     /// The time of attempts.
     pub clock: SharedClock,
-    /// Who may be told.
+    /// The channels and their receivers.
     pub settings: Settings,
-    /// With what.
+    /// The secrets of the channels.
     pub secrets: Secrets,
-    /// Where people find the console, where the settings do not say.
+    /// The address of the console, if the settings do not say.
     pub url: String,
     /// The wait after a first failure; each further one is three times as long.
     pub first_wait: Duration,
@@ -120,7 +118,7 @@ impl Outlets {
         self.webhooks.is_empty() && self.callbacks.is_none() && self.channels().is_empty()
     }
 
-    /// Where people can be told.
+    /// The channels on which people can be notified.
     fn channels(&self) -> Vec<Channel> {
         let slack = self.slack.iter().map(|_| Channel::Slack);
         slack.chain(self.mailer.iter().map(|_| Channel::Email)).collect()
@@ -132,40 +130,39 @@ impl Outlets {
     }
 }
 
-/// Tells people and programs of reviews.
+/// Notifies people and programs of reviews.
 pub struct Notifier;
 
 impl Notifier {
-    /// Starts to tell, from where the last one stopped. Where there is nobody to tell, nothing runs.
+    /// Starts, and continues where the last one stopped. If there are no receivers, nothing runs.
     pub async fn run(options: Options) -> Result<Handle, Error> {
         let Options { store, clock, settings, secrets, url, first_wait } = options;
         let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
-        let stop = CancellationToken::new();
         if outlets.is_empty() {
-            // Whoever is set up later is not told of what happened before.
+            // Receivers that are set up later get nothing about what happened before.
             store.forget_outbox().await?;
             let notifications = NotificationService::new(clock, outlets);
-            return Ok(Handle { notifications, stop: stop.drop_guard(), tasks: Vec::new() });
+            return Ok(Handle { notifications, tasks: Vec::new() });
         }
-        let fed = Arc::new(Notify::new());
-        let commits = store.commits();
-        let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), Arc::clone(&fed)).await?;
-        let name = format!("sender-{}", hex::encode(&clock.random()[..6]));
+        let added = watch::Sender::new(());
+        let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), added.clone()).await?;
         let notifications = NotificationService::new(clock.clone(), Arc::clone(&outlets));
-        let background = store.background().clone();
-        let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
-        let feeder = background.watch("feeder", &stop, store::follow(feeder, commits, stop.clone()));
-        let sender = background.watch("sender", &stop, sender.serve(stop.clone()));
-        let tasks = vec![tokio::spawn(feeder), tokio::spawn(sender)];
-        Ok(Handle { notifications, stop: stop.drop_guard(), tasks })
+        let (background, terms, changed) = (store.background().clone(), send::terms(&clock), added.subscribe());
+        let (commits, kept) = (store.commits(), store.clone());
+        let sender = Arc::new(Sender { store, clock, outlets, added, terms, first_wait });
+        let tasks = vec![
+            background.start("feeder", |stop| store::follow(feeder, commits, stop)),
+            background.start("clean-up of deliveries", |stop| send::clean_up(kept, stop)),
+            background.start("sender", |stop| store::consume(sender, changed, stop)),
+        ];
+        Ok(Handle { notifications, tasks })
     }
 }
 
 /// A running notifier. It stops when this is dropped.
 pub struct Handle {
     notifications: NotificationService,
-    stop: DropGuard,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: Vec<BackgroundTask>,
 }
 
 impl Handle {
@@ -176,11 +173,8 @@ impl Handle {
 
     /// Begins nothing more, and finishes what was begun.
     pub async fn shutdown(self) {
-        drop(self.stop);
         for task in self.tasks {
-            if let Err(error) = task.await {
-                tracing::error!(%error, "telling people did not stop in order");
-            }
+            task.stop().await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who among the people is notified of what, by what each of them chose; and what is still worth telling when its time comes.
+//! Which people are notified of what, by what each of them chose; and whether that is still worth sending when it is due.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,24 +16,24 @@ use super::failure::DeliveryFailure;
 use super::plan::{Notice, OVER, UPDATE, WEBHOOK, update};
 use super::send::{Sender, unread};
 use super::slack;
-use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store, UserRecord};
+use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store, UserRecord};
 
-/// How many messages somebody gets on a channel in [`WINDOW`]; what comes on top waits, and is then notified in one.
+/// How many messages a person gets on a channel in [`WINDOW`]; further ones wait, and are then sent as one.
 const CAP: u32 = 12;
 const WINDOW: Duration = Duration::from_hours(1);
 /// So many at once are messages of their own in a chat, where each can be decided.
 const FEW: usize = 5;
 
-/// Somebody who chose to be notified.
-pub(super) struct Person {
+/// A person who chose to be notified.
+pub(super) struct Recipient {
     record: UserRecord,
     choice: Notifications,
-    /// Them, with the rights of now.
+    /// With their rights of now.
     principal: Principal,
 }
 
-impl Person {
-    /// Somebody with what they chose, and for whom they stand in.
+impl Recipient {
+    /// A person with what they chose, and for whom they stand in.
     pub async fn of(store: &Store, record: UserRecord, choice: Notifications) -> Result<Self, store::Error> {
         let mut principal = record.principal(None);
         if !record.deputyships.is_empty() {
@@ -44,10 +44,10 @@ impl Person {
 }
 
 /// The deliveries to people.
-pub(super) fn plan(notice: &Notice<'_>, people: &[Person], outlets: &Outlets) -> Vec<NewDelivery> {
+pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
     let channels = outlets.channels();
     let mut deliveries: Vec<NewDelivery> = Vec::new();
-    for Person { record, choice, principal } in people {
+    for Recipient { record, choice, principal } in people {
         if notice.only.is_some_and(|only| *only != principal.username) {
             continue;
         }
@@ -105,45 +105,32 @@ pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery
     few.into_iter().flatten().map(|held| vec![held]).chain(many).collect()
 }
 
-/// What came of deliveries, each with its own.
-type Settled<'a, T> = Vec<(&'a ClaimedDelivery, T)>;
-
 impl Sender {
-    /// Tells one person of what is still worth telling: what is settled without a message, and what came of the message.
+    /// Sends one person what is still worth sending.
     pub async fn to_person<'a>(
         &self,
         group: &'a [ClaimedDelivery],
-    ) -> (Settled<'a, Sent>, Settled<'a, Result<Sent, DeliveryFailure>>) {
-        match self.tell_person(group).await {
-            Ok((settled, notice)) => (settled, notice.into_iter().map(|(held, sent)| (held, Ok(sent))).collect()),
-            Err(failure) => (Vec::new(), group.iter().map(|held| (held, Err(failure.clone()))).collect()),
-        }
-    }
-
-    async fn tell_person<'a>(
-        &self,
-        group: &'a [ClaimedDelivery],
-    ) -> Result<(Settled<'a, Sent>, Settled<'a, Sent>), DeliveryFailure> {
-        let all = |sent: &Sent| group.iter().map(|held| (held, sent.clone())).collect::<Vec<_>>();
-        let Some(first) = group.first() else { return Ok((Vec::new(), Vec::new())) };
+    ) -> Result<Vec<(&'a ClaimedDelivery, DeliveryOutcome)>, DeliveryFailure> {
+        let all = |outcome: DeliveryOutcome| group.iter().map(|held| (held, outcome.clone())).collect::<Vec<_>>();
+        let Some(first) = group.first() else { return Ok(Vec::new()) };
         let Some(person) = self.person(&first.target).await? else {
-            return Ok((all(&Sent::Dropped("this person is told nothing any more")), Vec::new()));
+            return Ok(all(DeliveryOutcome::Dropped("this person is told nothing any more")));
         };
         let channel = if first.channel == Channel::Slack.as_str() { Channel::Slack } else { Channel::Email };
         let Some(to) = address(channel, &person.record, &person.choice) else {
-            return Ok((all(&Sent::Dropped("this person has no address there")), Vec::new()));
+            return Ok(all(DeliveryOutcome::Dropped("this person has no address there")));
         };
-        let (mut settled, mut open) = (Vec::new(), Vec::new());
+        let (mut outcomes, mut open) = (Vec::new(), Vec::new());
         for held in group {
             match self.still(&person.principal, held).await? {
                 Ok((occasion, review)) => open.push((held, occasion, review)),
-                Err(why) => settled.push((held, Sent::Dropped(why))),
+                Err(why) => outcomes.push((held, DeliveryOutcome::Dropped(why))),
             }
         }
-        let Some((lead, ..)) = open.first() else { return Ok((settled, Vec::new())) };
+        let Some((lead, ..)) = open.first() else { return Ok(outcomes) };
         if let Some(after) = self.too_much(lead).await? {
-            settled.extend(open.iter().map(|(held, ..)| (*held, Sent::Later { after })));
-            return Ok((settled, Vec::new()));
+            outcomes.extend(open.iter().map(|(held, ..)| (*held, DeliveryOutcome::Postponed { after })));
+            return Ok(outcomes);
         }
         let items: Vec<Item<'_>> = open
             .iter()
@@ -154,10 +141,10 @@ impl Sender {
             })
             .collect();
         let receipt = self.send(channel, &to, lead.id, &items).await?;
-        let sent =
-            |index| if index == 0 { Sent::Taken { receipt: receipt.clone(), shown: None } } else { Sent::Joined };
-        let notice = open.iter().enumerate().map(|(index, (held, ..))| (*held, sent(index)));
-        Ok((settled, notice.collect()))
+        // The first one is the message, and the others are part of it.
+        outcomes.push((*lead, DeliveryOutcome::Sent { receipt, shown: None }));
+        outcomes.extend(open.iter().skip(1).map(|(held, ..)| (*held, DeliveryOutcome::Joined)));
+        Ok(outcomes)
     }
 
     /// Sends a message, and answers with what the receiver calls it where it can be changed later.
@@ -190,10 +177,10 @@ impl Sender {
 
     /// Changes a message whose review is over, or is asked of others. Another change may be under way: the last one shows
     /// what is so then.
-    pub async fn update(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
+    pub async fn update(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let receipt = held.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
         let (Some(slack), Some(receipt)) = (&self.outlets.slack, receipt) else {
-            return Ok(Sent::Dropped("there is no message to change"));
+            return Ok(DeliveryOutcome::Dropped("there is no message to change"));
         };
         let mut shown = None;
         while let Some(review) = self.store.review(held.review).await.map_err(|error| unread(&error))? {
@@ -205,7 +192,7 @@ impl Sender {
                 if review.is_pending() { slack::passed_on(&review, &link) } else { slack::over(&review, &link) };
             slack.update(&self.outlets.clients, &receipt, &message).await?;
         }
-        Ok(if shown.is_some() { Sent::Joined } else { Sent::Dropped("there is no such review") })
+        Ok(if shown.is_some() { DeliveryOutcome::Joined } else { DeliveryOutcome::Dropped("there is no such review") })
     }
 
     /// A message that was on its way while its review was decided, or asked of others, is changed, too.
@@ -220,21 +207,21 @@ impl Sender {
             let message = ClaimedDelivery { receipt: Some(receipt.to_owned()), ..held.clone() };
             let since = if review.is_pending() { PASSED_ON } else { OVER };
             self.store.add_deliveries(&[update(&message, channel, since, self.clock.now())]).await?;
-            self.fed.notify_one();
+            self.added.send_replace(());
         }
         Ok(())
     }
 
-    /// Somebody who may log in and chose to be notified.
-    async fn person(&self, username: &str) -> Result<Option<Person>, DeliveryFailure> {
+    /// A person who may log in and chose to be notified.
+    async fn person(&self, username: &str) -> Result<Option<Recipient>, DeliveryFailure> {
         let record = self.store.user(username).await.map_err(|error| unread(&error))?;
         let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
         let choice = self.store.notifications(username).await.map_err(|error| unread(&error))?;
         let Some(choice) = choice else { return Ok(None) };
-        Person::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
+        Recipient::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
     }
 
-    /// The review of a delivery, where it is still worth telling; else why not.
+    /// The review of a delivery, if it is still worth sending; otherwise why not.
     async fn still(
         &self,
         principal: &Principal,
@@ -252,7 +239,7 @@ impl Sender {
         Ok(Ok((occasion, review)))
     }
 
-    /// How long to wait where somebody was notified too much lately.
+    /// How long to wait if a receiver got too many messages lately.
     async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, DeliveryFailure> {
         let lately = self.store.sent_lately(&held.channel, &held.target, WINDOW).await;
         let (count, first) = lately.map_err(|error| unread(&error))?;

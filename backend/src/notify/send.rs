@@ -1,13 +1,14 @@
-//! Sends what waits: claims deliveries under a lease, hands each to its channel, and writes down what came of it. Runs
-//! beside the worker and shares nothing with it: a receiver that is slow holds up no run.
+//! Sends deliveries: claims them, hands each to its channel, and records what came of it. Runs beside the worker and
+//! shares nothing with it but the loop ([`store::consume`]): a receiver that is slow holds up no run.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use shared::log::Entry;
-use tokio::sync::Notify;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use shared::time::Timestamp;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -19,77 +20,91 @@ use super::recipients;
 use super::webhook;
 use super::{Outlets, TIMEOUT};
 use crate::clock::{Moment, SharedClock};
-use crate::store::{self, ClaimedDelivery, Sent, Store};
+use crate::store::{self, ClaimedDelivery, Consumer, DeliveryOutcome, Jobs, Lease, LeaseTerms, Store, WorkTable};
 
 /// How many messages are under way at once.
 const SLOTS: usize = 32;
-/// The longest sleep: another server may have made deliveries.
-const POLL: Duration = Duration::from_secs(2);
-/// The shortest sleep, so that a delivery that others hold does not keep this sender spinning.
-const MIN_WAIT: Duration = Duration::from_millis(20);
-/// How long a delivery stays taken: longer than any attempt, which has [`TIMEOUT`].
-const LEASE: Duration = Duration::from_secs(20);
 /// How long ended deliveries are kept, and how often older ones are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
 
-/// Sends what waits.
+/// Sends deliveries.
 pub(super) struct Sender {
     pub store: Store,
     pub clock: SharedClock,
     pub outlets: Arc<Outlets>,
-    /// Told whenever there is something to send.
-    pub fed: Arc<Notify>,
-    /// Tells this sender's leases from others'.
-    pub name: String,
+    /// Signalled whenever deliveries were added.
+    pub added: watch::Sender<()>,
+    pub terms: LeaseTerms,
     /// The wait after the first failure.
     pub first_wait: Duration,
 }
 
-impl Sender {
-    /// Sends until the stop, and then finishes what was begun.
-    pub async fn serve(self: Arc<Self>, stop: CancellationToken) {
-        let mut jobs = JoinSet::new();
-        let mut cleaned: Option<Instant> = None;
+/// The usual terms of a sender.
+pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
+    LeaseTerms {
+        owner: format!("sender-{}", hex::encode(&clock.random()[..6])),
+        // Longer than any attempt, which has [`TIMEOUT`].
+        lease: Duration::from_secs(20),
+        heartbeat: Duration::from_secs(7),
+        poll: Duration::from_secs(2),
+        grace: TIMEOUT,
+    }
+}
+
+/// Removes old deliveries until the stop.
+pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
+    let cleaning = async {
         loop {
-            let free = SLOTS.saturating_sub(jobs.len());
-            let pause = match self.begin(free, &mut jobs).await {
-                Ok(pause) => pause,
-                Err(error) => {
-                    tracing::warn!(%error, "no notifications could be claimed");
-                    POLL
-                }
-            };
-            if cleaned.is_none_or(|at| at.elapsed() >= CLEANUP) {
-                cleaned = Some(Instant::now());
-                if let Err(error) = self.store.forget_deliveries(KEPT).await {
-                    tracing::warn!(%error, "removing old deliveries");
-                }
+            if let Err(error) = store.forget_deliveries(KEPT).await {
+                tracing::warn!(%error, "removing old deliveries");
             }
-            tokio::select! {
-                () = stop.cancelled() => break,
-                () = self.fed.notified() => {}
-                () = tokio::time::sleep(pause), if free > 0 => {}
-                Some(_) = jobs.join_next() => {}
-            }
+            tokio::time::sleep(CLEANUP).await;
         }
-        let _ = timeout(TIMEOUT, jobs.join_all()).await;
+    };
+    stop.run_until_cancelled(cleaning).await;
+}
+
+impl Consumer for Sender {
+    const TABLE: WorkTable = WorkTable::Deliveries;
+    /// How many messages more.
+    type Room = u32;
+    /// Deliveries that go together.
+    type Work = Vec<ClaimedDelivery>;
+    type Job = ();
+
+    fn store(&self) -> &Store {
+        &self.store
     }
 
-    /// Begins what is due; says how long there is nothing more to do.
-    async fn begin(self: &Arc<Self>, free: usize, jobs: &mut JoinSet<()>) -> Result<Duration, store::Error> {
-        if free == 0 {
-            return Ok(POLL);
-        }
-        let limit = u32::try_from(free).unwrap_or(u32::MAX);
-        for group in recipients::together(self.store.claim_deliveries(&self.name, limit, LEASE).await?) {
-            let sender = Arc::clone(self);
-            jobs.spawn(async move { sender.handle(group).await });
-        }
-        let next = self.store.next_delivery().await?;
-        Ok(next.map_or(POLL, |next| next.since(self.clock.now()).clamp(MIN_WAIT, POLL)))
+    fn terms(&self) -> &LeaseTerms {
+        &self.terms
     }
 
+    fn room(&self, jobs: &Jobs<()>) -> Option<u32> {
+        u32::try_from(SLOTS.saturating_sub(jobs.count())).ok().filter(|free| *free > 0)
+    }
+
+    async fn claim(&self, room: u32) -> Result<Vec<Vec<ClaimedDelivery>>, store::Error> {
+        let claimed = self.store.claim_deliveries(&self.terms.owner, room, self.terms.lease).await?;
+        Ok(recipients::together(claimed))
+    }
+
+    async fn next_due(&self, _room: u32) -> Result<Option<Timestamp>, store::Error> {
+        self.store.next_delivery().await
+    }
+
+    fn leases(group: &Vec<ClaimedDelivery>) -> Vec<Lease> {
+        group.iter().map(ClaimedDelivery::lease).collect()
+    }
+
+    /// A delivery that was lost is not broken off: its message may be out already.
+    fn start(self: Arc<Self>, group: Vec<ClaimedDelivery>, _lost: CancellationToken) -> ((), BoxFuture<'static, ()>) {
+        ((), async move { self.handle(group).await }.boxed())
+    }
+}
+
+impl Sender {
     /// One attempt for deliveries that go together, and what came of each.
     async fn handle(&self, group: Vec<ClaimedDelivery>) {
         let Some(first) = group.first() else { return };
@@ -101,25 +116,20 @@ impl Sender {
             review = %first.review,
         );
         async {
-            if first.channel == WEBHOOK || first.channel == CALLBACK {
-                let sent = self.to_program(first).await.unwrap_or_else(|failure| self.failed(first, failure));
-                return self.settle(first, &sent).await;
-            }
-            if first.event == UPDATE {
-                let sent = self.update(first).await.unwrap_or_else(|failure| self.failed(first, failure));
-                return self.settle(first, &sent).await;
-            }
-            if first.channel == CHANNEL {
-                let sent = self.to_channel(first).await.unwrap_or_else(|failure| self.failed(first, failure));
-                return self.settle(first, &sent).await;
-            }
-            let (settled, told) = self.to_person(&group).await;
-            for (held, sent) in settled {
-                self.settle(held, &sent).await;
-            }
-            for (held, sent) in told {
-                let sent = sent.unwrap_or_else(|failure| self.failed(held, failure));
-                self.settle(held, &sent).await;
+            let attempt = if first.channel == WEBHOOK || first.channel == CALLBACK {
+                self.to_program(first).await.map(|outcome| vec![(first, outcome)])
+            } else if first.event == UPDATE {
+                self.update(first).await.map(|outcome| vec![(first, outcome)])
+            } else if first.channel == CHANNEL {
+                self.to_channel(first).await.map(|outcome| vec![(first, outcome)])
+            } else {
+                self.to_person(&group).await
+            };
+            let failed = |failure: DeliveryFailure| {
+                group.iter().map(|held| (held, self.failed(held, failure.clone()))).collect::<Vec<_>>()
+            };
+            for (held, outcome) in attempt.unwrap_or_else(failed) {
+                self.settle(held, &outcome).await;
             }
         }
         .instrument(span)
@@ -127,26 +137,26 @@ impl Sender {
     }
 
     /// Writes down what came of an attempt.
-    async fn settle(&self, held: &ClaimedDelivery, sent: &Sent) {
+    async fn settle(&self, held: &ClaimedDelivery, sent: &DeliveryOutcome) {
         let outcome = match sent {
-            Sent::Taken { .. } | Sent::Joined => "sent",
-            Sent::Dropped(_) => "dropped",
-            Sent::Failed { .. } => "failed",
-            Sent::Later { .. } => "later",
-            Sent::GivenUp { .. } => "given_up",
+            DeliveryOutcome::Sent { .. } | DeliveryOutcome::Joined => "sent",
+            DeliveryOutcome::Dropped(_) => "dropped",
+            DeliveryOutcome::Failed { .. } => "failed",
+            DeliveryOutcome::Postponed { .. } => "later",
+            DeliveryOutcome::GivenUp { .. } => "given_up",
         };
         metrics::counter!("countersign_deliveries_total", "channel" => held.channel.clone(), "outcome" => outcome)
             .increment(1);
         match sent {
-            Sent::Failed { error, after } => {
+            DeliveryOutcome::Failed { error, after } => {
                 tracing::warn!(id = %held.id, error, again_in = ?after, "a notification failed");
             }
-            Sent::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
+            DeliveryOutcome::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
             _ => tracing::info!(id = %held.id, outcome, "a notification"),
         }
-        match self.store.sent(held, sent).await {
+        match self.store.settle(held, sent).await {
             Ok(true) => {
-                if let Sent::Taken { receipt: Some(receipt), .. } = sent
+                if let DeliveryOutcome::Sent { receipt: Some(receipt), .. } = sent
                     && let Err(error) = self.catch_up(held, receipt).await
                 {
                     tracing::warn!(%error, "could not check whether a message is outdated");
@@ -158,29 +168,32 @@ impl Sender {
         }
     }
 
-    fn failed(&self, held: &ClaimedDelivery, failure: DeliveryFailure) -> Sent {
+    fn failed(&self, held: &ClaimedDelivery, failure: DeliveryFailure) -> DeliveryOutcome {
         let DeliveryFailure { message: error, retry, after } = failure;
         if !retry || held.failures + 1 >= MAX_FAILURES {
-            return Sent::GivenUp { error };
+            return DeliveryOutcome::GivenUp { error };
         }
         let backoff = wait(self.first_wait, held.failures, &mut Moment::of(&*self.clock).ids());
-        Sent::Failed { after: after.map_or(backoff, |after| after.max(backoff).min(Duration::from_hours(1))), error }
+        DeliveryOutcome::Failed {
+            after: after.map_or(backoff, |after| after.max(backoff).min(Duration::from_hours(1))),
+            error,
+        }
     }
 
-    async fn to_program(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
+    async fn to_program(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let Some(entry) = self.entry(held).await? else {
-            return Ok(Sent::Dropped("the log no longer has what it tells of"));
+            return Ok(DeliveryOutcome::Dropped("the log no longer has what it tells of"));
         };
         let body = webhook::body(&entry, &self.outlets.link(held.review));
         if held.channel == CALLBACK {
             self.outlets.call_back(held, &self.store, self.clock.now(), body).await?;
-            return Ok(Sent::TAKEN);
+            return Ok(DeliveryOutcome::SENT);
         }
         let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
             return Err(DeliveryFailure::lasting("no webhook of this name is in the settings any more"));
         };
         webhook.send(&self.outlets.clients, held.id, self.clock.now(), body).await?;
-        Ok(Sent::TAKEN)
+        Ok(DeliveryOutcome::SENT)
     }
 
     /// The entry that a delivery tells of.

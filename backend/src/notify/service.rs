@@ -1,9 +1,10 @@
 //! What the API asks of notifications: what this server can do, and a message to try it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use shared::id::{DeliveryId, Username};
 use shared::notification::{Channel, Notifications, Occasion};
@@ -32,13 +33,13 @@ pub struct NotificationService {
 
 /// What to say where a button was pressed.
 #[derive(Debug)]
-pub enum Reply {
+pub enum InteractionReply {
     /// Something that only who pressed it sees.
     Tell(String),
     /// What the message shows from now on, and what to tell beside.
     Show {
         /// The message.
-        message: Shown,
+        message: ReviewMessage,
         /// What only who pressed it sees.
         tell: Option<String>,
     },
@@ -46,7 +47,7 @@ pub enum Reply {
 
 /// A message that shows a review as it is now.
 #[derive(Debug)]
-pub struct Shown(Message);
+pub struct ReviewMessage(Message);
 
 /// Why a message to try a channel did not go out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl NotificationService {
         let failed = |why: &str| Untested::Failed(why.to_owned());
         let now = self.clock.now();
         {
-            let mut tested = self.tested.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tested = self.tested.lock();
             tested.retain(|_, at| now.since(*at) < BETWEEN_TESTS);
             if let Some(at) = tested.get(&person.user.username) {
                 return Err(Untested::TooSoon(at.after(BETWEEN_TESTS).since(now)));
@@ -106,13 +107,13 @@ impl NotificationService {
     }
 
     /// A review that is over.
-    pub fn over(&self, review: &Review) -> Shown {
-        Shown(slack::over(review, &self.outlets.link(review.id)))
+    pub fn over(&self, review: &Review) -> ReviewMessage {
+        ReviewMessage(slack::over(review, &self.outlets.link(review.id)))
     }
 
     /// A review that waits.
-    pub fn open(&self, review: &Review) -> Shown {
-        Shown(slack::open(Occasion::Requested, review, &self.outlets.link(review.id), self.clock.now()))
+    pub fn open(&self, review: &Review) -> ReviewMessage {
+        ReviewMessage(slack::open(Occasion::Requested, review, &self.outlets.link(review.id), self.clock.now()))
     }
 
     /// What became of a review, in words.
@@ -142,13 +143,13 @@ impl NotificationService {
 
     /// Answers whoever pressed a button, beside the request: Slack waits three seconds for that. Where it does not get
     /// through, the log has what happened, and the message is changed all the same once its review is over.
-    pub fn reply(&self, interaction: &Interaction, reply: Reply) {
+    pub fn reply(&self, interaction: &Interaction, reply: InteractionReply) {
         let (shown, tell) = match reply {
-            Reply::Tell(text) => (None, Some(text)),
-            Reply::Show { message, tell } => (Some(message), tell),
+            InteractionReply::Tell(text) => (None, Some(text)),
+            InteractionReply::Show { message, tell } => (Some(message), tell),
         };
         let shown = shown
-            .map(|Shown(Message { text, blocks })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
+            .map(|ReviewMessage(Message { text, blocks })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
         let told = tell.map(|text| {
             let Message { text, blocks } = slack::words(&text);
             json!({ "response_type": "ephemeral", "replace_original": false, "text": text, "blocks": blocks })

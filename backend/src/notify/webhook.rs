@@ -15,7 +15,7 @@ use super::message;
 use super::settings::{Secrets, WebhookSettings, is_name};
 use super::{Error, TIMEOUT};
 use crate::ssrf::Clients;
-use crate::standard_webhooks::{Keys, SECRET};
+use crate::standard_webhooks::{SECRET, SigningKeys};
 
 /// How much of an answer is read, in bytes.
 const MAX_ANSWER: usize = 4096;
@@ -25,7 +25,7 @@ const MAX_ANSWER: usize = 4096;
 pub(super) struct Webhook {
     url: Url,
     settings: WebhookSettings,
-    keys: Keys,
+    keys: SigningKeys,
 }
 
 impl Webhook {
@@ -38,7 +38,7 @@ impl Webhook {
         let url = url_of(&settings.url).map_err(|why| wrong(format!("`url`: {why}")))?;
         let (variable, secrets) = secrets.of_webhook(name);
         let missing = || wrong(format!("set {variable} to a secret: {SECRET}"));
-        let keys = secrets.and_then(Keys::read).ok_or_else(missing)?;
+        let keys = secrets.and_then(SigningKeys::read).ok_or_else(missing)?;
         Ok(Self { url, settings, keys })
     }
 
@@ -68,7 +68,7 @@ impl Webhook {
 pub(super) async fn post(
     clients: &Clients,
     url: &Url,
-    keys: &Keys,
+    keys: &SigningKeys,
     id: DeliveryId,
     now: Timestamp,
     body: String,

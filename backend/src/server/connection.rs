@@ -38,7 +38,7 @@ pub(super) async fn serve(
     let place = Arc::new(place);
     let phase = Arc::new(Phase::default());
     let stream = Stream::new(stream, Arc::clone(&phase), Arc::clone(&place), limits);
-    let answers = Answers { router, peer, place: Arc::clone(&place), phase };
+    let answers = RequestHandler { router, peer, place: Arc::clone(&place), phase };
     let service = service_fn(move |request| answers.clone().answer(request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -65,14 +65,14 @@ pub(super) async fn serve(
 }
 
 #[derive(Clone)]
-struct Answers {
+struct RequestHandler {
     router: Router,
     peer: SocketAddr,
     place: Arc<ConnectionSlot>,
     phase: Arc<Phase>,
 }
 
-impl Answers {
+impl RequestHandler {
     async fn answer(self, request: Request<Incoming>) -> Result<Response<Sent>, Infallible> {
         let Self { router, peer, place, phase } = self;
         phase.next();

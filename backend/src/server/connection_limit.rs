@@ -5,9 +5,10 @@
 //! connections open with half a request keeps nobody out.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Limits;
@@ -57,7 +58,7 @@ impl ConnectionLimit {
             let mut changed = std::pin::pin!(room.changed.notified());
             changed.as_mut().enable();
             {
-                let mut taken = room.lock();
+                let mut taken = room.taken.lock();
                 if let Some(network) = network
                     && taken.by_network.get(&network).is_some_and(|own| *own >= room.each)
                 {
@@ -87,13 +88,7 @@ impl ConnectionLimit {
 
     /// Closes the connection that has waited longest for its client.
     pub fn evict(&self) {
-        self.0.lock().evict();
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.taken.lock().evict();
     }
 }
 
@@ -111,7 +106,7 @@ impl Slots {
 impl ConnectionSlot {
     /// From now on the server waits for the client.
     pub fn waits(&self) {
-        let mut taken = self.room.lock();
+        let mut taken = self.room.taken.lock();
         taken.last += 1;
         let number = taken.last;
         taken.waiting.remove(&self.waits.swap(number, Ordering::Relaxed));
@@ -122,7 +117,7 @@ impl ConnectionSlot {
 
     /// From now on the client waits for the server: the connection is not closed to make room.
     pub fn works(&self) {
-        let mut taken = self.room.lock();
+        let mut taken = self.room.taken.lock();
         taken.waiting.remove(&self.waits.swap(0, Ordering::Relaxed));
     }
 
@@ -134,7 +129,7 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut taken = self.room.lock();
+        let mut taken = self.room.taken.lock();
         taken.waiting.remove(&*self.waits.get_mut());
         taken.all -= 1;
         if let Some(network) = self.network

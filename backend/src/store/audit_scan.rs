@@ -18,7 +18,7 @@ const SLACK_US: i64 = 60_000_000;
 
 /// Which rows are looked at.
 pub(super) struct Scan {
-    of: Of,
+    of: Selected,
     /// The first row of the log.
     first: i64,
     /// Rows before this one are indexed.
@@ -31,7 +31,7 @@ pub(super) struct Scan {
     batch: i64,
 }
 
-enum Of {
+enum Selected {
     /// Rows of a run.
     Run(RunId),
     /// All rows.
@@ -60,9 +60,9 @@ impl Scan {
     ) -> Result<Self, Error> {
         let (from, to) = (query.from.map(|from| from.0), query.to.map(|to| to.0));
         let of = match (run, sought) {
-            (Some(run), _) => Of::Run(run),
-            (None, Some(sought)) => Of::Sought(sought),
-            (None, None) => Of::All,
+            (Some(run), _) => Selected::Run(run),
+            (None, Some(sought)) => Selected::Sought(sought),
+            (None, None) => Selected::All,
         };
         let (first, last) = conn.blocks_of_time(from, to).await?;
         let oldest = conn.fetch_one(Sql::new("SELECT MIN(seq) FROM log")).await?;
@@ -79,7 +79,7 @@ impl Scan {
         self.batch = (batch * 2).min(MOST);
         let (first, last) = self.in_time;
         match &self.of {
-            Of::Run(run) => {
+            Selected::Run(run) => {
                 let sql = self.rows().push(" AND run_id = ").bind(run.0).push(" AND seq <= ").bind(top);
                 newest_of(conn, sql, batch).await
             }
@@ -87,15 +87,15 @@ impl Scan {
             _ if top >= self.indexed => self.window(conn, self.indexed.max(self.first), top, batch).await,
             // By rows, not by their numbers: of what was archived, numbers are left without rows. Where times are asked for,
             // rows that do not fit would be read without end: they are looked at so many at a time.
-            Of::All if top.min(last) >= first && self.from.is_none() && self.to.is_none() => {
+            Selected::All if top.min(last) >= first && self.from.is_none() && self.to.is_none() => {
                 let sql = self.rows().push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top.min(last));
                 newest_of(conn, sql, batch).await
             }
-            Of::All if top.min(last) >= first => self.window(conn, first, top.min(last), batch).await,
-            Of::Sought(sought) if top.min(last) >= first => {
+            Selected::All if top.min(last) >= first => self.window(conn, first, top.min(last), batch).await,
+            Selected::Sought(sought) if top.min(last) >= first => {
                 self.sought(conn, sought, (first, top.min(last)), batch).await
             }
-            Of::All | Of::Sought(_) => Ok(Batch { rows: Vec::new(), down_to: None, looked_at: 0 }),
+            Selected::All | Selected::Sought(_) => Ok(Batch { rows: Vec::new(), down_to: None, looked_at: 0 }),
         }
     }
 

@@ -1,8 +1,8 @@
-//! Who waits for commits and for tasks is woken: by commits of this process at once, by those of others through NOTIFY
-//! and LISTEN (PostgreSQL) or the file's version (SQLite), and by a look every second in any case.
+//! Wakes what waits for commits and for tasks: at once after commits of this process, through NOTIFY and LISTEN
+//! (PostgreSQL) or the file's version (SQLite) after those of others, and by polling every second in case a notice is lost.
 //!
-//! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. It says who sends
-//! it, so that nobody wakes themselves, and whether there are new tasks, so that an idle server's worker does not look for
+//! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. It names its sender,
+//! so that no server wakes itself, and says whether there are new tasks, so that an idle server's worker does not look for
 //! some whenever a busy one commits.
 
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use super::recent_rows::RecentRows;
 use super::{Error, Inner};
 
 const CHANNEL: &str = "countersign";
-/// What stands behind the sender's name where there are no new tasks. Whoever says nothing may have some: servers of
-/// earlier versions did not say.
+/// Follows the sender's name if there are no new tasks. Without it there may be some: servers of earlier versions did not
+/// say.
 const NO_TASKS: &str = " no-tasks";
-/// How often somebody looks, whatever was heard.
+/// How often the database is polled.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The two numbers that grow.
+/// Two counters, of commits and of commits with new tasks.
 pub(super) struct ChangeSignal {
     /// Tells this process from others.
     name: String,
     commits: watch::Sender<u64>,
     tasks_due: watch::Sender<u64>,
     committed: Notify,
-    /// Whether tasks were made since others were told last.
-    untold_tasks: AtomicBool,
+    /// Whether tasks were made since other processes were notified last.
+    unannounced_tasks: AtomicBool,
 }
 
 impl ChangeSignal {
@@ -43,7 +43,7 @@ impl ChangeSignal {
             commits: watch::Sender::new(0),
             tasks_due: watch::Sender::new(0),
             committed: Notify::new(),
-            untold_tasks: AtomicBool::new(false),
+            unannounced_tasks: AtomicBool::new(false),
         }
     }
 
@@ -60,12 +60,12 @@ impl ChangeSignal {
         self.commits.send_modify(|count| *count += 1);
         if tasks {
             self.tasks_due.send_modify(|count| *count += 1);
-            self.untold_tasks.store(true, Ordering::Release);
+            self.unannounced_tasks.store(true, Ordering::Release);
         }
         self.committed.notify_one();
     }
 
-    /// Somebody else may have.
+    /// Another process may have.
     fn noticed(&self, newest: &RecentRows, tasks: bool) {
         newest.forget();
         self.commits.send_modify(|count| *count += 1);
@@ -74,14 +74,14 @@ impl ChangeSignal {
         }
     }
 
-    /// What others are told of the commits since they were told last.
+    /// The notice of the commits since the last one.
     fn payload(&self) -> String {
-        let tasks = self.untold_tasks.swap(false, Ordering::AcqRel);
+        let tasks = self.unannounced_tasks.swap(false, Ordering::AcqRel);
         format!("{}{}", self.name, if tasks { "" } else { NO_TASKS })
     }
 
-    /// Whether others have made tasks, by what they tell; none where it is this process that tells it.
-    fn told(&self, payload: &str) -> Option<bool> {
+    /// Whether a notice of another process says that there are tasks; `None` for one of this process.
+    fn tasks_of(&self, payload: &str) -> Option<bool> {
         let (name, tasks) = payload.strip_suffix(NO_TASKS).map_or((payload, true), |name| (name, false));
         (name != self.name).then_some(tasks)
     }
@@ -143,10 +143,10 @@ async fn signal_others(inner: &Inner) {
 
 async fn notify(inner: &Inner) -> Result<(), DriverError> {
     let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.payload()).push(")::text");
-    let told = async { inner.db.read().await?.fetch_one(sql).await };
-    if let Err(error) = told.await {
-        // It may not have been heard; what is told next says it.
-        inner.signal.untold_tasks.store(true, Ordering::Release);
+    let notified = async { inner.db.read().await?.fetch_one(sql).await };
+    if let Err(error) = notified.await {
+        // It may not have arrived; the next one says it.
+        inner.signal.unannounced_tasks.store(true, Ordering::Release);
         return Err(error);
     }
     Ok(())
@@ -165,7 +165,7 @@ async fn listen_once(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect(url).await?;
     listener.listen(CHANNEL).await?;
     loop {
-        if let Some(tasks) = inner.signal.told(listener.recv().await?.payload()) {
+        if let Some(tasks) = inner.signal.tasks_of(listener.recv().await?.payload()) {
             inner.signal.noticed(&inner.recent, tasks);
         }
     }
@@ -200,15 +200,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_hear_of_tasks_once_and_nobody_hears_themselves() {
+    fn others_are_notified_of_tasks_once_and_no_process_notifies_itself() {
         let (one, other) = (ChangeSignal::new("one".to_owned()), ChangeSignal::new("other".to_owned()));
         one.committed(true);
         one.committed(false);
-        let told = one.payload();
-        assert_eq!((other.told(&told), one.told(&told)), (Some(true), None));
+        let notice = one.payload();
+        assert_eq!((other.tasks_of(&notice), one.tasks_of(&notice)), (Some(true), None));
         one.committed(false);
-        let told = one.payload();
-        assert_eq!((other.told(&told), one.told(&told)), (Some(false), None));
-        assert_eq!(other.told("one"), Some(true), "a server of an earlier version does not say");
+        let notice = one.payload();
+        assert_eq!((other.tasks_of(&notice), one.tasks_of(&notice)), (Some(false), None));
+        assert_eq!(other.tasks_of("one"), Some(true), "a server of an earlier version does not say");
     }
 }

@@ -7,27 +7,25 @@ use std::time::Duration;
 use super::Inner;
 use super::db::Sql;
 use super::driver_error::DriverError;
-
-/// How often, while there are commits.
-const EVERY: Duration = Duration::from_secs(1);
+use super::follow::{LogFollower, Next, follow};
 
 /// Runs until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
-    let mut commits = inner.signal.commits();
-    let work = async {
-        while commits.changed().await.is_ok() {
-            tokio::time::sleep(EVERY).await;
-            commits.borrow_and_update();
-            if let Err(error) = passive(&inner).await {
-                tracing::warn!(%error, "the write-ahead log was not moved into the database; it is tried again");
-            }
-        }
-    };
-    inner.stop.run_until_cancelled(work).await;
+    let (commits, stop) = (inner.signal.commits(), inner.stop.clone());
+    follow(Checkpoint(inner), commits, stop).await;
 }
 
-/// PASSIVE: waits for nobody. What readers or the writer still need stays for the next time.
-async fn passive(inner: &Inner) -> Result<(), DriverError> {
-    inner.db.read().await?.fetch(Sql::new("PRAGMA wal_checkpoint(PASSIVE)")).await?;
-    Ok(())
+struct Checkpoint(Arc<Inner>);
+
+impl LogFollower for Checkpoint {
+    type Error = DriverError;
+    const TROUBLE: &'static str = "the write-ahead log was not moved into the database";
+    const POLL: Duration = Duration::MAX;
+    const GATHER: Duration = Duration::from_secs(1);
+
+    /// PASSIVE waits for nobody: what readers or the writer still need stays for the next time.
+    async fn advance(&mut self) -> Result<Next, DriverError> {
+        self.0.db.read().await?.fetch(Sql::new("PRAGMA wal_checkpoint(PASSIVE)")).await?;
+        Ok(Next::OnCommit)
+    }
 }

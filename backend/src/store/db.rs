@@ -151,16 +151,16 @@ impl Conn {
         })
     }
 
-    /// How many rows of a query are alike; each is an id and three numbers. SQLite would sort them all to count them.
-    pub async fn count_alike(&mut self, sql: Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
+    /// Counts the rows of a query by what they are. SQLite's GROUP BY would sort them all.
+    pub async fn count_groups(&mut self, sql: Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
         if let Self::Sqlite(conn) = self {
-            return conn.count_alike(sql).await;
+            return conn.count_groups(sql).await;
         }
         let sql = sql.around("SELECT a, b, c, d, COUNT(*) FROM (").push(") AS k(a, b, c, d) GROUP BY a, b, c, d");
         let rows = self.fetch(sql).await?;
         let count = |row: &Row| {
             let count = u64::try_from(row.int(4)?).unwrap_or(0);
-            Ok(((row.uuid(0)?, [row.int(1)?, row.int(2)?, row.int(3)?]), count))
+            Ok((GroupKey::of(row)?, count))
         };
         rows.iter().map(count).collect()
     }
@@ -211,60 +211,28 @@ pub(super) enum Arg {
     Uuid(Option<Uuid>),
 }
 
-impl From<&String> for Arg {
-    fn from(value: &String) -> Self {
-        Self::Text(Some(value.clone()))
-    }
+macro_rules! argument {
+    ($($from:ty: $value:ident => $arg:expr,)+) => {$(
+        impl From<$from> for Arg {
+            fn from($value: $from) -> Self {
+                $arg
+            }
+        }
+    )+};
 }
-impl From<i64> for Arg {
-    fn from(value: i64) -> Self {
-        Self::Int(Some(value))
-    }
-}
-impl From<Option<i64>> for Arg {
-    fn from(value: Option<i64>) -> Self {
-        Self::Int(value)
-    }
-}
-impl From<u32> for Arg {
-    fn from(value: u32) -> Self {
-        Self::Int(Some(i64::from(value)))
-    }
-}
-impl From<bool> for Arg {
-    fn from(value: bool) -> Self {
-        Self::Int(Some(i64::from(value)))
-    }
-}
-impl From<&str> for Arg {
-    fn from(value: &str) -> Self {
-        Self::Text(Some(value.to_owned()))
-    }
-}
-impl From<String> for Arg {
-    fn from(value: String) -> Self {
-        Self::Text(Some(value))
-    }
-}
-impl From<Option<String>> for Arg {
-    fn from(value: Option<String>) -> Self {
-        Self::Text(value)
-    }
-}
-impl From<&[u8; 32]> for Arg {
-    fn from(value: &[u8; 32]) -> Self {
-        Self::Blob(Some(value.to_vec()))
-    }
-}
-impl From<Uuid> for Arg {
-    fn from(value: Uuid) -> Self {
-        Self::Uuid(Some(value))
-    }
-}
-impl From<Option<Uuid>> for Arg {
-    fn from(value: Option<Uuid>) -> Self {
-        Self::Uuid(value)
-    }
+
+argument! {
+    Option<i64>: value => Arg::Int(value),
+    i64: value => Arg::Int(Some(value)),
+    u32: value => Arg::Int(Some(value.into())),
+    bool: value => Arg::Int(Some(value.into())),
+    Option<String>: value => Arg::Text(value),
+    String: value => Arg::Text(Some(value)),
+    &String: value => Arg::Text(Some(value.clone())),
+    &str: value => Arg::Text(Some(value.to_owned())),
+    &[u8; 32]: value => Arg::Blob(Some(value.to_vec())),
+    Option<Uuid>: value => Arg::Uuid(value),
+    Uuid: value => Arg::Uuid(Some(value)),
 }
 
 fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverError> {
@@ -279,6 +247,20 @@ fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverErr
         .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
     }
     Ok(sqlx::query_with(AssertSqlSafe(sql.text), args))
+}
+
+/// What rows are grouped by when they are counted: an id and three numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct GroupKey {
+    pub id: Uuid,
+    pub numbers: [i64; 3],
+}
+
+impl GroupKey {
+    /// The key in the first columns of a row.
+    pub fn of(row: &Row) -> Result<Self, DriverError> {
+        Ok(Self { id: row.uuid(0)?, numbers: [row.int(1)?, row.int(2)?, row.int(3)?] })
+    }
 }
 
 /// A row of either database. Columns are read by position.

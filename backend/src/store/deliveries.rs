@@ -1,6 +1,6 @@
-//! Deliveries: claimed under a lease by one sender at a time, as tasks are, in a table of their own, so that a slow
-//! receiver never stands in the way of a run. What was sent is kept for a while: to change a message when its review is
-//! resolved, and to count how much somebody was told lately.
+//! Deliveries, and what came of them. They are claimed under leases (`store/leases.rs`), as tasks are, from a table of
+//! their own, so that a slow receiver never holds up a run. What was sent is kept for a while: to change a message when
+//! its review is resolved, and to count how many messages a person was sent lately.
 
 use std::time::Duration;
 
@@ -11,9 +11,8 @@ use shared::notification::{Delivery, DeliveryQuery, DeliveryStatus};
 use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
-use super::db::{Conn, Db, Row, Sql};
-use super::outbox::uuids;
-use super::tasks::{NOW, micros};
+use super::db::{Row, Sql};
+use super::leases::{Lease, Selection, WorkTable, micros};
 use super::{Error, Store};
 
 const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt";
@@ -27,15 +26,15 @@ pub struct ClaimedDelivery {
     pub channel: String,
     /// The webhook's or the person's name.
     pub target: String,
-    /// What it tells.
+    /// The kind of event that it announces.
     pub event: String,
-    /// Of which review.
+    /// The review that it is about.
     pub review: ReviewId,
-    /// Of which run.
+    /// The run of that review.
     pub run: Option<RunId>,
-    /// The place in the log before the entry that it tells of.
+    /// The place in the log before the entry that it announces.
     pub place: Cursor,
-    /// Raised by every claim; what came of it counts only while it is the same.
+    /// Raised by every claim; an outcome counts only while it is the same.
     pub attempt: u32,
     /// How often it has failed.
     pub failures: u32,
@@ -43,29 +42,29 @@ pub struct ClaimedDelivery {
     pub receipt: Option<String>,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sent {
-    /// It was taken; the receiver may have a name for it.
-    Taken {
-        /// That name.
+pub enum DeliveryOutcome {
+    /// It was accepted.
+    Sent {
+        /// How the receiver identifies the message, if it can be changed later.
         receipt: Option<String>,
-        /// What the message shows, where a reaction to it decides.
+        /// What the message shows, if a reaction to it decides.
         shown: Option<String>,
     },
     /// It was part of another message, or changed one.
     Joined,
-    /// There was nothing to tell any more, for this reason.
+    /// There was no reason any more to send it; why.
     Dropped(&'static str),
-    /// It failed and is tried again after a while.
+    /// It failed and is tried again.
     Failed {
         /// How long.
         after: Duration,
         /// What the receiver or the network said, for admins.
         error: String,
     },
-    /// It is not time yet: so much was told lately.
-    Later {
+    /// The receiver got too many messages lately: it is sent later.
+    Postponed {
         /// How long.
         after: Duration,
     },
@@ -76,96 +75,68 @@ pub enum Sent {
     },
 }
 
-impl Sent {
-    /// It was taken, and cannot be changed later.
-    pub const TAKEN: Self = Self::Taken { receipt: None, shown: None };
+impl DeliveryOutcome {
+    /// It was accepted, and cannot be changed later.
+    pub const SENT: Self = Self::Sent { receipt: None, shown: None };
 }
 
 impl Store {
-    /// Takes deliveries that are due, oldest first, under a lease on the database's clock.
+    /// Claims deliveries that are due, oldest first.
     pub async fn claim_deliveries(
         &self,
         sender: &str,
         limit: u32,
         lease: Duration,
     ) -> Result<Vec<ClaimedDelivery>, Error> {
-        let postgres = self.inner.db.is_postgres();
-        let store = self.clone();
-        let due = move |columns: &str| {
-            let sql =
-                Sql::new("SELECT ").push(columns).push(" FROM deliveries WHERE status = 'waiting' AND ready_at <= ");
-            let sql = store.now(sql).push(" ORDER BY ready_at, id LIMIT ").bind(limit);
-            if postgres { sql.push(" FOR UPDATE SKIP LOCKED") } else { sql }
+        let claimed = |row: &Row| {
+            let before = stored(row)?;
+            Ok(ClaimedDelivery { attempt: before.attempt.saturating_add(1), ..before })
         };
-        let (now, sender) = (self.inner.clock.now(), sender.to_owned());
-        // Looking first keeps an idle sender off the write lock.
-        if !postgres && self.inner.db.read().await?.fetch_one(due("1")).await?.is_none() {
-            return Ok(Vec::new());
-        }
-        let claim = async move |mut conn: Conn| {
-            let rows = conn.fetch(due(COLUMNS)).await?;
-            let mut claimed = rows.iter().map(stored).collect::<Result<Vec<_>, Error>>()?;
-            for delivery in &mut claimed {
-                delivery.attempt = delivery.attempt.saturating_add(1);
-            }
-            if claimed.is_empty() {
-                conn.rollback().await?;
-                return Ok(claimed);
-            }
-            let ids: Vec<DeliveryId> = claimed.iter().map(|delivery| delivery.id).collect();
-            let sql = Sql::new("UPDATE deliveries SET attempt = attempt + 1, owner = ").bind(sender.as_str());
-            let sql = sql.push(", ready_at = ");
-            let sql =
-                if postgres { sql.push(NOW).push(" + ").bind(micros(lease)) } else { sql.bind(now.after(lease).0) };
-            conn.execute(sql.push(" WHERE id IN (").list(uuids(&ids)).push(")")).await?;
-            conn.commit().await?;
-            Ok(claimed)
-        };
-        self.inner.db.write(claim).await
+        let first = move |of: &Selection<'_>| first(limit, of);
+        self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), first, claimed).await
     }
 
     /// When the next delivery is due, or its lease runs out.
     pub async fn next_delivery(&self) -> Result<Option<Timestamp>, Error> {
-        let sql = Sql::new("SELECT ready_at FROM deliveries WHERE status = 'waiting' ORDER BY ready_at LIMIT 1");
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.map(Timestamp))
+        self.next_ready(|of| first(1, of)).await
     }
 
-    /// Writes down what came of an attempt. False: somebody else holds it by now, and nothing was written.
-    pub async fn sent(&self, held: &ClaimedDelivery, sent: &Sent) -> Result<bool, Error> {
-        let failed = |failures: &str| Sql::new("UPDATE deliveries SET owner = NULL, failures = ").push(failures);
-        let end = |status: &str| failed("failures").push(", status = '").push(status).push("', ready_at = ");
-        let sql = match sent {
-            Sent::Taken { receipt, shown } => {
-                let sql = self.now(end("sent")).push(", error = NULL, receipt = ").bind(receipt.clone());
-                sql.push(", shown = ").bind(shown.clone())
+    /// Records the outcome of an attempt. `false`: another server holds the delivery by now, and nothing was written.
+    pub async fn settle(&self, held: &ClaimedDelivery, outcome: &DeliveryOutcome) -> Result<bool, Error> {
+        let set = |failures: &str, status: DeliveryStatus| {
+            let sql = Sql::new("UPDATE deliveries SET owner = NULL, failures = ").push(failures);
+            sql.push(", status = ").bind(status.as_str()).push(", ready_at = ")
+        };
+        let error_of = |sql: Sql, error: &str| sql.push(", error = ").bind(error.replace('\0', ""));
+        let sql = match outcome {
+            DeliveryOutcome::Sent { receipt, shown } => {
+                let sql = self.now(set("failures", DeliveryStatus::Sent)).push(", error = NULL, receipt = ");
+                sql.bind(receipt.clone()).push(", shown = ").bind(shown.clone())
             }
-            Sent::Joined => self.now(end("sent")).push(", error = NULL, joined = 1"),
-            Sent::Dropped(why) => self.now(end("dropped")).push(", error = ").bind(*why),
-            Sent::Failed { after, error } => {
-                let sql = self.now(failed("failures + 1").push(", ready_at = "));
-                sql.push(" + ").bind(micros(*after)).push(", error = ").bind(error.replace('\0', ""))
+            DeliveryOutcome::Joined => {
+                self.now(set("failures", DeliveryStatus::Sent)).push(", error = NULL, joined = 1")
             }
-            Sent::Later { after } => {
-                self.now(failed("failures").push(", ready_at = ")).push(" + ").bind(micros(*after))
+            DeliveryOutcome::Dropped(why) => error_of(self.now(set("failures", DeliveryStatus::Dropped)), why),
+            DeliveryOutcome::Failed { after, error } => {
+                error_of(self.time_in(set("failures + 1", DeliveryStatus::Waiting), *after), error)
             }
-            Sent::GivenUp { error } => {
-                let sql = failed("failures + 1").push(", status = 'given_up', ready_at = ");
-                self.now(sql).push(", error = ").bind(error.replace('\0', ""))
+            DeliveryOutcome::Postponed { after } => self.time_in(set("failures", DeliveryStatus::Waiting), *after),
+            DeliveryOutcome::GivenUp { error } => {
+                error_of(self.now(set("failures + 1", DeliveryStatus::GivenUp)), error)
             }
         };
         let sql = sql.push(" WHERE id = ").bind(held.id.0).push(" AND attempt = ").bind(held.attempt);
         Ok(self.inner.db.execute(sql.push(" AND status = 'waiting'")).await? > 0)
     }
 
-    /// Tries a delivery again that was given up. False: there is none.
+    /// Tries a delivery again that was given up. `false`: there is none.
     pub async fn retry_delivery(&self, id: DeliveryId) -> Result<bool, Error> {
         let sql = Sql::new("UPDATE deliveries SET status = 'waiting', failures = 0, owner = NULL, ready_at = ");
         let sql = self.now(sql).push(" WHERE status = 'given_up' AND id = ").bind(id.0);
         Ok(self.inner.db.execute(sql).await? > 0)
     }
 
-    /// How many messages somebody was sent on a channel within this time, and when the first of them.
+    /// How many messages a receiver was sent on a channel within this time, and when the first of them was.
     pub async fn sent_lately(
         &self,
         channel: &str,
@@ -192,15 +163,14 @@ impl Store {
         rows.iter().map(stored).collect()
     }
 
-    /// The message to which a reaction decides, by what its receiver calls it: of which review it is, whom it went to, and
-    /// what it shows.
+    /// The message whose reactions decide, by its receipt: its review, its receiver, and what it shows.
     pub async fn message_with_reactions(&self, receipt: &str) -> Result<Option<(ReviewId, String, String)>, Error> {
         let sql = Sql::new("SELECT review_id, target, shown FROM deliveries WHERE shown IS NOT NULL AND receipt = ");
         let row = self.inner.db.read().await?.fetch_one(sql.bind(receipt)).await?;
         row.map(|row| Ok((ReviewId(row.uuid(0)?), row.text(1)?, row.text(2)?))).transpose()
     }
 
-    /// Deliveries that stand so, newest first.
+    /// Deliveries with a status, newest first.
     pub async fn deliveries(&self, query: &DeliveryQuery) -> Result<Page<Delivery>, Error> {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let status = query.status.unwrap_or(DeliveryStatus::GivenUp);
@@ -219,7 +189,7 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
-    /// Removes some of what ended so long ago.
+    /// Removes some of the deliveries that ended longer ago than this.
     pub async fn forget_deliveries(&self, older_than: Duration) -> Result<(), Error> {
         let sql = Sql::new(
             "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE status IN ('sent', 'dropped', 'given_up') AND ready_at < ",
@@ -228,14 +198,19 @@ impl Store {
         self.inner.db.execute(sql).await?;
         Ok(())
     }
+}
 
-    /// The clock by which deliveries are due: the database's, in SQLite the injected one.
-    fn now(&self, sql: Sql) -> Sql {
-        match &self.inner.db {
-            Db::Postgres { .. } => sql.push(NOW),
-            Db::Sqlite { .. } => sql.bind(self.inner.clock.now().0),
-        }
+impl ClaimedDelivery {
+    /// The lease under which it is held.
+    pub fn lease(&self) -> Lease {
+        Lease { id: self.id.0, attempt: self.attempt }
     }
+}
+
+/// The deliveries that come first.
+fn first(limit: u32, of: &Selection<'_>) -> Sql {
+    let sql = Sql::new("SELECT ").push(of.columns).push(" FROM deliveries WHERE status = 'waiting'");
+    of.ready(sql).push(" ORDER BY ready_at, id LIMIT ").bind(limit).push(of.lock)
 }
 
 /// A row of [`COLUMNS`].

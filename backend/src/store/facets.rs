@@ -14,8 +14,8 @@ use shared::review::Review;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::db::{Conn, Row, Sql};
-use super::log_index::ReviewSearch;
+use super::db::{Conn, GroupKey, Sql};
+use super::log_index::{ReviewSearch, WordIndex};
 use super::words::Words;
 use super::{Error, Store, queue, reviews};
 
@@ -25,7 +25,7 @@ const MAX_VALUES: usize = 25;
 const MAX_SEARCHED: u32 = 5_000;
 
 /// Reviews that no filter tells apart.
-struct Group {
+struct QueueGroup {
     like: Review,
     count: u64,
 }
@@ -60,14 +60,14 @@ impl Store {
         query: &ReviewQuery,
         (few, most): (usize, u32),
         now: Timestamp,
-    ) -> Result<(Vec<Group>, bool), Error> {
+    ) -> Result<(Vec<QueueGroup>, bool), Error> {
         let all = self.classes(conn).await?;
         let seen = all.iter().filter(|(_, outline)| access(viewer, Act::SeeReview(outline)).is_allowed());
         let seen: HashMap<Uuid, _> = seen.map(|(class, outline)| (*class, outline)).collect();
         let classes: Vec<_> = seen.keys().copied().collect();
         let (thresholds, ages) = (thresholds(query.due, now), ages(&Filter::from(query), now));
         let search = match Words::of(query.q.as_deref()) {
-            Some(words) => Some(conn.search_reviews(words, Some(true), few).await?),
+            Some(words) => Some(conn.search_reviews(words, &[WordIndex::Pending], few).await?),
             None => None,
         };
         if classes.is_empty() {
@@ -89,21 +89,20 @@ impl Store {
             None => queue::from(sql.push(" FROM "), false, None),
         };
         let sql = queue::of_classes(sql, all.len(), &classes);
-        let (mut counts, mut searched) = (BTreeMap::<(Uuid, [i64; 3]), u64>::new(), 0);
-        let group = |row: &Row| Ok::<_, Error>((row.uuid(0)?, [row.int(1)?, row.int(2)?, row.int(3)?]));
+        let (mut counts, mut searched) = (BTreeMap::<GroupKey, u64>::new(), 0);
         if let Some(ReviewSearch::Each(words)) = &search {
             let sql = sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(most);
             for row in conn.fetch(sql).await? {
                 searched += 1;
                 if words.are_in(&row.text(4)?) {
-                    *counts.entry(group(&row)?).or_default() += 1;
+                    *counts.entry(GroupKey::of(&row)?).or_default() += 1;
                 }
             }
         } else {
-            counts.extend(conn.count_alike(sql).await?);
+            counts.extend(conn.count_groups(sql).await?);
         }
         let mut groups = Vec::new();
-        for ((class, [past, claimed, young]), count) in counts {
+        for (GroupKey { id: class, numbers: [past, claimed, young] }, count) in counts {
             let Some(outline) = seen.get(&class) else { continue };
             let past = usize::try_from(past).unwrap_or(0);
             let mut like = Review::clone(outline);
@@ -117,7 +116,7 @@ impl Store {
             like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), until: soon });
             // Behind the last of the ages comes what is younger than any.
             like.created_at = ages.get(usize::try_from(young).unwrap_or(0)).copied().unwrap_or(soon);
-            groups.push(Group { like, count });
+            groups.push(QueueGroup { like, count });
         }
         Ok((groups, searched >= most))
     }
@@ -146,10 +145,10 @@ fn ages(filter: &Filter, now: Timestamp) -> Vec<Timestamp> {
     all
 }
 
-fn count(groups: &[Group], filter: &Filter, viewer: &Principal, now: Timestamp) -> Facets {
+fn count(groups: &[QueueGroup], filter: &Filter, viewer: &Principal, now: Timestamp) -> Facets {
     let mut facets = Facets::default();
     let mut tallies: [BTreeMap<&str, u64>; Facet::ALL.len()] = Default::default();
-    for Group { like, count } in groups {
+    for QueueGroup { like, count } in groups {
         let missed: Vec<_> = filter.misses(like, viewer, now).collect();
         if missed.is_empty() {
             facets.total += count;

@@ -1,8 +1,9 @@
 //! Saved flows, and the cache of those that are ready to run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use shared::api::{FlowVersion, MAX_LIMIT, Page};
 use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
@@ -22,16 +23,16 @@ const COLUMNS: &str = "SELECT id, version, digest, source, definition, saved_by,
 
 /// Flow versions that are ready to run; they never change.
 #[derive(Default)]
-pub(super) struct Cache(Mutex<HashMap<(FlowId, u32), Arc<Compiled>>>);
+pub(super) struct FlowCache(Mutex<HashMap<(FlowId, u32), Arc<Compiled>>>);
 
-impl Cache {
+impl FlowCache {
     fn get(&self, id: &str, version: u32) -> Option<Arc<Compiled>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.get(&(id.parse().ok()?, version)).map(Arc::clone)
     }
 
     fn put(&self, compiled: &Arc<Compiled>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if kept.len() >= KEPT {
             // Rare enough that which one goes does not matter.
             let first = kept.keys().next().cloned();

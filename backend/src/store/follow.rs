@@ -1,39 +1,98 @@
-//! Following the log: whoever reads it page by page is called again as long as there is more, and once something was
-//! committed.
+//! Following the log: what happens beside the commits and after them. Frames for sockets, deliveries, the index, seals
+//! and erasures are made by followers. Owns when a follower works (at once while there is more, after a rest, after
+//! commits), how it stops, and how a place moves that servers share.
+//!
+//! What differs on purpose stays with each follower. They read different forms of the rows: decoded entries, whole blocks
+//! of numbers, the bytes that are sealed. They keep their places differently, too: sockets stand at a place in memory,
+//! deliveries and the index at one that they move in the transaction that stores what they made ([`Conn::move_place`]),
+//! and the sealer at its newest seal, whose number only one server gets.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Error;
+use super::db::{Arg, Conn, Sql};
+use super::driver_error::DriverError;
 
-/// How long a reader waits at most without having heard of a commit: covers a notice that was lost.
-const IDLE: Duration = Duration::from_secs(1);
-
-/// A reader of the log that knows where it stands.
-pub trait LogReader: Send {
-    /// What could not be done where reading fails, for the server's log.
-    const TROUBLE: &'static str;
-
-    /// Reads a page and moves on. True: there may be more right now.
-    fn advance(&mut self) -> impl Future<Output = Result<bool, Error>> + Send;
+/// When a follower goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// At once: there may be more.
+    Now,
+    /// After this time.
+    After(Duration),
+    /// After a commit: everything was read.
+    OnCommit,
 }
 
-/// Follows the log from where the reader stands, until the stop or until the store is closed. `commits` is
-/// [`Store::commits`](super::Store::commits).
-pub async fn follow<F: LogReader>(mut reader: F, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
-    loop {
-        commits.mark_unchanged();
-        match reader.advance().await {
-            Ok(true) if !stop.is_cancelled() => continue,
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "{}; trying again", F::TROUBLE),
+impl Next {
+    /// At once if there may be more, otherwise after a commit.
+    pub fn if_more(more: bool) -> Self {
+        if more { Self::Now } else { Self::OnCommit }
+    }
+}
+
+/// What follows the log.
+pub trait LogFollower: Send {
+    /// Why a step fails.
+    type Error: Display;
+    /// What could not be done when a step fails, for the server's log.
+    const TROUBLE: &'static str;
+    /// How long it waits for a commit at most: covers a notice that was lost.
+    const POLL: Duration = Duration::from_secs(1);
+    /// How long it lets commits gather after the first one.
+    const GATHER: Duration = Duration::ZERO;
+    /// With so many commits it waits no longer.
+    const ENOUGH: u64 = u64::MAX;
+    /// How long it waits after a failure.
+    const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+    /// Does the next step; says when it goes on.
+    fn advance(&mut self) -> impl Future<Output = Result<Next, Self::Error>> + Send;
+}
+
+/// Follows the log until the stop, or until the store is closed. A stop breaks off the step that is under way. `commits`
+/// is [`Store::commits`](super::Store::commits).
+pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
+    let work = async {
+        loop {
+            // Seen before reading, so that what is committed meanwhile is not missed.
+            let seen = *commits.borrow_and_update();
+            match follower.advance().await {
+                Ok(Next::Now) => {}
+                Ok(Next::After(rest)) => sleep(rest).await,
+                Ok(Next::OnCommit) => {
+                    if let Ok(Err(_closed)) = timeout(F::POLL, commits.changed()).await {
+                        return;
+                    }
+                    let enough = commits.wait_for(|count| count.wrapping_sub(seen) >= F::ENOUGH);
+                    let _ = timeout(F::GATHER, enough).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "{}; trying again", F::TROUBLE);
+                    sleep(F::AFTER_FAILURE).await;
+                }
+            }
         }
-        tokio::select! {
-            () = stop.cancelled() => return,
-            changed = timeout(IDLE, commits.changed()) => if let Ok(Err(_)) = changed { return },
-        }
+    };
+    stop.run_until_cancelled(work).await;
+}
+
+impl Conn {
+    /// Moves a place that servers share, by compare and swap, at the start of the transaction that stores what was made up
+    /// to it. `false`: another server has moved it, and nothing was changed.
+    pub(super) async fn move_place(
+        &mut self,
+        (table, column): (&str, &str),
+        from: impl Into<Arg>,
+        to: impl Into<Arg>,
+    ) -> Result<bool, DriverError> {
+        self.let_go_soon().await?;
+        let sql = Sql::new("UPDATE ").push(table).push(" SET ").push(column).push(" = ").bind(to);
+        let sql = sql.push(" WHERE ").push(column).push(" = ").bind(from);
+        Ok(self.execute(sql).await? > 0)
     }
 }

@@ -1,9 +1,9 @@
 //! How far those who read the log are behind it: what is committed and has not reached them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use shared::log::Cursor;
 use shared::time::Timestamp;
 
@@ -19,14 +19,14 @@ impl Store {
     /// Takes down how far a reader of the log has come.
     pub fn has_read(&self, reader: &'static str, to: &Cursor) {
         if let Some(place) = self.place(to) {
-            self.inner.readers.0.lock().unwrap_or_else(PoisonError::into_inner).insert(reader, place);
+            self.inner.readers.0.lock().insert(reader, place);
         }
     }
 
     /// For how long the oldest entry that a reader has not reached has waited: of each reader of this process, and of
     /// the seals and the index, whichever server makes them.
     pub async fn lag(&self) -> Result<BTreeMap<&'static str, Duration>, Error> {
-        let mut places = self.inner.readers.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut places = self.inner.readers.0.lock().clone();
         let mut conn = self.inner.db.read().await?;
         let sealed = conn.fetch_one(Sql::new("SELECT MAX(seq) FROM seals")).await?;
         let sealed = sealed.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);

@@ -11,7 +11,9 @@ mod blobs;
 mod change;
 mod change_signal;
 mod checkpoint;
+mod commit;
 mod compact_review;
+mod consumer;
 pub(crate) mod cursor;
 mod db;
 mod deliveries;
@@ -24,6 +26,7 @@ mod flows;
 mod follow;
 mod grants;
 mod lag;
+mod leases;
 mod log;
 mod log_index;
 mod log_row;
@@ -67,20 +70,19 @@ mod whole_run;
 mod words;
 mod writer;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use shared::JsonMap;
 use shared::api::User;
 use shared::deputy::Deputyship;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
-use shared::time::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
@@ -91,11 +93,14 @@ pub use change::{
 };
 
 pub use archives::Archive;
-pub use deliveries::{ClaimedDelivery, Sent};
+pub use commit::GUARDRAIL_TIME;
+pub use consumer::{Consumer, Jobs, LeaseTerms, consume};
+pub use deliveries::{ClaimedDelivery, DeliveryOutcome};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, Kind};
-pub use follow::{LogReader, follow};
+pub use follow::{LogFollower, Next, follow};
+pub use leases::{Lease, WorkTable};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use queue::Tally;
@@ -110,8 +115,8 @@ pub use whole_run::{RunRow, WholeRun};
 
 use crate::background::Background;
 use crate::clock::SharedClock;
-use crate::engine::{Looked, Refusal, Task};
-use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry, ask_all};
+use crate::engine::Task;
+use crate::flow::guardrail::GuardrailPrograms;
 use db::Db;
 
 /// How to open a store.
@@ -152,13 +157,6 @@ pub enum Access {
     Read,
 }
 
-/// How long programs have that guardrails ask about one decision, all together: whoever decides waits for them.
-pub const LOOKS: Duration = Duration::from_secs(24);
-/// How much of the time before a deadline is kept for the commit of what was asked about.
-const TO_COMMIT: Duration = Duration::from_millis(500);
-/// How many answers of theirs one decision needs at most.
-const MAX_LOOKED: usize = 10_000;
-
 /// The database. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -172,13 +170,13 @@ struct Inner {
     longest_grant: Duration,
     log: cursor::Log,
     row_keys: Option<RowKeys>,
-    flows: flows::Cache,
+    flows: flows::FlowCache,
     /// Those of runs that only carry a question: nobody starts one by its name.
-    carriers: flows::Cache,
-    classes: queue::Known,
+    carriers: flows::FlowCache,
+    classes: queue::ClassCache,
     recent: recent_rows::RecentRows,
     readers: lag::Readers,
-    written: ready::Written,
+    written: ready::LastProbe,
     signal: change_signal::ChangeSignal,
     /// Tells this process from others.
     name: String,
@@ -257,14 +255,14 @@ impl Store {
             row_keys: options.row_keys,
             env: options.env,
             longest_grant: options.longest_grant,
-            flows: flows::Cache::default(),
-            carriers: flows::Cache::default(),
-            classes: queue::Known::default(),
+            flows: flows::FlowCache::default(),
+            carriers: flows::FlowCache::default(),
+            classes: queue::ClassCache::default(),
             recent: recent_rows::RecentRows::default(),
             signal: change_signal::ChangeSignal::new(name.clone()),
             name,
             url: options.url.clone(),
-            written: ready::Written::default(),
+            written: ready::LastProbe::default(),
             readers: lag::Readers::default(),
             queue,
             guardrails: OnceLock::new(),
@@ -289,83 +287,17 @@ impl Store {
         if options.index_log {
             tasks.spawn(watched("index of the log", log_index::run(Arc::clone(&inner)).boxed()));
         }
-        *inner.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
+        *inner.tasks.lock() = tasks;
         Ok(Self { inner })
     }
 
     /// Finishes what was accepted, and closes.
     pub async fn close(&self) {
         self.inner.stop.cancel();
-        let mut tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks = std::mem::take(&mut *self.inner.tasks.lock());
         // One that panicked was told of when it did.
         while tasks.join_next().await.is_some() {}
         self.inner.db.close().await;
-    }
-
-    /// The one write path: decides, writes, and answers only when it is on disk.
-    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
-        match self.inner.queue.commit(change).await {
-            (Err(CommitError::Refused(Refusal::Unasked { inquiries, until })), Some(again)) => {
-                let store = self.clone();
-                // It is made also where whoever waits for it goes away meanwhile.
-                let looked = tokio::spawn(async move { store.commit_looked(*again, inquiries, until).await });
-                looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
-            }
-            (committed, _) => committed,
-        }
-    }
-
-    /// The same, once programs have been asked. All of them together have [`LOOKS`], and no longer than until shortly
-    /// before the deadline: what came in time is then decided with what they have not said.
-    async fn commit_looked(
-        &self,
-        mut change: Change,
-        mut inquiries: Vec<Inquiry>,
-        deadline: Option<Timestamp>,
-    ) -> Result<Committed, CommitError> {
-        let left = deadline.map(|at| at.since(self.inner.clock.now()).saturating_sub(TO_COMMIT));
-        let until = Instant::now() + left.map_or(LOOKS, |left| left.min(LOOKS));
-        let mut looked = Vec::new();
-        let mut asked = Vec::new();
-        loop {
-            asked.extend_from_slice(&inquiries);
-            looked.extend(self.look(inquiries, until).await);
-            if let Some(known) = change.looked() {
-                known.clone_from(&looked);
-            }
-            match self.inner.queue.commit(change).await {
-                (Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })), Some(again))
-                    if looked.len() < MAX_LOOKED =>
-                {
-                    (change, inquiries) = (*again, more);
-                }
-                // A refusal to decide before guardrails were asked is for this loop alone.
-                (Err(CommitError::Refused(Refusal::Unasked { .. })), _) => {
-                    let message = format!("guardrails asked programs {MAX_LOOKED} times about this, and still ask");
-                    return Err(CommitError::Conflict(message));
-                }
-                (Err(CommitError::Refused(refusal)), _) => {
-                    return Err(CommitError::Refused(refusal.after_asking(deadline, &asked)));
-                }
-                (committed, _) => return committed,
-            }
-        }
-    }
-
-    /// What programs say that guardrails ask about a decision before it is written.
-    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant) -> Vec<Looked> {
-        let answers = match self.inner.guardrails.get() {
-            Some(programs) => ask_all(&**programs, &inquiries, Some(until)).await,
-            None => vec![Answer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
-        };
-        Looked::all(&inquiries, answers)
-    }
-
-    /// Names what asks the programs of guardrails; once.
-    pub fn ask_guardrails_by(&self, programs: Arc<dyn GuardrailPrograms>) {
-        if self.inner.guardrails.set(programs).is_err() {
-            tracing::warn!("what asks the programs of guardrails was named before; that stays");
-        }
     }
 
     /// The tasks that run for as long as the server does: whoever starts one has it watched here.

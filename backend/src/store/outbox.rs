@@ -1,12 +1,10 @@
-//! How far the log has been turned into deliveries, and the deliveries that came of it: both move in one transaction,
-//! so that after a crash nothing is told twice and nothing is left out.
-//!
-//! The place moves by compare and swap: of several servers that read the same entries, one makes the deliveries.
+//! How far the log has been turned into deliveries, and the deliveries that were made of it: both are written in one
+//! transaction, so that after a crash nothing is announced twice or left out. Of several servers that read the same
+//! entries, the one that moves the place makes the deliveries.
 
 use shared::id::{DeliveryId, ReviewId, RunId};
 use shared::log::Cursor;
 use shared::time::Timestamp;
-use uuid::Uuid;
 
 use super::db::{Conn, Sql};
 use super::{Error, Store};
@@ -23,35 +21,34 @@ pub struct NewDelivery {
     pub channel: &'static str,
     /// The webhook's or the person's name.
     pub target: String,
-    /// What it tells.
+    /// The kind of event that it announces.
     pub event: &'static str,
-    /// Of which review.
+    /// The review that it is about.
     pub review: ReviewId,
-    /// Of which run.
+    /// The run of that review.
     pub run: Option<RunId>,
-    /// The place in the log before the entry that it tells of.
+    /// The place in the log before the entry that it announces.
     pub place: Cursor,
-    /// What the receiver calls the message that it changes.
+    /// How the receiver identifies the message that it changes.
     pub receipt: Option<String>,
     /// Not before.
     pub due_at: Timestamp,
 }
 
 impl Store {
-    /// How far the log has been turned into deliveries; none: it never was.
+    /// How far the log has been turned into deliveries; `None` if it never was.
     pub async fn outbox(&self) -> Result<Option<Cursor>, Error> {
         let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT place FROM outbox")).await?;
         Ok(row.map(|row| row.text(0)).transpose()?.map(Cursor))
     }
 
-    /// Moves that place from `seen` to `to`, together with what was to be told between the two. False: somebody else
+    /// Moves that place from `seen` to `to`, and adds the deliveries for what is between the two. `false`: another server
     /// has moved it, and nothing was written.
     pub async fn feed(&self, seen: Option<&Cursor>, to: &Cursor, deliveries: &[NewDelivery]) -> Result<bool, Error> {
-        let place = move_outbox(seen, to);
+        let (seen, to) = (seen.cloned(), to.clone());
         let (deliveries, now) = (deliveries.to_vec(), self.inner.clock.now());
         let feed = async move |mut conn: Conn| {
-            conn.let_go_soon().await?;
-            if conn.execute(place).await? == 0 {
+            if !conn.move_outbox(seen.as_ref(), &to).await? {
                 conn.rollback().await?;
                 return Ok(false);
             }
@@ -66,12 +63,11 @@ impl Store {
     #[cfg(test)]
     pub(in crate::store) async fn feed_without_end(&self, seen: &Cursor, to: &Cursor) -> Result<Conn, Error> {
         let mut conn = self.inner.db.write_here().await?;
-        conn.let_go_soon().await?;
-        conn.execute(move_outbox(Some(seen), to)).await?;
+        conn.move_outbox(Some(seen), to).await?;
         Ok(conn)
     }
 
-    /// Forgets the place: who is told later is not told of what happened before.
+    /// Forgets the place: receivers that are set up later get nothing about what happened before.
     pub async fn forget_outbox(&self) -> Result<(), Error> {
         if self.outbox().await?.is_some() {
             self.inner.db.execute(Sql::new("DELETE FROM outbox")).await?;
@@ -93,19 +89,18 @@ impl Store {
     }
 }
 
-/// Moves the place, unless somebody else has moved it: then no row is changed.
-fn move_outbox(seen: Option<&Cursor>, to: &Cursor) -> Sql {
-    match seen {
-        Some(seen) => {
-            Sql::new("UPDATE outbox SET place = ").bind(to.0.as_str()).push(" WHERE place = ").bind(seen.0.as_str())
-        }
-        None => Sql::new("INSERT INTO outbox (one, place) VALUES (1, ")
-            .bind(to.0.as_str())
-            .push(") ON CONFLICT (one) DO NOTHING"),
-    }
-}
-
 impl Conn {
+    /// Moves the place, or makes it where there is none.
+    async fn move_outbox(&mut self, seen: Option<&Cursor>, to: &Cursor) -> Result<bool, Error> {
+        let to = to.0.as_str();
+        if let Some(seen) = seen {
+            return Ok(self.move_place(("outbox", "place"), seen.0.as_str(), to).await?);
+        }
+        self.let_go_soon().await?;
+        let sql = Sql::new("INSERT INTO outbox (one, place) VALUES (1, ").bind(to);
+        Ok(self.execute(sql.push(") ON CONFLICT (one) DO NOTHING")).await? > 0)
+    }
+
     async fn add_deliveries(&mut self, deliveries: &[NewDelivery], now: Timestamp) -> Result<(), Error> {
         for chunk in deliveries.chunks(CHUNK) {
             let rows = chunk.iter().map(|new| {
@@ -136,7 +131,7 @@ impl Conn {
 }
 
 impl NewDelivery {
-    /// An id that is the same whenever the same is told to the same receiver.
+    /// An id that is the same for the same announcement to the same receiver.
     pub fn id_of(parts: &[&str]) -> DeliveryId {
         use sha2::{Digest as _, Sha256};
         let digest = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part).chain_update([0]));
@@ -145,9 +140,4 @@ impl NewDelivery {
         bytes.copy_from_slice(&digest[..16]);
         DeliveryId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
-}
-
-/// The ids as the database takes them.
-pub(super) fn uuids(ids: &[DeliveryId]) -> impl Iterator<Item = Uuid> + '_ {
-    ids.iter().map(|id| id.0)
 }

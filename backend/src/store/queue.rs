@@ -7,8 +7,9 @@
 //! pending, and the queue, so that every review is classed anew.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use shared::access::{Act, Principal, access, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
@@ -22,7 +23,7 @@ use uuid::Uuid;
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
-use super::log_index::{ReviewSearch, padded};
+use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::queue_place::{Place, QueuePosition};
 use super::review_row::queue_key;
 use super::{Error, Store, reviews, search, unreadable};
@@ -90,7 +91,7 @@ pub(super) fn question(kind: ReviewKind, asker: &Username) -> String {
 
 /// What classes stand for, as far as it was read.
 #[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<Uuid, Arc<Review>>>);
+pub(super) struct ClassCache(Mutex<HashMap<Uuid, Arc<Review>>>);
 
 /// How many pending reviews there are of each class, and the place in the log of the same moment.
 #[derive(Debug, Clone)]
@@ -128,10 +129,9 @@ impl Store {
 
     pub(super) async fn tally_in(&self, conn: &mut Conn) -> Result<Tally, Error> {
         let cursor = conn.head().await?.cursor(&self.inner.log);
-        let counts = conn
-            .count_alike(Sql::new("SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue"))
-            .await?;
-        let counts: HashMap<Uuid, u64> = counts.into_iter().map(|((class, ..), count)| (class, count)).collect();
+        let sql = "SELECT class, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM queue";
+        let counts = conn.count_groups(Sql::new(sql)).await?;
+        let counts: HashMap<Uuid, u64> = counts.into_iter().map(|(key, count)| (key.id, count)).collect();
         let outlines = self.outlines(conn, counts.keys().copied().collect()).await?;
         let classes = outlines.into_iter().map(|(class, outline)| (outline, counts.get(&class).copied().unwrap_or(0)));
         Ok(Tally { cursor, classes: classes.collect() })
@@ -146,7 +146,7 @@ impl Store {
 
     /// What classes stand for.
     async fn outlines(&self, conn: &mut Conn, classes: Vec<Uuid>) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
-        let known = |class: &Uuid| self.inner.classes.get().get(class).map(Arc::clone);
+        let known = |class: &Uuid| self.inner.classes.0.lock().get(class).map(Arc::clone);
         let (mut found, mut unknown) = (Vec::with_capacity(classes.len()), Vec::new());
         for class in classes {
             match known(&class) {
@@ -156,7 +156,7 @@ impl Store {
         }
         for chunk in unknown.chunks(CHUNK) {
             let read = read_outlines(conn, chunk).await?;
-            let mut known = self.inner.classes.get();
+            let mut known = self.inner.classes.0.lock();
             if known.len() + read.len() > MAX_KNOWN {
                 known.clear();
             }
@@ -202,7 +202,7 @@ impl Store {
         let asks = |outline: &Review| query.requested_by.is_none() || asked_by(outline, viewer);
         let fit = all.iter().filter(|(_, outline)| asks(outline) && fits_as_class(&filter, outline, viewer, now));
         let fit: Vec<_> = fit.map(|(class, _)| *class).collect();
-        let search = search::of(conn, query.q.as_deref(), Some(true)).await?;
+        let search = search::of(conn, query.q.as_deref(), &[WordIndex::Pending]).await?;
         if fit.is_empty() {
             return Ok(Page { items: Vec::new(), next_cursor: None });
         }
@@ -246,12 +246,6 @@ impl Store {
         // Asked once more of the reviews themselves.
         items.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
         Ok(Page { items: reviews::shown_to(items, viewer), next_cursor })
-    }
-}
-
-impl Known {
-    fn get(&self) -> std::sync::MutexGuard<'_, HashMap<Uuid, Arc<Review>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,7 +13,7 @@ const PROBE_LIFETIME: Duration = Duration::from_secs(5);
 
 /// When a transaction last wrote.
 #[derive(Default)]
-pub(super) struct Written(Mutex<Option<Instant>>);
+pub(super) struct LastProbe(Mutex<Option<Instant>>);
 
 impl Store {
     /// Makes sure that the database can be written: it is there, it has room, nobody else holds its lock, and it is no

@@ -1,9 +1,9 @@
-//! The newest rows of the log, in memory: whoever follows the log reads them here right after their commit, and asks the
-//! database only for what is not here (it was written by another process, is large, or is older).
+//! A cache of the newest rows of the log: followers read them here right after their commit, and ask the database only for
+//! rows that another process has written, that are large, or that are older.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use shared::log::Event;
 
 use super::cursor::LogPlace;
@@ -31,36 +31,32 @@ pub(super) struct RecentRows(Mutex<BTreeMap<i64, NewRow>>);
 impl RecentRows {
     /// Adds what has just been committed.
     pub fn add(&self, rows: impl IntoIterator<Item = NewRow>) {
-        let mut kept = self.kept();
+        let mut kept = self.0.lock();
         kept.extend(rows.into_iter().map(|row| (row.seq, row)));
         while kept.len() > MOST {
             kept.pop_first();
         }
     }
 
-    /// Forgets everything: another process has committed, and who follows the log must ask the database. Without it, a
-    /// reader would take what is here for all there is, and sleep on what lies behind.
+    /// Forgets everything: another process has committed, and followers must ask the database. Otherwise they would take
+    /// what is here for all that there is.
     pub fn forget(&self) {
-        self.kept().clear();
+        self.0.lock().clear();
     }
 
-    /// The rows that follow a place, none missing as far as they go, and the number of the last; those of runs are left
-    /// out where they are not wanted. None: the database knows.
+    /// The rows that follow a place, without a gap, and the number of the last one; without `of_runs`, rows of runs are left
+    /// out. `None`: ask the database.
     pub fn after(&self, place: LogPlace, of_runs: bool) -> Option<(i64, Vec<NewRow>)> {
         if place.seen != u32::MAX {
             // The row of the place may have more.
             return None;
         }
-        let kept = self.kept();
+        let kept = self.0.lock();
         let next = place.seq.saturating_add(1);
         let follow =
             || kept.range(next..).zip(next..).take_while(|((seq, _), next)| *seq == next).map(|((_, row), _)| row);
         let rows = follow().filter(|row| of_runs || !row.of_run).cloned().collect();
         follow().last().map(|last| (last.seq, rows))
-    }
-
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<i64, NewRow>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,6 +96,6 @@ mod tests {
         newest.add(rows(1..=200));
         assert_eq!(after(&newest, 199), [200]);
         assert_eq!(after(&newest, 1), [0; 0]);
-        assert_eq!(newest.kept().len(), MOST);
+        assert_eq!(newest.0.lock().len(), MOST);
     }
 }

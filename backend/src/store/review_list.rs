@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use super::cursor::ListPlace;
 use super::db::{Conn, Row, Sql};
-use super::log_index::{ReviewSearch, padded};
+use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::reviews::shown_to;
-use super::visibility::{self, Sight, Tagged};
+use super::visibility::{self, ReviewVisibility, Tagged};
 use super::{Error, queue, search};
 
 /// A page, newest first, of reviews that are not all pending.
@@ -29,7 +29,7 @@ pub(super) async fn page(
     now: Timestamp,
 ) -> Result<Page<Review>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-    let asked = visibility::asked(viewer);
+    let asked = visibility::asked_subjects(viewer);
     let parts = if query.requested_by.is_some() && asked.is_empty() {
         Vec::new()
     } else if query.assigned == Some(Assigned::Me) {
@@ -39,7 +39,7 @@ pub(super) async fn page(
     } else if visibility::sees_all(viewer) {
         vec![all(query.status)]
     } else {
-        in_sight(&visibility::seen(viewer))
+        ranges_of(&visibility::visible(viewer))
     };
     if parts.is_empty() {
         // A token without roles has a right to nothing.
@@ -47,7 +47,8 @@ pub(super) async fn page(
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
     let list = NewestList { parts, query, viewer, now, postgres: conn.is_postgres() };
-    let search = search::of(conn, query.q.as_deref(), query.status.map(|_| false)).await?;
+    let indexes = if query.status.is_some() { &[WordIndex::Past][..] } else { &WordIndex::ALL };
+    let search = search::of(conn, query.q.as_deref(), indexes).await?;
     let (ids, next) = match &search {
         Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
         Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,
@@ -158,9 +159,9 @@ fn mine_by_subject(viewer: &Principal) -> Vec<IndexRange> {
 }
 
 /// What somebody may see.
-fn in_sight(sight: &Sight) -> Vec<IndexRange> {
-    let mut parts = by_subject(&sight.subjects, &[], false);
-    parts.extend(sight.tagged.iter().flat_map(|tagged| by_tags(tagged, &[], false)));
+fn ranges_of(visibility: &ReviewVisibility) -> Vec<IndexRange> {
+    let mut parts = by_subject(&visibility.subjects, &[], false);
+    parts.extend(visibility.tagged.iter().flat_map(|tagged| by_tags(tagged, &[], false)));
     parts
 }
 

@@ -5,7 +5,7 @@ use shared::review::Review;
 use uuid::Uuid;
 
 use super::db::{Conn, Row, Sql};
-use super::log_index::ReviewSearch;
+use super::log_index::{ReviewSearch, WordIndex};
 use super::words::Words;
 use super::{Error, reviews};
 
@@ -18,10 +18,10 @@ const BATCH: u32 = 500;
 /// How many reviews a page asks, at most: the others follow behind its cursor.
 const MOST: usize = 20_000;
 
-/// How the words of a query are found; none where it has none. `pending`: among those that are pending, or over.
-pub(super) async fn of(conn: &mut Conn, q: Option<&str>, pending: Option<bool>) -> Result<Option<ReviewSearch>, Error> {
+/// How to find the reviews in these indexes that have the words of a query; `None` if it has none.
+pub(super) async fn of(conn: &mut Conn, q: Option<&str>, indexes: &[WordIndex]) -> Result<Option<ReviewSearch>, Error> {
     match Words::of(q) {
-        Some(words) => Ok(Some(conn.search_reviews(words, pending, reviews::FEW).await?)),
+        Some(words) => Ok(Some(conn.search_reviews(words, indexes, reviews::FEW).await?)),
         None => Ok(None),
     }
 }

@@ -9,16 +9,16 @@
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use uuid::Uuid;
 
-use super::db::{Arg, Sql};
+use super::db::{Arg, GroupKey, Sql};
 use super::driver_error::DriverError;
 
 /// How long a statement waits for another process that writes to the file.
@@ -99,7 +99,7 @@ impl Pool {
     pub async fn acquire(&self, place: Where) -> Result<SqliteSession, DriverError> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
         let permit = permit.await.map_err(|_| DriverError::Exhausted)?.map_err(|_| DriverError::Closed)?;
-        let conn = self.0.idle().pop();
+        let conn = self.0.idle.lock().pop();
         Ok(SqliteSession { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
     }
 
@@ -116,7 +116,7 @@ impl Pool {
     pub async fn close(&self) {
         let all = self.0.free.acquire_many(self.0.most).await;
         self.0.free.close();
-        self.0.idle().clear();
+        self.0.idle.lock().clear();
         drop(all);
     }
 }
@@ -157,10 +157,6 @@ pub(super) fn cannot_be_written(path: &Path) -> Result<bool, String> {
 }
 
 impl Shared {
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn connect(&self) -> rusqlite::Result<Connection> {
         if self.of == Use::Immutable {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -191,9 +187,9 @@ impl SqliteSession {
         self.with(move |conn| fetch(conn, &sql)).await
     }
 
-    /// How many rows of a query are alike; each is an id and three numbers.
-    pub async fn count_alike(&mut self, sql: Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
-        self.with(move |conn| count_alike(conn, &sql)).await
+    /// Counts the rows of a query by what they are.
+    pub async fn count_groups(&mut self, sql: Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
+        self.with(move |conn| count_groups(conn, &sql)).await
     }
 
     /// Runs a statement; answers with how many rows it changed.
@@ -250,7 +246,7 @@ impl Drop for Open {
             tracing::error!(%error, "a transaction could not be rolled back; its connection is closed");
             return;
         }
-        self.pool.idle().push(conn);
+        self.pool.idle.lock().push(conn);
     }
 }
 
@@ -260,7 +256,7 @@ pub(super) static SEEN: Mutex<std::collections::BTreeSet<String>> = Mutex::new(s
 
 fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
     #[cfg(test)]
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.positional());
+    SEEN.lock().insert(sql.positional());
     let mut statement = conn.prepare_cached(&sql.positional())?;
     bind(&mut statement, sql.args())?;
     let columns = statement.column_count();
@@ -272,13 +268,14 @@ fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
     Ok(found)
 }
 
-fn count_alike(conn: &Connection, sql: &Sql) -> Result<HashMap<(Uuid, [i64; 3]), u64>, DriverError> {
+fn count_groups(conn: &Connection, sql: &Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
     let mut statement = conn.prepare_cached(&sql.positional())?;
     bind(&mut statement, sql.args())?;
     let mut rows = statement.raw_query();
     let mut counts = HashMap::new();
     while let Some(row) = rows.next()? {
-        *counts.entry((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?])).or_default() += 1;
+        let key = GroupKey { id: row.get(0)?, numbers: [row.get(1)?, row.get(2)?, row.get(3)?] };
+        *counts.entry(key).or_default() += 1;
     }
     Ok(counts)
 }
@@ -289,7 +286,7 @@ fn execute_each<'a>(
     each: impl IntoIterator<Item = &'a [Arg]>,
 ) -> Result<u64, DriverError> {
     #[cfg(test)]
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.to_owned());
+    SEEN.lock().insert(sql.to_owned());
     let mut statement = conn.prepare_cached(sql)?;
     let mut changed = 0;
     for args in each {

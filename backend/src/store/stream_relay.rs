@@ -60,7 +60,7 @@ impl Store {
         if self.inner.db.is_postgres() {
             let inner = &self.inner;
             let relay = inner.background.watch("relay of streams", &inner.stop, run(Arc::clone(inner), streams));
-            inner.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).spawn(relay);
+            inner.tasks.lock().spawn(relay);
         }
     }
 }

@@ -107,14 +107,14 @@ impl Tagged {
 }
 
 /// The reviews that are found under subjects, and those for which tags are needed besides.
-pub(super) struct Sight {
+pub(super) struct ReviewVisibility {
     /// Found under any of these.
     pub subjects: BTreeSet<String>,
     /// Of each name in which the viewer looks.
     pub tagged: Vec<Tagged>,
 }
 
-impl Sight {
+impl ReviewVisibility {
     /// That the row `a` of the audience shows its review `v`.
     pub fn shows(&self, sql: Sql, postgres: bool) -> Sql {
         let tagged = self.tagged.iter().flat_map(|tagged| &tagged.subjects);
@@ -157,27 +157,27 @@ fn name(principal: &Principal) -> Name {
 }
 
 /// The subjects whose reviews make somebody see the run: those that they may decide, or have decided.
-pub(super) fn involved(viewer: &Principal) -> Sight {
-    let mut sight = Sight { subjects: BTreeSet::new(), tagged: Vec::new() };
+pub(super) fn involved(viewer: &Principal) -> ReviewVisibility {
+    let mut visibility = ReviewVisibility { subjects: BTreeSet::new(), tagged: Vec::new() };
     if reviews_as(viewer, &viewer.username) {
-        sight.subjects.insert(format!("decided:{}", viewer.username));
+        visibility.subjects.insert(format!("decided:{}", viewer.username));
     }
     for name in names(viewer) {
-        sight.subjects.extend(name.own.into_iter().chain(name.handed));
+        visibility.subjects.extend(name.own.into_iter().chain(name.handed));
         // Who has no role at all has no tag.
-        sight.tagged.extend(Some(name.tagged).filter(|tagged| !tagged.subjects.is_empty()));
+        visibility.tagged.extend(Some(name.tagged).filter(|tagged| !tagged.subjects.is_empty()));
     }
-    sight
+    visibility
 }
 
 /// The subjects whose reviews somebody sees.
-pub(super) fn seen(viewer: &Principal) -> Sight {
-    let mut sight = involved(viewer);
-    sight.subjects.extend(asked(viewer));
-    sight
+pub(super) fn visible(viewer: &Principal) -> ReviewVisibility {
+    let mut visibility = involved(viewer);
+    visibility.subjects.extend(asked_subjects(viewer));
+    visibility
 }
 
 /// The subject of what somebody has asked, or a run that they have started; none for a token that may not ask.
-pub(super) fn asked(viewer: &Principal) -> BTreeSet<String> {
+pub(super) fn asked_subjects(viewer: &Principal) -> BTreeSet<String> {
     launched(viewer, &viewer.username).then(|| format!("asked:{}", viewer.username)).into_iter().collect()
 }

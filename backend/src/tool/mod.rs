@@ -131,7 +131,7 @@ impl Tool for Tools {
 
 /// A `TOOL_FAILED`: nothing was sent, or it was refused.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
-    TaskFailure { code: FlowCode::ToolFailed, message: message.into(), retryable, uncertain: false, retry_after: None }
+    TaskFailure { retryable, ..TaskFailure::new(FlowCode::ToolFailed, message) }
 }
 
 /// A `TOOL_FAILED` of a call that may have taken effect all the same.

@@ -1,4 +1,4 @@
-//! One claimed task: what is to be done for it, doing it, and putting the answer in.
+//! One claimed task: what is to be done for it, doing it, and committing the answer.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,30 +18,30 @@ use crate::engine::{
 };
 use crate::flow::guardrail::ask_all;
 use crate::limits::{self, Exceeded};
-use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation};
+use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation, WorkTable};
 use crate::token_stream::Chunk;
 
-/// The waits between two tries to reach the database.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// The waits between two attempts to reach the database.
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
-/// How often the process may end while a task is carried out before the task is given up. What is told once that also
-/// ends the process is told in a simpler way [`MORE`] attempts later.
+/// How often the process may end while a task is carried out before its step fails. If that also ends the process, the run
+/// fails [`MORE`] attempts later.
 pub(super) const MOST_LOST: u32 = 5;
 const MORE: u32 = 2;
-/// How long a task rests that this server can neither carry out nor give up. A later version may be able to.
+/// How long a task rests that this server can neither carry out nor give up; a later version may be able to.
 const PARKED: Duration = Duration::from_hours(1);
 
-/// Why nothing can be told to the run.
-enum Nothing {
+/// Why there is no input for the run.
+enum NoInput {
     /// The task is over.
     Over,
     /// Its run cannot be read.
     Unreadable(String),
 }
 
-/// Does what a task asks, and puts the answer in. While it is at work, `lost` breaks it off; once there is an answer,
-/// only the store says whether it still counts. `abandoned` says that nobody waits for the result any more.
+/// Carries out a task, and commits the answer. `lost` breaks off the work; once there is an answer, only the store says
+/// whether it still counts. `abandoned` says that the result is not needed any more.
 pub(super) async fn handle(
     options: Arc<Options>,
     claimed: Claimed,
@@ -60,7 +60,7 @@ pub(super) async fn handle(
         }
         answered = answered => answered.unwrap_or_else(|_| {
             tracing::error!("a call panicked");
-            let failure = failure(&claimed.task, "the call broke down: the server's log says where", false);
+            let failure = failure(&claimed.task, "the call broke down: the server's log says where");
             Ok(failed(&claimed, TaskFailure { uncertain: true, ..failure }))
         }),
     };
@@ -71,16 +71,16 @@ pub(super) async fn handle(
             count(kind, result(&input));
             commit(&options, &claimed, input).await;
         }
-        Err(Nothing::Over) => {
+        Err(NoInput::Over) => {
             tracing::debug!("the task is over");
             count(kind, "over");
         }
-        Err(Nothing::Unreadable(why)) => park(&options, &claimed, &why).await,
+        Err(NoInput::Unreadable(why)) => park(&options, &claimed, &why).await,
     }
 }
 
-/// What there is to tell the run.
-async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationToken) -> Result<Input, Nothing> {
+/// Carries out a task; returns the input for its run.
+async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationToken) -> Result<Input, NoInput> {
     let task = &claimed.task;
     let asks = claimed.lost_before && !task.repeatable && task.kind.is_call();
     if asks && claimed.lost < MOST_LOST {
@@ -93,12 +93,12 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         return Ok(Input::Due { task: task.id });
     }
     let store = &options.store;
-    let state = patiently(|| store.run(task.run)).await.map_err(Nothing::Unreadable)?.ok_or(Nothing::Over)?;
-    let flow = match patiently(|| store.flow_of(&state)).await.map_err(Nothing::Unreadable)? {
+    let state = with_retries(|| store.run(task.run)).await.map_err(NoInput::Unreadable)?.ok_or(NoInput::Over)?;
+    let flow = match with_retries(|| store.flow_of(&state)).await.map_err(NoInput::Unreadable)? {
         Ok(flow) => flow,
         Err(why) => return Ok(end(claimed, FlowCode::FlowUnreadable, why)),
     };
-    Ok(match engine::work(&flow, &state, task).ok_or(Nothing::Over)? {
+    Ok(match engine::work(&flow, &state, task).ok_or(NoInput::Over)? {
         Work::Model(mut request) => {
             options.tools.describe(&mut request.tools).await;
             match call_model(options, claimed, &request).await {
@@ -122,10 +122,10 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
     })
 }
 
-/// Asks a handler that is a program: about the review as it stands, where people may decide it already.
-async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Result<Input, Nothing> {
+/// Asks a handler that is a program. If people may decide the review already, it gets the review as it is now.
+async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Result<Input, NoInput> {
     let (store, id) = (&options.store, request.review.id);
-    if let Some(stored) = patiently(|| store.review(id)).await.map_err(Nothing::Unreadable)? {
+    if let Some(stored) = with_retries(|| store.review(id)).await.map_err(NoInput::Unreadable)? {
         request.review = stored;
     }
     // Votes that are secret are so for programs too.
@@ -147,23 +147,14 @@ fn given_up(claimed: &Claimed) -> Input {
     );
     tracing::error!(lost = claimed.lost, "a task is given up: the server keeps ending while it is carried out");
     if claimed.task.kind.is_call() && claimed.lost < MOST_LOST + MORE {
-        failed(
-            claimed,
-            TaskFailure {
-                code: FlowCode::TaskAbandoned,
-                message,
-                retryable: false,
-                uncertain: true,
-                retry_after: None,
-            },
-        )
+        failed(claimed, TaskFailure { uncertain: true, ..TaskFailure::new(FlowCode::TaskAbandoned, message) })
     } else {
         end(claimed, FlowCode::TaskAbandoned, message)
     }
 }
 
-/// A call of an MCP server can be taken back, and is when nobody waits for its result. Others are heard to their end, for
-/// the record: breaking off the connection would take nothing back.
+/// A call of an MCP server can be cancelled, and is if its result is not needed any more. Others are awaited, for the audit
+/// log: breaking off the connection would undo nothing.
 async fn call_tool(
     options: &Options,
     request: &ToolRequest,
@@ -171,13 +162,10 @@ async fn call_tool(
 ) -> Result<Value, TaskFailure> {
     tokio::select! {
         called = options.tools.call(request) => called,
-        () = abandoned.cancelled(), if matches!(request.request, Request::Mcp { .. }) => Err(TaskFailure {
-            code: FlowCode::ToolFailed,
-            message: "the call was cancelled, since its run had ended; nobody knows whether it took effect".to_owned(),
-            retryable: false,
-            uncertain: true,
-            retry_after: None,
-        }),
+        () = abandoned.cancelled(), if matches!(request.request, Request::Mcp { .. }) => {
+            let message = "the call was cancelled, since its run had ended; nobody knows whether it took effect";
+            Err(TaskFailure { uncertain: true, ..TaskFailure::new(FlowCode::ToolFailed, message) })
+        }
     }
 }
 
@@ -208,15 +196,15 @@ fn bounded(task: &Task, result: Value) -> Result<Value, TaskFailure> {
 }
 
 fn too_large(task: &Task, exceeded: Exceeded) -> TaskFailure {
-    failure(task, format!("the answer is {exceeded}"), false)
+    failure(task, format!("the answer is {exceeded}"))
 }
 
-/// Puts the answer in. The database is given time to come back: an answer that cost something is not thrown away. What
-/// can never be put in ends the step, and where even that fails, the run.
+/// Commits an answer. It is retried while the database is unreachable, since an answer that cost something is not thrown
+/// away. An answer that can never be committed fails the step, and if even that fails, the run.
 async fn commit(options: &Options, claimed: &Claimed, input: Input) {
     let run = claimed.task.run;
     let mut change = Change::by_server(Operation::Run { run, input: Box::new(input) });
-    let mut waits = Waits::default();
+    let mut backoff = ExponentialBackoff::default();
     loop {
         let (code, why) = match options.store.commit(change.clone()).await {
             Ok(_) => return,
@@ -226,7 +214,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
             }
             Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => {
                 tracing::warn!(%error, "the answer could not be stored; it is tried again");
-                tokio::time::sleep(waits.next()).await;
+                tokio::time::sleep(backoff.next()).await;
                 continue;
             }
             Err(CommitError::Unreadable(why)) => (FlowCode::FlowUnreadable, why),
@@ -238,16 +226,16 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
             }
         };
         let Operation::Run { input, .. } = &change.operation else { return };
-        let Some(instead) = instead(claimed, input, code, &why) else {
+        let Some(fallback) = fallback(claimed, input, code, &why) else {
             return park(options, claimed, &why).await;
         };
         tracing::error!(%why, "the answer can never be stored; the step or the run fails instead");
-        change = Change::by_server(Operation::Run { run, input: Box::new(instead) });
+        change = Change::by_server(Operation::Run { run, input: Box::new(fallback) });
     }
 }
 
-/// What the run is told where it can never be told this; nothing where it can be told nothing at all.
-fn instead(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Option<Input> {
+/// What to commit in place of an input that can never be committed; `None` if there is nothing left to try.
+fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Option<Input> {
     match refused {
         Input::Fail { .. } => None,
         Input::ModelAnswered { .. }
@@ -257,33 +245,33 @@ fn instead(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Opt
             if code == FlowCode::EngineFailed =>
         {
             let message = format!("what came of it could not be stored: {why}");
-            Some(failed(claimed, TaskFailure { code, message, retryable: false, uncertain: false, retry_after: None }))
+            Some(failed(claimed, TaskFailure::new(code, message)))
         }
         _ => Some(end(claimed, code, why.to_owned())),
     }
 }
 
-/// Puts a task aside: nothing can be done with it, and it must keep no other from being carried out.
+/// Puts a task aside that nothing can be done with, so that it holds up no other.
 async fn park(options: &Options, claimed: &Claimed, why: &str) {
     let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
     tracing::error!(%why, "the run cannot be read or changed; its task is tried again in {hours} h");
     count(kind, "parked");
-    let held = [(claimed.task.id, claimed.attempt)];
-    if let Err(error) = options.store.release(&options.name, &held, PARKED).await {
+    let (owner, held) = (&options.terms.owner, [claimed.lease()]);
+    if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, PARKED).await {
         tracing::warn!(%error, "the task could not be put aside; it is tried again when its lease has run out");
     }
 }
 
-/// Reads from the store, and waits for a database that is away. `Err`: what is stored cannot be read.
-async fn patiently<T, F: Future<Output = Result<T, Error>>>(read: impl Fn() -> F) -> Result<T, String> {
-    let mut waits = Waits::default();
+/// Reads from the store, and retries while the database is unreachable. `Err`: what is stored cannot be read.
+async fn with_retries<T, F: Future<Output = Result<T, Error>>>(read: impl Fn() -> F) -> Result<T, String> {
+    let mut backoff = ExponentialBackoff::default();
     loop {
         match read().await {
             Ok(found) => return Ok(found),
             Err(error) if matches!(error.kind(), Kind::Unreadable | Kind::Refused) => return Err(error.to_string()),
             Err(error) => {
                 tracing::warn!(%error, "the run could not be read; it is tried again");
-                tokio::time::sleep(waits.next()).await;
+                tokio::time::sleep(backoff.next()).await;
             }
         }
     }
@@ -291,17 +279,17 @@ async fn patiently<T, F: Future<Output = Result<T, Error>>>(read: impl Fn() -> F
 
 /// Waits that double.
 #[derive(Default)]
-struct Waits(Option<Duration>);
+struct ExponentialBackoff(Option<Duration>);
 
-impl Waits {
+impl ExponentialBackoff {
     fn next(&mut self) -> Duration {
-        let wait = self.0.map_or(FIRST_WAIT, |last| (last * 2).min(LONGEST_WAIT));
+        let wait = self.0.map_or(FIRST_BACKOFF, |last| (last * 2).min(LONGEST_BACKOFF));
         self.0 = Some(wait);
         wait
     }
 }
 
-/// The longest message of a failure, in characters: it may be what a program outside said.
+/// The longest message of a failure, in characters: it may come from a program outside.
 const MAX_MESSAGE: usize = 4000;
 
 fn failed(claimed: &Claimed, mut failure: TaskFailure) -> Input {
@@ -317,13 +305,13 @@ fn end(claimed: &Claimed, code: FlowCode, message: String) -> Input {
     Input::Fail { task: claimed.task.id, attempt: claimed.attempt, error }
 }
 
-fn failure(task: &Task, message: impl Into<String>, retryable: bool) -> TaskFailure {
+fn failure(task: &Task, message: impl Into<String>) -> TaskFailure {
     let code = match task.kind {
         TaskKind::Model { .. } => FlowCode::ModelFailed,
         TaskKind::Ask { .. } | TaskKind::Look { .. } => FlowCode::HandlerFailed,
         _ => FlowCode::ToolFailed,
     };
-    TaskFailure { code, message: message.into(), retryable, uncertain: false, retry_after: None }
+    TaskFailure::new(code, message)
 }
 
 fn kind(kind: &TaskKind) -> &'static str {

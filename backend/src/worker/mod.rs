@@ -1,38 +1,33 @@
-//! Workers: claim tasks that are due, call models and tools, and put what they answer in at the top of the house.
+//! Workers: claim tasks that are due, call models and tools, and put their answers into the store.
 //!
-//! A worker holds its tasks under leases that it keeps renewing; a task that it no longer holds is given up at once. The
-//! store decides whether an answer still counts, so the worker never has to be right about what it holds.
+//! The loop, its leases and its heartbeats are those of every consumer ([`store::consume`]). The store decides whether an
+//! answer still counts, so a worker never has to be right about what it holds.
 //!
-//! Imports `shared`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent`,
+//! Imports `shared`, `crate::background`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent`,
 //! `crate::tool` and `crate::handler` only.
 
 mod call;
-mod leases;
+mod job;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use shared::time::Timestamp;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::agent::Model;
+use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::handler::{NoPrograms, Programs};
-use crate::store::{Claimed, Store};
+use crate::store::{self, Claimed, Consumer, Error, Jobs, Lease, LeaseTerms, Room, Store, WorkTable};
 use crate::token_stream::Streams;
 use crate::tool::Tool;
-use leases::{Lease, Leases};
-
-/// The longest sleep when nothing is known to be due: another node may have made tasks.
-const POLL: Duration = Duration::from_secs(5);
-/// The shortest sleep, so that a task that others hold on to does not keep this worker spinning.
-const MIN_WAIT: Duration = Duration::from_millis(20);
-/// The wait after the database failed.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
+use job::Job;
 
 /// What a worker needs.
 #[derive(Clone)]
@@ -47,18 +42,12 @@ pub struct Options {
     pub programs: Arc<dyn Programs>,
     /// Where agents' text goes while it is written.
     pub streams: Streams,
-    /// For durations, and for the time until the next task.
+    /// For durations.
     pub clock: SharedClock,
-    /// Tells this worker's leases from others': no two workers may share it.
-    pub name: String,
     /// How many calls of models and tools are under way at once. Timers take none of these: they never wait for calls.
     pub slots: usize,
-    /// How long a task stays taken after the last sign of life.
-    pub lease: Duration,
-    /// How often there is one.
-    pub heartbeat: Duration,
-    /// How long a stopping worker waits for what it has begun.
-    pub grace: Duration,
+    /// How it holds tasks.
+    pub terms: LeaseTerms,
 }
 
 impl Options {
@@ -70,21 +59,15 @@ impl Options {
         streams: Streams,
         clock: SharedClock,
     ) -> Self {
-        let name = format!("worker-{}", hex::encode(&clock.random()[..6]));
-        Self {
-            store,
-            models,
-            tools,
-            programs: Arc::new(NoPrograms),
-            streams,
-            clock,
-            name,
-            slots: 16,
+        let terms = LeaseTerms {
+            owner: format!("worker-{}", hex::encode(&clock.random()[..6])),
             // After a crash, what was under way waits this long before it is taken up again.
             lease: Duration::from_secs(15),
             heartbeat: Duration::from_secs(5),
+            poll: Duration::from_secs(5),
             grace: Duration::from_secs(10),
-        }
+        };
+        Self { store, models, tools, programs: Arc::new(NoPrograms), streams, clock, slots: 16, terms }
     }
 }
 
@@ -97,116 +80,66 @@ impl Worker {
         Self(options)
     }
 
-    /// Starts it.
-    pub fn run(self) -> Handle {
-        let stop = CancellationToken::new();
-        let background = self.0.store.background().clone();
-        let serving = serve(Arc::new(self.0), stop.clone());
-        let task = tokio::spawn(background.watch("worker", &stop, serving));
-        Handle { stop: stop.drop_guard(), task }
+    /// Starts it. When it stops, it takes no more tasks, waits a while for those that were begun, and gives back the rest.
+    pub fn run(self) -> BackgroundTask {
+        let (background, due) = (self.0.store.background().clone(), self.0.store.tasks_due());
+        background.start("worker", |stop| store::consume(Arc::new(self.0), due, stop))
     }
 }
 
-/// A running worker. It stops when this is dropped.
-pub struct Handle {
-    stop: DropGuard,
-    task: JoinHandle<()>,
-}
+impl Consumer for Options {
+    const TABLE: WorkTable = WorkTable::Tasks;
+    type Room = Room;
+    type Work = Claimed;
+    type Job = Job;
 
-impl Handle {
-    /// Takes no more tasks, waits a while for those that were begun, and gives back the rest.
-    pub async fn shutdown(self) {
-        drop(self.stop);
-        if let Err(error) = self.task.await {
-            tracing::error!(%error, "the worker did not stop in order");
-        }
+    fn store(&self) -> &Store {
+        &self.store
     }
-}
 
-async fn serve(options: Arc<Options>, stop: CancellationToken) {
-    let mut due = options.store.tasks_due();
-    let mut jobs = JoinSet::new();
-    let mut held = Leases::default();
-    let mut beat = tokio::time::interval_at(Instant::now() + options.heartbeat, options.heartbeat);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // When this was closed, the store is: what is due is then found by looking.
-    let mut hears = true;
-    loop {
-        // Seen before looking, so that what becomes due meanwhile is not missed.
-        due.borrow_and_update();
-        let wait = match claim(&options, &mut jobs, &mut held).await {
-            Ok(wait) => wait,
-            Err(error) => {
-                tracing::warn!(%error, "no tasks could be claimed");
-                Some(AFTER_ERROR)
+    fn terms(&self) -> &LeaseTerms {
+        &self.terms
+    }
+
+    fn room(&self, jobs: &Jobs<Job>) -> Option<Room> {
+        job::room(jobs, self.slots)
+    }
+
+    async fn claim(&self, room: Room) -> Result<Vec<Claimed>, Error> {
+        self.store.claim(&self.terms.owner, room, self.terms.lease).await
+    }
+
+    async fn next_due(&self, room: Room) -> Result<Option<Timestamp>, Error> {
+        self.store.next_due(room).await
+    }
+
+    fn leases(claimed: &Claimed) -> Vec<Lease> {
+        vec![claimed.lease()]
+    }
+
+    fn start(self: Arc<Self>, claimed: Claimed, lost: CancellationToken) -> (Job, BoxFuture<'static, ()>) {
+        let task = &claimed.task;
+        let span = tracing::info_span!(
+            "task",
+            run = %task.run,
+            step = %task.step,
+            task = %task.id,
+            node = %task.node,
+            attempt = claimed.attempt,
+        );
+        let job = Job::of(&claimed);
+        let work = call::handle(self, claimed, lost, job.abandoned.clone());
+        (job, work.instrument(span).boxed())
+    }
+
+    /// Tells the calls for whose results nobody waits any more.
+    async fn beat(&self, jobs: &Jobs<Job>) {
+        let calls: Vec<_> = jobs.iter().filter(|job| job.is_call).map(|job| job.task).collect();
+        match self.store.abandoned(&calls).await {
+            Ok(abandoned) => {
+                jobs.iter().filter(|job| abandoned.contains(&job.task)).for_each(|job| job.abandoned.cancel());
             }
-        };
-        metrics::gauge!("countersign_worker_slots_used").set(u32::try_from(held.calls()).unwrap_or(u32::MAX));
-        let free = wait.is_some();
-        tokio::select! {
-            () = stop.cancelled() => break,
-            heard = due.changed(), if free && hears => hears = heard.is_ok(),
-            () = tokio::time::sleep(wait.unwrap_or(POLL)), if free => {}
-            Some(ended) = jobs.join_next_with_id() => held.ended(ended),
-            _ = beat.tick() => held.beat(&options).await,
+            Err(error) => tracing::warn!(%error, "calls whose runs have ended are not known; they go on"),
         }
     }
-    drain(&options, jobs, held, beat).await;
-}
-
-/// Takes what there is room for, and says how long there is nothing to do; none where there is no room left.
-async fn claim(
-    options: &Arc<Options>,
-    jobs: &mut JoinSet<()>,
-    held: &mut Leases,
-) -> Result<Option<Duration>, crate::store::Error> {
-    let room = held.room(options.slots);
-    if room.is_none() {
-        return Ok(None);
-    }
-    for claimed in options.store.claim(&options.name, room, options.lease).await? {
-        begin(options, claimed, jobs, held);
-    }
-    let room = held.room(options.slots);
-    if room.is_none() {
-        return Ok(None);
-    }
-    let next = options.store.next_due(room).await?;
-    let until = next.map_or(POLL, |next| next.since(options.clock.now()));
-    Ok(Some(until.clamp(MIN_WAIT, POLL)))
-}
-
-fn begin(options: &Arc<Options>, claimed: Claimed, jobs: &mut JoinSet<()>, held: &mut Leases) {
-    let task = &claimed.task;
-    let span = tracing::info_span!(
-        "task",
-        run = %task.run,
-        step = %task.step,
-        task = %task.id,
-        node = %task.node,
-        attempt = claimed.attempt,
-    );
-    let lost = CancellationToken::new();
-    let abandoned = CancellationToken::new();
-    let lease = Lease::of(&claimed, lost.clone(), abandoned.clone());
-    let job = jobs.spawn(call::handle(Arc::clone(options), claimed, lost, abandoned).instrument(span));
-    held.began(job.id(), lease);
-}
-
-/// Waits for what was begun; what takes too long is broken off, and its lease ended, so that another takes it over.
-async fn drain(options: &Options, mut jobs: JoinSet<()>, mut held: Leases, mut beat: tokio::time::Interval) {
-    let patience = tokio::time::sleep(options.grace);
-    tokio::pin!(patience);
-    loop {
-        tokio::select! {
-            ended = jobs.join_next_with_id() => match ended {
-                Some(ended) => held.ended(ended),
-                None => return,
-            },
-            _ = beat.tick() => held.beat(options).await,
-            () = &mut patience => break,
-        }
-    }
-    jobs.shutdown().await;
-    held.give_back(options).await;
 }

@@ -210,7 +210,7 @@ async fn an_agent_with_a_gated_tool_runs_from_launch_to_end() {
     assert_eq!(state.keys.get("draft"), Some(&json!("Published.")));
     assert_eq!(calls.0.load(Ordering::SeqCst), 1);
     assert_eq!(engine::summary(&state).status, RunStatus::Completed);
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn an_agents_text_is_streamed_while_it_is_written() {
         text.push_str(&chunk.text);
     }
     assert_eq!(state.keys.get("draft"), Some(&Value::String(text)));
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn two_workers_share_the_tasks_and_no_call_is_made_twice() {
     }
     assert_eq!(calls.0.load(Ordering::SeqCst), 20);
     for worker in workers {
-        worker.shutdown().await;
+        worker.stop().await;
     }
 }
 
@@ -265,7 +265,7 @@ async fn a_deadline_comes_by_itself() {
     house.pending(run).await;
     let state = house.ended(run).await;
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -286,7 +286,9 @@ async fn a_timer_fires_on_its_time_while_every_slot_is_held_by_a_call() {
     let clock = ManualClock::now();
     let house = House::at(clock.clone(), flow).await;
     let model = Silent::default();
-    let worker = Worker::new(Options { slots: 1, grace: Duration::ZERO, ..house.worker(model.clone(), tools()) }).run();
+    let mut options = house.worker(model.clone(), tools());
+    (options.slots, options.terms.grace) = (1, Duration::ZERO);
+    let worker = Worker::new(options).run();
     let run = house.launch().await;
     model.called(&house, 1).await;
     let asked = house.pending(run).await;
@@ -301,7 +303,7 @@ async fn a_timer_fires_on_its_time_while_every_slot_is_held_by_a_call() {
     let resolution = house.until(look).await;
     assert_eq!((resolution.status, Some(resolution.at)), (ReviewStatus::Expired, asked.expires_at));
     assert_eq!(model.0.load(Ordering::SeqCst), 1, "the only slot is still held");
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -320,7 +322,7 @@ async fn what_a_lost_worker_held_is_done_by_another() {
     let late = Change::by_server(Operation::Run { run, input: Box::new(input) });
     assert!(house.store.commit(late).await.is_err());
     assert_eq!(house.store.run(run).await.unwrap(), Some(state));
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -339,7 +341,7 @@ async fn a_call_that_may_not_be_repeated_asks_a_person_when_its_worker_was_lost(
     let state = house.ended(run).await;
     assert_eq!(state.keys.get("draft"), Some(&json!("called")));
     assert_eq!(calls.0.load(Ordering::SeqCst), 1);
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -348,8 +350,8 @@ async fn a_call_whose_task_was_taken_away_is_broken_off() {
     // Its leases are too short for its heartbeats, so that the task comes free under its hands.
     let model = Silent::default();
     let mut options = house.worker(model.clone(), tools());
-    (options.lease, options.heartbeat) = (Duration::from_millis(50), Duration::from_millis(300));
-    (options.slots, options.grace) = (1, Duration::ZERO);
+    (options.terms.lease, options.terms.heartbeat) = (Duration::from_millis(50), Duration::from_millis(300));
+    (options.slots, options.terms.grace) = (1, Duration::ZERO);
     let worker = Worker::new(options).run();
     let first = house.launch().await;
     model.called(&house, 1).await;
@@ -358,7 +360,7 @@ async fn a_call_whose_task_was_taken_away_is_broken_off() {
     // The only slot comes free: the worker takes the next task.
     house.launch().await;
     model.called(&house, 2).await;
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -369,7 +371,7 @@ async fn a_call_that_breaks_down_fails_its_step_and_nothing_else() {
     let Some(RunOutcome::Failed { error, .. }) = &state.outcome else { panic!("{:?}", state.outcome) };
     assert_eq!(error.code, shared::error::FlowCode::ModelFailed);
     assert!(matches!(house.ended(house.launch().await).await.outcome, Some(RunOutcome::Failed { .. })));
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -377,14 +379,14 @@ async fn a_worker_that_stops_gives_back_what_it_cannot_finish() {
     let house = House::with(agent_flow()).await;
     let model = Silent::default();
     let mut options = house.worker(model.clone(), tools());
-    options.grace = Duration::from_millis(50);
+    options.terms.grace = Duration::from_millis(50);
     let stopping = Worker::new(options).run();
     let run = house.launch().await;
     model.called(&house, 1).await;
-    stopping.shutdown().await;
+    stopping.stop().await;
     let worker = Worker::new(house.worker(demo(), tools())).run();
     let state =
         tokio::time::timeout(Duration::from_secs(10), house.ended(run)).await.expect("without waiting for the lease");
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
-    worker.shutdown().await;
+    worker.stop().await;
 }

@@ -21,7 +21,7 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// What is known of the provider.
 #[derive(Default)]
-pub(super) struct Cache(Mutex<State>);
+pub(super) struct ConfigurationCache(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -33,7 +33,7 @@ struct State {
 
 type Fetched = Result<Arc<Configuration>, OidcError>;
 
-impl Cache {
+impl ConfigurationCache {
     /// The configuration of now. Whoever comes while it is fetched waits for that, and does not fetch it too.
     pub async fn get(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Fetched {
         let mut state = self.0.lock().await;

@@ -21,14 +21,14 @@ use openidconnect::{
 };
 
 use self::client::{Claims, Configuration, HttpClient, OidcClient, SignedToken};
-use self::configuration::{Cache, causes};
+use self::configuration::{ConfigurationCache, causes};
 use self::pending_login::CookieKey;
 use super::digest;
 use crate::clock::SharedClock;
 
 pub use self::claims::Profile;
 pub use self::pending_login::{LIFE, PendingLogin};
-pub use self::settings::{Checked, OidcSettings, SettingsError};
+pub use self::settings::{CheckedSettings, OidcSettings, SettingsError};
 
 /// How ID tokens may be signed: by a key of the provider's that nobody else has. Never not at all, and never by the
 /// client's secret.
@@ -79,19 +79,19 @@ pub struct Returned {
 
 /// The provider of the settings.
 pub struct Provider {
-    checked: Checked,
+    checked: CheckedSettings,
     key: CookieKey,
     http: HttpClient,
     clock: SharedClock,
-    configuration: Cache,
+    configuration: ConfigurationCache,
 }
 
 impl Provider {
     /// The provider of these settings; `key` seals what browsers keep meanwhile, and is the same at every server. It is
     /// not asked before somebody signs in: a provider that is away must not keep the server from starting.
-    pub fn new(checked: Checked, key: &[u8; 32], clock: SharedClock) -> reqwest::Result<Self> {
+    pub fn new(checked: CheckedSettings, key: &[u8; 32], clock: SharedClock) -> reqwest::Result<Self> {
         let (key, http) = (CookieKey::new(key), HttpClient::new()?);
-        Ok(Self { checked, key, http, clock, configuration: Cache::default() })
+        Ok(Self { checked, key, http, clock, configuration: ConfigurationCache::default() })
     }
 
     /// What the login page calls the provider.

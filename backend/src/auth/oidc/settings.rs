@@ -81,7 +81,7 @@ fn wrong(setting: &'static str, why: impl Into<String>) -> SettingsError {
 
 /// Settings that hold.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct CheckedSettings {
     pub(super) settings: OidcSettings,
     pub(super) issuer: IssuerUrl,
     pub(super) redirect: RedirectUrl,
@@ -90,7 +90,11 @@ pub struct Checked {
 
 impl OidcSettings {
     /// Checks all of it. `public` is where browsers find this server; `variable` gives variables of the environment.
-    pub fn check(self, public: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Checked, SettingsError> {
+    pub fn check(
+        self,
+        public: &str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<CheckedSettings, SettingsError> {
         let issuer = IssuerUrl::new(self.issuer.clone()).map_err(|error| wrong("issuer", error.to_string()))?;
         if !is_private(issuer.url()) {
             return Err(wrong("issuer", format!("`{}` must begin with https://", self.issuer)));
@@ -123,7 +127,7 @@ impl OidcSettings {
             check_roles(roles.clone()).map_err(|error| wrong("roles", format!("{group}: {error}")))?;
         }
         let secret = self.secret(variable)?.map(ClientSecret::new);
-        Ok(Checked { settings: self, issuer, redirect, secret })
+        Ok(CheckedSettings { settings: self, issuer, redirect, secret })
     }
 
     fn secret(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Option<String>, SettingsError> {
@@ -168,7 +172,7 @@ mod tests {
         toml::from_str(&format!("issuer = \"https://login.example.org\"\nclient_id = \"countersign\"\n{more}")).unwrap()
     }
 
-    fn check(settings: OidcSettings, public: &str) -> Result<Checked, String> {
+    fn check(settings: OidcSettings, public: &str) -> Result<CheckedSettings, String> {
         settings.check(public, |_| None).map_err(|error| error.to_string())
     }
 

@@ -17,7 +17,7 @@ use shared::run::Context;
 use tokio::time::timeout;
 
 use super::super::exit::{Exit, Quit};
-use super::super::terminal::{Answers, Screen, Terminal, text};
+use super::super::terminal::{InputLines, Screen, Terminal, text};
 use super::super::{print, serve};
 use super::called::Called;
 use super::narrate::narrate;
@@ -95,13 +95,13 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let input = input(&flow, args.input_json.as_deref(), &args.inputs)?;
     let context: Context =
         args.context.as_deref().map_or_else(|| Ok(Context::default()), |json| object("--context", json))?;
-    let settings = config::File::load(args.config.as_deref())?;
+    let settings = config::SettingsFile::load(args.config.as_deref())?;
 
     let screen = Screen::stderr();
     let answers = match args.answers.as_deref() {
-        Some(file) if file.as_os_str() != "-" => Answers::file(file)
+        Some(file) if file.as_os_str() != "-" => InputLines::file(file)
             .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", file.display())))?,
-        _ => Answers::stdin(),
+        _ => InputLines::stdin(),
     };
     let terminal = Arc::new(Terminal::on(screen.clone(), answers));
     let names = if args.names.is_empty() { vec![whoever()?] } else { args.names };

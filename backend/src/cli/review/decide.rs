@@ -15,7 +15,7 @@ use super::super::exit::{Exit, Quit};
 use super::super::print;
 use super::super::remote::ServerArgs;
 use super::super::table::print_json;
-use super::super::terminal::{self, Answers, Screen, Terminal, text};
+use super::super::terminal::{self, InputLines, Screen, Terminal, text};
 use super::{render, state};
 use crate::embed::Reviewer as _;
 
@@ -130,7 +130,7 @@ async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Qu
                        or --action";
         return Err(Quit::new(Exit::Unanswered, message));
     }
-    let terminal = Terminal::on(Screen::stderr(), Answers::stdin());
+    let terminal = Terminal::on(Screen::stderr(), InputLines::stdin());
     let choice = terminal.review(review).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))?;
     let mut request = choice.on(review).map_err(|mistake| Quit::new(Exit::Invalid, mistake.to_string()))?;
     request.metadata.extend(metadata(&args.metadata)?);
@@ -178,7 +178,7 @@ async fn fields(args: &DecideArgs, review: &Review, option: &str) -> Result<Json
     let schema = review.options.iter().find(|offered| offered.id == option).and_then(|offered| offered.fields.as_ref());
     match schema {
         Some(schema) if std::io::stdin().is_terminal() => {
-            let terminal = Terminal::on(Screen::stderr(), Answers::stdin());
+            let terminal = Terminal::on(Screen::stderr(), InputLines::stdin());
             terminal.fields(schema).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))
         }
         _ => Ok(JsonMap::new()),

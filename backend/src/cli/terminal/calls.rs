@@ -10,11 +10,11 @@ use shared::definition::ActionKind;
 use shared::request::Request;
 use shared::review::{Action, ActionType, Review};
 
-use super::{Asking, menu, text};
+use super::{Prompter, menu, text};
 use crate::embed::{Choice, Declined};
 
 /// Asks for each call, and answers for all of them at once.
-pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choice, Declined> {
+pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Choice, Declined> {
     let mut decisions = BTreeMap::new();
     let mut instructions = None;
     for (index, action) in review.actions.iter().enumerate() {
@@ -25,7 +25,7 @@ pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choi
 }
 
 async fn decide(
-    asking: &mut Asking<'_>,
+    asking: &mut Prompter<'_>,
     review: &Review,
     action: &Action,
     instructions: &mut Option<String>,

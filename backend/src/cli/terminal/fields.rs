@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use shared::JsonMap;
 
-use super::{Asking, text};
+use super::{Prompter, text};
 use crate::embed::Declined;
 
 /// Asks for what goes with an option.
-pub(super) async fn ask(asking: &mut Asking<'_>, schema: &Value) -> Result<JsonMap, Declined> {
+pub(super) async fn ask(asking: &mut Prompter<'_>, schema: &Value) -> Result<JsonMap, Declined> {
     match schema.get("properties").and_then(Value::as_object) {
         Some(properties) if !asking.is_scripted() => {
             let required = |name: &str| {
@@ -30,7 +30,7 @@ pub(super) async fn ask(asking: &mut Asking<'_>, schema: &Value) -> Result<JsonM
 }
 
 /// All of them at once.
-async fn whole(asking: &mut Asking<'_>) -> Result<JsonMap, Declined> {
+async fn whole(asking: &mut Prompter<'_>) -> Result<JsonMap, Declined> {
     loop {
         let said = asking.line(" what goes with it, as an object in JSON: ").await?;
         match serde_json::from_str(&said) {
@@ -102,7 +102,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// One of them; none where it is left out.
-async fn one(asking: &mut Asking<'_>, field: &Field<'_>) -> Result<Option<Value>, Declined> {
+async fn one(asking: &mut Prompter<'_>, field: &Field<'_>) -> Result<Option<Value>, Declined> {
     if let Some(description) = field.word("description") {
         asking.screen.say(text::barred(description).trim_end_matches('\n'));
     }

@@ -15,7 +15,7 @@ use crate::embed::Declined;
 pub const MAX_LINE: usize = 100_000;
 
 /// Where answers come from.
-pub struct Answers {
+pub struct InputLines {
     lines: mpsc::Receiver<Result<String, String>>,
     interactive: bool,
     /// Whether what was typed before a question is no answer to it.
@@ -24,7 +24,7 @@ pub struct Answers {
     remedy: &'static str,
 }
 
-impl Answers {
+impl InputLines {
     /// Standard input.
     pub fn stdin() -> Self {
         let interactive = std::io::stdin().is_terminal();

@@ -9,13 +9,13 @@ use shared::definition::{Alternative, ChoiceKind, Escalate, OnTimeout, Stakes};
 use shared::review::{Item, Review, ReviewKind, ReviewOption};
 use shared::time::Span;
 
-use super::{Asking, fields, text};
+use super::{Prompter, fields, text};
 use crate::embed::{Choice, Declined};
 
 const RULE: &str = "══════════════════════════════════════════════════";
 
 /// Shows the review, and asks until something is chosen.
-pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choice, Declined> {
+pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Choice, Declined> {
     let menu = Menu::of(review);
     asking.screen.say(menu.text().trim_end_matches('\n'));
     let mut edits = JsonMap::new();
@@ -58,7 +58,7 @@ pub(super) fn render(review: &Review) -> String {
 }
 
 /// A correction without words of its own asks for them; so does an option with fields.
-async fn chosen(asking: &mut Asking<'_>, option: &ReviewOption) -> Result<Choice, Declined> {
+async fn chosen(asking: &mut Prompter<'_>, option: &ReviewOption) -> Result<Choice, Declined> {
     let fields = match &option.fields {
         Some(schema) => fields::ask(asking, schema).await?,
         None => JsonMap::new(),

@@ -25,7 +25,7 @@ use shared::review::Review;
 use tokio::io::AsyncBufRead;
 use tokio::sync::Mutex;
 
-pub use input::Answers;
+pub use input::InputLines;
 pub(super) use menu::takes_text;
 pub use screen::Screen;
 
@@ -35,7 +35,7 @@ use crate::embed::{Choice, Declined, Reviewer};
 pub struct Terminal {
     screen: Screen,
     /// One question at a time has the input.
-    answers: Arc<Mutex<Answers>>,
+    answers: Arc<Mutex<InputLines>>,
     /// Held until what was said is committed.
     turn: Arc<Mutex<()>>,
     interactive: bool,
@@ -47,11 +47,11 @@ impl Terminal {
     /// Reads lines from `input`, and shows on `output` what is asked and what was read. All questions read from the one
     /// input.
     pub fn new(input: impl AsyncBufRead + Send + Unpin + 'static, output: impl Write + Send + 'static) -> Self {
-        Self::on(Screen::on(Box::new(output)), Answers::lines_of(input))
+        Self::on(Screen::on(Box::new(output)), InputLines::lines_of(input))
     }
 
     /// Shows on `screen`, and reads from `answers`.
-    pub fn on(screen: Screen, answers: Answers) -> Self {
+    pub fn on(screen: Screen, answers: InputLines) -> Self {
         let interactive = answers.is_interactive();
         Self { screen, answers: Arc::new(Mutex::new(answers)), turn: Arc::default(), interactive, person: None }
     }
@@ -69,8 +69,8 @@ impl Terminal {
         fields::ask(&mut self.asking(&mut answers), schema).await
     }
 
-    fn asking<'a>(&'a self, answers: &'a mut Answers) -> Asking<'a> {
-        Asking { screen: &self.screen, answers, interactive: self.interactive, metadata: JsonMap::new() }
+    fn asking<'a>(&'a self, answers: &'a mut InputLines) -> Prompter<'a> {
+        Prompter { screen: &self.screen, answers, interactive: self.interactive, metadata: JsonMap::new() }
     }
 }
 
@@ -134,15 +134,15 @@ impl Drop for Closing<'_> {
 }
 
 /// One question that is being asked.
-struct Asking<'a> {
+struct Prompter<'a> {
     screen: &'a Screen,
-    answers: &'a mut Answers,
+    answers: &'a mut InputLines,
     interactive: bool,
     /// What goes into the context of later steps, whatever is decided.
     metadata: JsonMap,
 }
 
-impl Asking<'_> {
+impl Prompter<'_> {
     /// Asks for one line.
     async fn line(&mut self, prompt: &str) -> Result<String, Declined> {
         self.screen.ask(prompt);

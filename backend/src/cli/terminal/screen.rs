@@ -1,13 +1,15 @@
 //! Where everything but the result is shown: questions, and what happens while one is open.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// The screen. Cheap to clone.
 #[derive(Clone)]
-pub struct Screen(Arc<Mutex<Shown>>);
+pub struct Screen(Arc<Mutex<ScreenState>>);
 
-struct Shown {
+struct ScreenState {
     out: Box<dyn Write + Send>,
     /// The prompt behind which the cursor stands.
     open: Option<String>,
@@ -21,12 +23,12 @@ impl Screen {
 
     /// A screen on anything.
     pub fn on(out: Box<dyn Write + Send>) -> Self {
-        Self(Arc::new(Mutex::new(Shown { out, open: None })))
+        Self(Arc::new(Mutex::new(ScreenState { out, open: None })))
     }
 
     /// Shows lines. Where a question is open, it is shown again behind them.
     pub fn say(&self, lines: &str) {
-        let mut shown = self.lock();
+        let mut shown = self.0.lock();
         match shown.open.clone() {
             Some(prompt) => shown.write(&format!("\n{lines}\n{prompt}")),
             None => shown.write(&format!("{lines}\n")),
@@ -35,7 +37,7 @@ impl Screen {
 
     /// Opens a question.
     pub fn ask(&self, prompt: &str) {
-        let mut shown = self.lock();
+        let mut shown = self.0.lock();
         if shown.open.is_some() {
             shown.write("\n");
         }
@@ -46,7 +48,7 @@ impl Screen {
     /// Closes it. At a terminal the person has ended the line; else the answer is shown, so that what is read later
     /// is whole.
     pub fn answered(&self, echo: &str, ended: bool) {
-        let mut shown = self.lock();
+        let mut shown = self.0.lock();
         shown.open = None;
         if !ended {
             shown.write(&format!("{}\n", super::text::line(echo)));
@@ -55,18 +57,14 @@ impl Screen {
 
     /// Closes a question that nobody answers any more.
     pub fn close(&self) {
-        let mut shown = self.lock();
+        let mut shown = self.0.lock();
         if shown.open.take().is_some() {
             shown.write("\n");
         }
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Shown> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Shown {
+impl ScreenState {
     fn write(&mut self, text: &str) {
         // A reader that has gone away is no failure.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());

@@ -35,7 +35,7 @@ impl Shown {
 async fn run(flow: Value, answers: &'static str, interactive: bool) -> (Result<Finished, RunError>, String) {
     let flow: Flow = serde_json::from_value(flow).unwrap();
     let shown = Shown::default();
-    let answers = if interactive { Answers::typed(answers) } else { Answers::piped(answers) };
+    let answers = if interactive { InputLines::typed(answers) } else { InputLines::piped(answers) };
     let terminal = Arc::new(Terminal::on(Screen::on(Box::new(shown.clone())), answers));
     let options = Options::new().person("ana", [], Via::Cli, terminal);
     let countersign = options.start().await.unwrap();
@@ -232,7 +232,7 @@ fn escalation() -> Review {
 /// What is decided on a review with these answers, and what was shown.
 async fn asked(review: &Review, answers: &'static str, interactive: bool) -> (Result<Choice, Declined>, String) {
     let shown = Shown::default();
-    let answers = if interactive { Answers::typed(answers) } else { Answers::piped(answers) };
+    let answers = if interactive { InputLines::typed(answers) } else { InputLines::piped(answers) };
     let terminal = Terminal::on(Screen::on(Box::new(shown.clone())), answers);
     (terminal.review(review).await, shown.text())
 }

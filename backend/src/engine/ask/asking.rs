@@ -42,7 +42,7 @@ impl From<Question> for Asking {
 
 /// What a handler said.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum HandlerOutcome {
     /// It decides.
     Decides(Advice, Box<Decided>),
     /// The next one is asked.

@@ -6,7 +6,7 @@ use shared::definition::Handler;
 use shared::id::{ReviewId, TaskId};
 use shared::review::Advice;
 
-use super::asking::{Asking, Heard};
+use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
 use crate::engine::builder::Builder;
 use crate::engine::input::{HandlerAnswer, ModelAnswer, TaskFailure};
@@ -44,8 +44,8 @@ impl Builder<'_> {
     /// A judge has answered.
     pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
         let said = self.read_judge(review, answer);
-        if let Some((asking, heard)) = said {
-            self.go_on(asking, heard);
+        if let Some((asking, outcome)) = said {
+            self.go_on(asking, outcome);
         }
     }
 
@@ -57,8 +57,8 @@ impl Builder<'_> {
             Some(Asked::Program { .. }) => self.retry_program(review, why),
             Some(Asked::People | Asked::Channel { .. } | Asked::Guardrails { .. }) | None => None,
         };
-        if let Some((asking, heard)) = said {
-            self.go_on(asking, heard);
+        if let Some((asking, outcome)) = said {
+            self.go_on(asking, outcome);
         }
     }
 
@@ -69,8 +69,8 @@ impl Builder<'_> {
         digest: &str,
         answer: HandlerAnswer,
     ) -> Result<(), Refusal> {
-        if let Some((asking, heard)) = self.read_program(task, digest, answer)? {
-            self.go_on(asking, heard);
+        if let Some((asking, outcome)) = self.read_program(task, digest, answer)? {
+            self.go_on(asking, outcome);
         }
         Ok(())
     }
@@ -82,8 +82,8 @@ impl Builder<'_> {
         task: TaskId,
         answer: Box<ProgramAnswer>,
     ) -> Result<(), Refusal> {
-        let (asking, heard) = self.read_callback(review, task, answer)?;
-        self.go_on(asking, heard);
+        let (asking, outcome) = self.read_callback(review, task, answer)?;
+        self.go_on(asking, outcome);
         Ok(())
     }
 
@@ -94,27 +94,27 @@ impl Builder<'_> {
             self.abandon_call(branch, task);
         }
         let Some((question, _)) = self.take_asked(review) else { return };
-        let heard = match &question.asked {
+        let outcome = match &question.asked {
             Asked::Program { answers_later, .. } => self.program_timed_out(&question, *answers_later),
             Asked::Channel { .. } => self.channel_timed_out(&question),
             Asked::Judge { .. } | Asked::People | Asked::Guardrails { .. } => self.judge_timed_out(&question),
         };
         let asking = self.end_asking(question);
-        self.go_on(asking, heard);
+        self.go_on(asking, outcome);
     }
 
     /// A handler decides, or the next is asked.
-    pub(super) fn go_on(&mut self, mut asking: Asking, heard: Heard) {
-        match heard {
-            Heard::Decides(advice, decided) => {
+    pub(super) fn go_on(&mut self, mut asking: Asking, outcome: HandlerOutcome) {
+        match outcome {
+            HandlerOutcome::Decides(advice, decided) => {
                 self.advise(&mut asking, advice);
                 self.handled(asking, *decided);
             }
-            Heard::Passes(advice) => {
+            HandlerOutcome::Passes(advice) => {
                 self.advise(&mut asking, advice);
                 self.ask_next(asking);
             }
-            Heard::Asks(leave, inquiries) => self.ask_guardrails(asking, leave, inquiries),
+            HandlerOutcome::Asks(leave, inquiries) => self.ask_guardrails(asking, leave, inquiries),
         }
     }
 

@@ -7,7 +7,7 @@ use shared::definition::{Handler, SlackHandler};
 use shared::error::RunError;
 use shared::review::{Advice, AskedHandler};
 
-use super::asking::{Asking, Heard};
+use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject, Timer};
@@ -29,13 +29,13 @@ impl Builder<'_> {
     }
 
     /// Nobody there has decided in time.
-    pub(super) fn channel_timed_out(&self, question: &Question) -> Heard {
+    pub(super) fn channel_timed_out(&self, question: &Question) -> HandlerOutcome {
         let by = match handlers(self.flow, &self.state, &question.subject).get(question.handler) {
             Some(Handler::Slack(slack)) => slack.channel.clone(),
             _ => "a channel".to_owned(),
         };
         let reason = "Nobody there has decided in time.".to_owned();
         let (at, verdict, changes, answer) = (self.now, None, None, None);
-        Heard::Passes(Advice { by, via: Via::Slack, at, verdict, reason, changes, answer })
+        HandlerOutcome::Passes(Advice { by, via: Via::Slack, at, verdict, reason, changes, answer })
     }
 }

@@ -12,7 +12,7 @@ use shared::id::ReviewId;
 use shared::review::{Advice, AskedHandler, Judgement, Review};
 use shared::run::Step;
 
-use super::asking::{Asking, Heard};
+use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
 use super::fit::change_output;
 use crate::engine::builder::{Builder, failure};
@@ -76,7 +76,7 @@ impl Builder<'_> {
 
     /// Reads what a judge has answered. One that is sure of what is still so decides; else it passes on. None where it is
     /// asked again.
-    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Asking, Heard)> {
+    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Asking, HandlerOutcome)> {
         let (mut question, step) = self.take_asked(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return None };
@@ -107,7 +107,7 @@ impl Builder<'_> {
         Some((self.end_asking(question), heard))
     }
 
-    fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Judged) -> Heard {
+    fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Judged) -> HandlerOutcome {
         let leave = Leave::Judge { said: Box::new(said.clone()), digest: review.digest.clone() };
         let Judged { approved, confidence, reasoning, modifications } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
@@ -117,14 +117,14 @@ impl Builder<'_> {
         let changes = Some(modified.clone()).filter(|changes| !changes.is_empty());
         let advice = Advice { changes, ..self.advice(&judge.model, Some(verdict), reason.clone()) };
         if confidence < verdict.threshold {
-            return Heard::Passes(advice);
+            return HandlerOutcome::Passes(advice);
         }
         let reason = Some(reason).filter(|reason| !reason.is_empty());
         let fitting =
             laid_over.and_then(|()| self.fit_yes_or_no(review, subject, approved, reason, &modified, Via::Judge));
         match fitting {
-            Ok(decided) => Heard::Decides(advice, Box::new(decided)),
-            Err(Refusal::Unasked { inquiries, .. }) => Heard::Asks(leave, inquiries),
+            Ok(decided) => HandlerOutcome::Decides(advice, Box::new(decided)),
+            Err(Refusal::Unasked { inquiries, .. }) => HandlerOutcome::Asks(leave, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable(Some(judge), &format!("What it would change does not fit: {}.", listed(&mistakes)))
             }
@@ -133,7 +133,7 @@ impl Builder<'_> {
     }
 
     /// The same again, once guardrails have asked about it.
-    pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> Heard {
+    pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> HandlerOutcome {
         match (judge_of(self.flow, &self.state, question), self.shown(&question.clone().into())) {
             (Some(judge), Ok(review)) if review.digest == digest => self.weigh(judge, &review, &question.subject, said),
             (judge, _) => self.unable(judge, "What is reviewed changed while it was judged."),
@@ -141,7 +141,7 @@ impl Builder<'_> {
     }
 
     /// The call of a judge failed. None where it is tried again.
-    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, Heard)> {
+    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
         let (mut question, mut step) = self.take_asked(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, .. } = &mut question.asked else { return None };
@@ -164,14 +164,14 @@ impl Builder<'_> {
     }
 
     /// A judge has had its time.
-    pub(super) fn judge_timed_out(&self, question: &Question) -> Heard {
+    pub(super) fn judge_timed_out(&self, question: &Question) -> HandlerOutcome {
         self.unable(judge_of(self.flow, &self.state, question), "It did not answer in time.")
     }
 
     /// A judge decides nothing, because of this.
-    fn unable(&self, judge: Option<&Judge>, why: &str) -> Heard {
+    fn unable(&self, judge: Option<&Judge>, why: &str) -> HandlerOutcome {
         let by = judge.map_or(NAME, |judge| judge.model.as_str());
-        Heard::Passes(self.advice(by, None, why.chars().take(MAX_REASON).collect()))
+        HandlerOutcome::Passes(self.advice(by, None, why.chars().take(MAX_REASON).collect()))
     }
 
     fn advice(&self, by: &str, verdict: Option<Judgement>, reason: String) -> Advice {

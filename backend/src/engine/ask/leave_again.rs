@@ -9,7 +9,7 @@ use crate::engine::looked::{Looked, answer_to};
 use crate::engine::phase::Phase;
 use crate::engine::question::{Asked, Leave, Question, Subject};
 use crate::engine::transition::Refusal;
-use crate::flow::guardrail::{Answer, Inquiry};
+use crate::flow::guardrail::{GuardrailAnswer, Inquiry};
 
 impl Builder<'_> {
     /// Programs have answered what guardrails asked.
@@ -26,7 +26,7 @@ impl Builder<'_> {
         for inquiry in inquiries {
             if answer_to(&self.looked, inquiry).is_none() {
                 let reason = "there was no answer".to_owned();
-                self.looked.push(Looked::new(inquiry, Answer::Fails { reason }));
+                self.looked.push(Looked::new(inquiry, GuardrailAnswer::Fails { reason }));
             }
         }
         self.end_task(task);
@@ -36,7 +36,7 @@ impl Builder<'_> {
 
     /// They could not be asked.
     pub(in crate::engine) fn guardrails_unanswered(&mut self, task: TaskId, why: &str) -> Result<(), Refusal> {
-        let failed = |inquiry: &Inquiry| Looked::new(inquiry, Answer::Fails { reason: why.to_owned() });
+        let failed = |inquiry: &Inquiry| Looked::new(inquiry, GuardrailAnswer::Fails { reason: why.to_owned() });
         let looked = self.inquiries_of(task).unwrap_or_default().iter().map(failed).collect();
         self.guardrails_answered(task, looked)
     }

@@ -10,7 +10,7 @@ use shared::id::{ReviewId, TaskId};
 use shared::review::{Advice, AskedHandler, Changes, Review};
 use shared::time::{Span, Timestamp};
 
-use super::asking::{Asking, Heard};
+use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
 use crate::clock::Moment;
 use crate::engine::builder::{Builder, failure};
@@ -50,7 +50,7 @@ impl Builder<'_> {
         task: TaskId,
         digest: &str,
         answer: HandlerAnswer,
-    ) -> Result<Option<(Asking, Heard)>, Refusal> {
+    ) -> Result<Option<(Asking, HandlerOutcome)>, Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
         let (question, _) = self.take_asked(review).ok_or(Refusal::TaskOver)?;
         let heard = match answer {
@@ -60,26 +60,26 @@ impl Builder<'_> {
                 }
                 return Ok(None);
             }
-            HandlerAnswer::Passes { reason } => Heard::Passes(self.said(&question, &reason)),
+            HandlerAnswer::Passes { reason } => HandlerOutcome::Passes(self.said(&question, &reason)),
             HandlerAnswer::Decides { answer } => self.weigh_program(&question, digest, *answer),
         };
         Ok(Some((self.end_asking(question), heard)))
     }
 
     /// Reads a decision of a program on what it was shown.
-    pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> Heard {
+    pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> HandlerOutcome {
         let review = match self.shown(&asking(question)) {
             Ok(review) => review,
             Err((_, error)) => return self.unable_program(question, &error.message),
         };
         if review.digest != digest || answer.digest.as_ref().is_some_and(|answered| *answered != review.digest) {
-            return Heard::Passes(self.said(question, "What is reviewed changed while it was asked."));
+            return HandlerOutcome::Passes(self.said(question, "What is reviewed changed while it was asked."));
         }
         let (_, via) = name(self.program_at(question));
         match self.fit_program(&review, &question.subject, &answer, via) {
-            Ok(decided) => Heard::Decides(self.decided(question, answer), Box::new(decided)),
+            Ok(decided) => HandlerOutcome::Decides(self.decided(question, answer), Box::new(decided)),
             Err(Refusal::Unasked { inquiries, .. }) => {
-                Heard::Asks(Leave::Program { said: Box::new(answer), digest: digest.to_owned() }, inquiries)
+                HandlerOutcome::Asks(Leave::Program { said: Box::new(answer), digest: digest.to_owned() }, inquiries)
             }
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable_program(question, &format!("Its answer does not fit: {}.", listed(&mistakes)))
@@ -117,7 +117,7 @@ impl Builder<'_> {
         id: ReviewId,
         task: TaskId,
         answer: Box<ProgramAnswer>,
-    ) -> Result<(Asking, Heard), Refusal> {
+    ) -> Result<(Asking, HandlerOutcome), Refusal> {
         let is_asked = |question: &&Question| matches!(question.asked, Asked::Program { task: its, .. } if its == task);
         let Some(question) = self.state.question(id).filter(is_asked) else {
             return Err(match self.reviews.get(&id) {
@@ -139,7 +139,7 @@ impl Builder<'_> {
         }
         let (_, via) = name(self.program_at(question));
         let heard = match self.fit_program(&review, &question.subject, &answer, via) {
-            Ok(decided) => Heard::Decides(self.decided(question, *answer), Box::new(decided)),
+            Ok(decided) => HandlerOutcome::Decides(self.decided(question, *answer), Box::new(decided)),
             Err(refusal) => return Err(refusal.in_time(self.until(question))),
         };
         let (question, _) = self.take_asked(id).ok_or(Refusal::NotFound)?;
@@ -147,7 +147,7 @@ impl Builder<'_> {
     }
 
     /// A program could not be asked. None where it is tried again: as long as it has time.
-    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, Heard)> {
+    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
         let (mut question, mut step) = self.take_asked(review)?;
         let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
         let Some(due_at) = self.next_try_until(*until, *tries, why) else {
@@ -166,20 +166,24 @@ impl Builder<'_> {
     }
 
     /// A program has had its time. One that has said that it answers later only passes on.
-    pub(super) fn program_timed_out(&self, question: &Question, answers_later: bool) -> Heard {
+    pub(super) fn program_timed_out(&self, question: &Question, answers_later: bool) -> HandlerOutcome {
         let why = "It did not answer in time.";
-        if answers_later { Heard::Passes(self.said(question, why)) } else { self.unable_program(question, why) }
+        if answers_later {
+            HandlerOutcome::Passes(self.said(question, why))
+        } else {
+            self.unable_program(question, why)
+        }
     }
 
     /// A program decides nothing, because of this: then the flow says whether what is asked is rejected.
-    fn unable_program(&self, question: &Question, why: &str) -> Heard {
+    fn unable_program(&self, question: &Question, why: &str) -> HandlerOutcome {
         let advice = self.said(question, why);
         let rejects = match self.program_at(question) {
             Some(Handler::Webhook(webhook)) => webhook.on_error.unwrap_or_default() == OnHandlerError::Reject,
             _ => false,
         };
         if !rejects {
-            return Heard::Passes(advice);
+            return HandlerOutcome::Passes(advice);
         }
         let comment = Some(advice.reason.clone());
         let decided = self.shown(&asking(question)).ok().and_then(|review| {
@@ -187,8 +191,8 @@ impl Builder<'_> {
             self.fit_yes_or_no(&review, &question.subject, false, comment, &nothing, advice.via).ok()
         });
         match decided {
-            Some(decided) => Heard::Decides(advice, Box::new(decided)),
-            None => Heard::Passes(advice),
+            Some(decided) => HandlerOutcome::Decides(advice, Box::new(decided)),
+            None => HandlerOutcome::Passes(advice),
         }
     }
 

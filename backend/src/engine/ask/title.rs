@@ -143,7 +143,7 @@ mod tests {
         for (prompt, topic, title) in [
             ("Acme was without service. Give **a credit**?", None, "Acme was without service. Give a credit?"),
             (
-                "Please review the draft about the ocean. Is it correct, clear, and fit to be read by anybody?",
+                "Please review the draft about the ocean. Is it correct, clear, and fit to be read by anyone?",
                 None,
                 "Please review the draft about the ocean",
             ),

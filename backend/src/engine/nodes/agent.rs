@@ -7,7 +7,7 @@ use shared::error::FlowCode;
 use shared::id::TaskId;
 use shared::run::Step;
 
-use crate::engine::answer::{Read, read_answer};
+use crate::engine::answer::{ParsedAnswer, read_answer};
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::input::{ModelAnswer, TaskFailure};
@@ -114,11 +114,11 @@ impl Builder<'_> {
     /// The final answer. One that does not fit is told to the model while turns are left.
     fn answered(&mut self, branch: u32, mut step: Step, mut conversation: Conversation, text: String) {
         match read_answer(self.flow, &step.node, &conversation, &text) {
-            Ok(Read::Made(value)) => {
+            Ok(ParsedAnswer::Made(value)) => {
                 step.note = Some(spent(&conversation));
                 self.made(branch, step, &conversation, text, value);
             }
-            Ok(Read::Chose(target)) => self.chose(branch, step, target),
+            Ok(ParsedAnswer::Chose(target)) => self.chose(branch, step, target),
             Err(mistakes) if conversation.turns_used() < self.max_turns(&step.node, &conversation) => {
                 conversation.say_again(&mistakes);
                 self.start_turn(branch, step, conversation);
@@ -155,11 +155,11 @@ impl Builder<'_> {
             Ruling::Answered(answer) => {
                 let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
                 match read_answer(self.flow, &step.node, &conversation, &text) {
-                    Ok(Read::Made(value)) => {
+                    Ok(ParsedAnswer::Made(value)) => {
                         step.note = Some("answered by a person".to_owned());
                         self.made(branch, step, &conversation, text, value);
                     }
-                    Ok(Read::Chose(target)) => self.chose(branch, step, target),
+                    Ok(ParsedAnswer::Chose(target)) => self.chose(branch, step, target),
                     // It was checked; only what a guardrail has redacted can still be otherwise.
                     Err(mistakes) => {
                         self.does_not_fit(branch, step, &conversation, FlowCode::GuardrailBlocked, &mistakes);

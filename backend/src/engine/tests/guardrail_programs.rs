@@ -4,7 +4,7 @@ use shared::definition::Effect;
 use shared::grant::{GrantScope, Remember};
 
 use super::*;
-use crate::flow::guardrail::Answer;
+use crate::flow::guardrail::GuardrailAnswer;
 
 mod ends;
 
@@ -21,15 +21,15 @@ impl Play {
 
 /// What the program of a guardrail says: it objects to falcons, and breaks where something is broken. Dice say something of
 /// everything, always the same.
-pub(super) fn program(inquiry: &Inquiry) -> Answer {
+pub(super) fn program(inquiry: &Inquiry) -> GuardrailAnswer {
     let holds = |what: &str| json!(inquiry).to_string().contains(what);
     let dice = inquiry.guardrail.contains("dice").then(|| digest_of_inquiry(inquiry).bytes().last().unwrap_or(0) % 4);
     if holds("falcon") || dice == Some(0) {
-        Answer::Objects { reason: Some("it names the bird".to_owned()) }
+        GuardrailAnswer::Objects { reason: Some("it names the bird".to_owned()) }
     } else if holds("broken") || dice == Some(1) {
-        Answer::Fails { reason: "Webhook returned 503".to_owned() }
+        GuardrailAnswer::Fails { reason: "Webhook returned 503".to_owned() }
     } else {
-        Answer::Allows
+        GuardrailAnswer::Allows
     }
 }
 
@@ -119,7 +119,7 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
     let mut asked = Vec::new();
     let decide = Input::decide(review.id, ana(), Via::Human, approved);
     if let Err(Refusal::Unasked { inquiries, .. }) = play.try_apply_once(decide) {
-        asked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, Answer::Allows)));
+        asked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, GuardrailAnswer::Allows)));
     }
     let edit = ActionDecision::Edit { arguments: object(json!({ "command": "falcon" })) };
     let request = Box::new(request(&review, answer_actions([("c1-1", edit)])));
@@ -246,7 +246,7 @@ fn two_calls_that_are_alike_are_two_questions() {
     else {
         panic!("both are asked about")
     };
-    let answers = [Answer::Allows, Answer::Objects { reason: None }];
+    let answers = [GuardrailAnswer::Allows, GuardrailAnswer::Objects { reason: None }];
     let looked = Looked::all(&inquiries, answers.to_vec());
     let request = Box::new(request(&review, all));
     play.apply(Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked });

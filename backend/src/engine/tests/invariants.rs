@@ -61,7 +61,7 @@ impl Play {
             let subject = shared::definition::GuardrailScope::Outputs;
             let matter = flow::guardrail::Matter { id: String::new(), subject, action, values: output, request: None };
             // Programs were asked of what it was before something of it was redacted.
-            let answered = |_: &Inquiry| Some(flow::guardrail::Answer::Allows);
+            let answered = |_: &Inquiry| Some(GuardrailAnswer::Allows);
             let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state), &answered);
             assert!(!found.is_veto() && found.redacted.is_none(), "{found:?}");
         }

@@ -9,8 +9,8 @@
 //! operation is linear in the sizes of its operands. After the budget is spent every comprehension ends at its next
 //! element.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr,
@@ -19,6 +19,7 @@ use cel::common::ast::{
 use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelString, DYN_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
+use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
 /// What one evaluation may take: a step is a node that is evaluated, or a value, or 32 bytes of a text that are looked
@@ -81,7 +82,7 @@ impl Meter {
     }
 
     fn matches(&self, text: &str, pattern: &str) -> Result<bool, ExecutionError> {
-        let mut patterns = self.0.patterns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut patterns = self.0.patterns.lock();
         let at = if let Some(at) = patterns.iter().position(|(known, _)| known == pattern) {
             at
         } else {

@@ -35,7 +35,7 @@ pub struct Inquiry {
 /// What it answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum GuardrailAnswer {
     /// It may happen.
     Allows,
     /// It may not.
@@ -58,7 +58,7 @@ pub enum Answer {
 #[async_trait]
 pub trait GuardrailPrograms: Send + Sync {
     /// What the program says of this; within the time that it has.
-    async fn look(&self, inquiry: &Inquiry) -> Answer;
+    async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer;
 }
 
 /// How many programs are asked at once.
@@ -69,11 +69,11 @@ pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
     programs: &P,
     inquiries: &[Inquiry],
     until: Option<Instant>,
-) -> Vec<Answer> {
+) -> Vec<GuardrailAnswer> {
     let ask = |inquiry| async move {
         let look = programs.look(inquiry);
         match until {
-            Some(until) => timeout_at(until, look).await.unwrap_or(Answer::CutOff),
+            Some(until) => timeout_at(until, look).await.unwrap_or(GuardrailAnswer::CutOff),
             None => look.await,
         }
     };
@@ -82,7 +82,7 @@ pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
 }
 
 /// What is known of the answers of programs.
-pub type Answered<'a> = &'a dyn Fn(&Inquiry) -> Option<Answer>;
+pub type Answered<'a> = &'a dyn Fn(&Inquiry) -> Option<GuardrailAnswer>;
 
 impl Rule {
     /// What its program says of this, where it was asked; else what is to be asked.
@@ -104,16 +104,16 @@ impl Rule {
         };
         let failed = |effect, reason: String| Finding { reason, ..self.finding(effect, None, "") };
         match answered(&inquiry) {
-            Some(Answer::Allows) => None,
-            Some(Answer::Objects { reason }) => {
+            Some(GuardrailAnswer::Allows) => None,
+            Some(GuardrailAnswer::Objects { reason }) => {
                 let reason = reason.unwrap_or_else(|| "its program objects".to_owned());
                 Some(self.finding(self.effect(matter.subject), None, reason))
             }
-            Some(Answer::Fails { reason }) => Some(match webhook.on_error.unwrap_or_default() {
+            Some(GuardrailAnswer::Fails { reason }) => Some(match webhook.on_error.unwrap_or_default() {
                 OnError::Block => failed(Effect::Block, format!("it could not be asked: {reason}")),
                 OnError::Allow => failed(Effect::Warn, format!("it could not be asked, and lets this pass: {reason}")),
             }),
-            Some(Answer::CutOff) => {
+            Some(GuardrailAnswer::CutOff) => {
                 Some(failed(Effect::Block, "it could not be asked: there was no time left to ask it".to_owned()))
             }
             None => {

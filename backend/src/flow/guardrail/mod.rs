@@ -22,7 +22,7 @@ use super::condition::Conditions;
 
 use text_values::Texts;
 
-pub use inquiry::{Answer, Answered, GuardrailPrograms, Inquiry, ask_all};
+pub use inquiry::{Answered, GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
 
 /// The names of those that are built in. The first two are asked where a flow says nothing.
 pub const BUILT_IN: [&str; 3] = ["pii-redaction", "code-safety", "secrets"];

@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use minijinja::Error;
 use minijinja::value::{Object, ObjectRepr, Value as Rendered};
+use parking_lot::Mutex;
 use serde_json::Value;
 use shared::error::pointer;
 use shared::request::SecretUse;
@@ -41,7 +42,7 @@ struct Pages(Arc<Mutex<Page>>);
 
 impl Pages {
     fn with<T>(&self, what: impl FnOnce(&mut Page) -> T) -> T {
-        what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        what(&mut self.0.lock())
     }
 }
 

@@ -102,7 +102,7 @@ fn of_thousands_of_mistakes_the_first_are_named() {
     for (what, file) in
         [("unknown", unknown), ("doubled", doubled), ("keys", keys), ("wrong", wrong), ("nobody", nobody)]
     {
-        let Checked { errors, warnings, .. } = check(&file);
+        let CheckedFlow { errors, warnings, .. } = check(&file);
         let found = if errors.is_empty() { warnings } else { errors };
         assert_eq!(found.len(), MAX_MISTAKES + 1, "{what}");
         assert!(found.last().unwrap().message.contains("correct these first"), "{what}: {:?}", found.last());

@@ -35,7 +35,7 @@ pub(super) async fn check(
     let moment = Moment::of(&*state.clock);
     let principal = caller.principal();
     let mut looked = Vec::new();
-    let until = Instant::now() + store::LOOKS;
+    let until = Instant::now() + store::GUARDRAIL_TIME;
     loop {
         let checked = engine::check(&flow, snapshot.clone(), id, principal, &body.value, &looked, moment);
         match checked {

@@ -28,7 +28,7 @@ use crate::json;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use view::Views;
-pub(super) use wait::{LONGEST as LONGEST_WAIT, Waits};
+pub(super) use wait::{LONGEST as LONGEST_WAIT, ReviewWaits};
 
 /// The route of one review.
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
@@ -44,7 +44,7 @@ struct Look {
 /// A body that says nothing.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct EmptyBody {}
 
 pub(super) fn mount(api: &mut Api) {
     list::mount(api);
@@ -144,11 +144,11 @@ async fn decide(write: Write, body: body::Json<DecisionRequest>) -> Result<Json<
     write.commit(body.digest, |review, by, via| Input::decide(review, by, via, request)).await
 }
 
-async fn claim(write: Write, OptionalJson(body): OptionalJson<Nothing>) -> Result<Json<Decided>> {
+async fn claim(write: Write, OptionalJson(body): OptionalJson<EmptyBody>) -> Result<Json<Decided>> {
     write.commit(body.digest, |review, by, via| Input::Claim { review, by, via }).await
 }
 
-async fn release(write: Write, OptionalJson(body): OptionalJson<Nothing>) -> Result<Json<Decided>> {
+async fn release(write: Write, OptionalJson(body): OptionalJson<EmptyBody>) -> Result<Json<Decided>> {
     write.commit(body.digest, |review, by, via| Input::Release { review, by, via }).await
 }
 

@@ -1,9 +1,9 @@
 //! Who has looked at what: the audit tells of the first look of each person at each revision.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use shared::access::{Act, access};
 use shared::id::{ReviewId, Username};
 use shared::review::Review;
@@ -24,7 +24,7 @@ pub(in crate::http) struct Views(Mutex<HashSet<(Username, ReviewId, u32)>>);
 impl Views {
     /// Whether this one is new.
     fn is_first_look(&self, look: (Username, ReviewId, u32)) -> bool {
-        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = self.0.lock();
         if looks.len() >= REMEMBERED {
             looks.clear();
         }
@@ -33,7 +33,7 @@ impl Views {
 
     /// This one was not recorded after all: the next one is.
     fn forget(&self, look: &(Username, ReviewId, u32)) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(look);
+        self.0.lock().remove(look);
     }
 }
 

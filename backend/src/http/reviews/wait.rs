@@ -3,9 +3,10 @@
 //! a connection for as long as it does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, Username};
 use shared::time::Span;
@@ -28,7 +29,7 @@ const ROLL_CALL: Duration = Duration::from_secs(5);
 
 /// The reviews for which somebody waits.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Waits(Arc<Mutex<Waiting>>);
+pub(in crate::http) struct ReviewWaits(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -57,7 +58,7 @@ impl End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.lock();
         if let Some(count) = waiting.people.get_mut(&self.person) {
             *count = count.saturating_sub(1);
             if *count == 0 {
@@ -71,10 +72,10 @@ impl Drop for End {
     }
 }
 
-impl Waits {
+impl ReviewWaits {
     /// The end of this review, for somebody who waits for no more than they may.
     pub fn end_of(&self, review: ReviewId, person: &Username, store: &Store) -> Result<End, Problem> {
-        let mut waiting = lock(&self.0);
+        let mut waiting = self.0.lock();
         let count = waiting.people.entry(person.clone()).or_default();
         if *count >= EACH {
             let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
@@ -103,7 +104,7 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
     loop {
         commits.mark_unchanged();
         let ids = {
-            let mut waiting = lock(&waiting);
+            let mut waiting = waiting.lock();
             waiting.reviews.retain(|_, end| end.receiver_count() > 0);
             if waiting.reviews.is_empty() {
                 waiting.is_followed = false;
@@ -113,7 +114,7 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
         };
         match store.over_among(&ids).await {
             Ok(over) => {
-                let mut waiting = lock(&waiting);
+                let mut waiting = waiting.lock();
                 for end in over.iter().filter_map(|review| waiting.reviews.remove(review)) {
                     let _ = end.send(());
                 }
@@ -126,13 +127,9 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
         }
         tokio::time::sleep(PAUSE).await;
         while let Err(_elapsed) = tokio::time::timeout(ROLL_CALL, commits.changed()).await {
-            if lock(&waiting).reviews.values().all(|end| end.receiver_count() == 0) {
+            if waiting.lock().reviews.values().all(|end| end.receiver_count() == 0) {
                 break;
             }
         }
     }
-}
-
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,8 +7,8 @@ use shared::protocol::ClientMessage;
 use super::super::hub::Tail;
 use super::super::replay::{Follower, ReplayPlace, Replayed};
 use super::*;
-use crate::store::LogReader as _;
 use crate::store::tests::support::{World, launch};
+use crate::store::{LogFollower as _, Next};
 use crate::token_stream::Chunk;
 
 /// A hub over a log with entries, which replays so many.
@@ -110,7 +110,7 @@ async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     assert!(early.is_err(), "where to go on in the ring is not known before the tail is there: {early:?}");
 
     let last = world.launch("after both").await.summary.id;
-    while tail.advance().await.expect("reads") {}
+    while tail.advance().await.expect("reads") == Next::Now {}
     let mut heard = Vec::new();
     while heard.is_empty() {
         let Replayed::Entries(entries, place) = follower.next(&hub).await.expect("reads") else { panic!("no entries") };

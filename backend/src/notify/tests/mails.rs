@@ -1,8 +1,9 @@
 //! Mails, taken by a small server that speaks SMTP.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Notifications, Occasion, Rule};
 use shared::time::Span;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -11,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{eventually, settings, start};
 use crate::clock::Clock as _;
 use crate::notify::tests::choose;
-use crate::store::LogReader as _;
+use crate::store::LogFollower as _;
 use crate::store::tests::support::{World, decide, on_both};
 
 on_both! {
@@ -41,7 +42,7 @@ impl Post {
 
     /// What it took, without the encoding of the transfer.
     fn mails(&self) -> Vec<String> {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.taken.lock();
         taken.iter().map(|mail| mail.replace("=\n", "").replace("=C2=B7", "·").replace("=E2=80=9C", "“")).collect()
     }
 
@@ -63,7 +64,7 @@ async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>) -> Option<
         let answer = match line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase().as_str() {
             "." if data => {
                 data = false;
-                mails.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut mail));
+                mails.lock().push(std::mem::take(&mut mail));
                 "250 taken\r\n"
             }
             _ if data => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::notification::Notifications;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::feed::Feeder;
 use super::{Handle, Notifier, Options, Outlets, Secrets, Settings};
@@ -44,7 +44,7 @@ async fn start(world: &World, settings: &Settings) -> Handle {
 /// A feeder alone: what it makes waits until somebody sends it.
 async fn feeder(world: &World, settings: &Settings) -> Feeder {
     let outlets = Outlets::new(settings.clone(), &secrets(), String::new()).expect("the settings hold");
-    Feeder::new(world.store.clone(), Arc::new(outlets), Arc::new(Notify::new())).await.expect("reads")
+    Feeder::new(world.store.clone(), Arc::new(outlets), watch::Sender::new(())).await.expect("reads")
 }
 
 /// Waits for something, while time goes on: half a second at each look.

@@ -9,7 +9,7 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
 use crate::standard_webhooks;
-use crate::store::LogReader as _;
+use crate::store::LogFollower as _;
 use crate::store::tests::support::{World, decide, on_both};
 
 on_both! {

@@ -77,7 +77,7 @@ pub struct ErasedRow {
 }
 
 /// What is stored.
-enum Of {
+enum StoredPart {
     State,
     /// All that stand in the row of the run.
     Steps,
@@ -101,7 +101,7 @@ struct LogRow {
 
 /// Something that is stored, as it is and as it is to be.
 struct Document {
-    of: Of,
+    of: StoredPart,
     stored: String,
     before: Value,
     after: Value,
@@ -149,22 +149,22 @@ impl Conn {
             return Ok(Prepared::Nothing);
         };
         let is_over = matches!(row.text(1)?.as_str(), "completed" | "failed" | "cancelled");
-        let mut stored = vec![(Of::State, row.text(0)?)];
-        stored.extend(row.text_opt(2)?.map(|steps| (Of::Steps, steps)));
+        let mut stored = vec![(StoredPart::State, row.text(0)?)];
+        stored.extend(row.text_opt(2)?.map(|steps| (StoredPart::Steps, steps)));
         for row in self.fetch(of_run("SELECT id, body FROM steps WHERE run_id = ")).await? {
-            stored.push((Of::Step(row.uuid(0)?), row.text(1)?));
+            stored.push((StoredPart::Step(row.uuid(0)?), row.text(1)?));
         }
         let mut pending = false;
         for row in self.fetch(of_run("SELECT id, body, status FROM reviews WHERE run_id = ")).await? {
-            stored.push((Of::Review(row.uuid(0)?), row.text(1)?));
+            stored.push((StoredPart::Review(row.uuid(0)?), row.text(1)?));
             pending |= row.text(2)? == "pending";
         }
         for row in self.fetch(of_run("SELECT id, body FROM feedback WHERE run_id = ")).await? {
-            stored.push((Of::Feedback(row.uuid(0)?), row.text(1)?));
+            stored.push((StoredPart::Feedback(row.uuid(0)?), row.text(1)?));
         }
         let answers = "SELECT scope, key, answer FROM idempotency WHERE answer IS NOT NULL AND run_id = ";
         for row in self.fetch(of_run(answers)).await? {
-            stored.push((Of::Answer { scope: row.text(0)?, key: row.text(1)? }, row.text(2)?));
+            stored.push((StoredPart::Answer { scope: row.text(0)?, key: row.text(1)? }, row.text(2)?));
         }
         let mut last_row = 0;
         for row in self.fetch(of_run(&format!("{LOG}run_id = ")).push(" ORDER BY seq")).await? {
@@ -193,13 +193,13 @@ impl Conn {
     async fn documents(
         &mut self,
         run: Uuid,
-        stored: Vec<(Of, String)>,
+        stored: Vec<(StoredPart, String)>,
         blobs: &mut Blobs,
     ) -> Result<Vec<Document>, Error> {
         let mut reader = Reader::verifying();
         for (of, stored) in &stored {
             match of {
-                Of::State => reader.add_state(run, stored.clone()),
+                StoredPart::State => reader.add_state(run, stored.clone()),
                 _ => reader.add(run, stored.clone()),
             }
         }
@@ -209,15 +209,16 @@ impl Conn {
     }
 }
 
-fn log_row(row: &Row) -> Result<(Of, String), Error> {
+fn log_row(row: &Row) -> Result<(StoredPart, String), Error> {
     let of = LogRow { seq: row.int(0)?, at: row.int(2)?, commit: row.uuid(3)?, mac: row.blob_opt(4)? };
-    Ok((Of::Row(of), row.text(1)?))
+    Ok((StoredPart::Row(of), row.text(1)?))
 }
 
 /// Takes the person out of what belongs together: what they typed in one place may have been passed on to another.
 fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
     let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym);
-    let rows: Vec<usize> = (0..documents.len()).filter(|index| matches!(documents[*index].of, Of::Row(_))).collect();
+    let rows: Vec<usize> =
+        (0..documents.len()).filter(|index| matches!(documents[*index].of, StoredPart::Row(_))).collect();
     for (place, index) in rows.iter().enumerate() {
         redaction.redact(&mut documents[*index].after);
         // What was there before they typed it is not theirs: an approved text, or what somebody else has said. What they
@@ -226,7 +227,7 @@ fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
         redaction.seek(&is_known);
         redaction.trace(&mut documents[*index].after);
     }
-    for document in documents.iter_mut().filter(|document| !matches!(document.of, Of::Row(_))) {
+    for document in documents.iter_mut().filter(|document| !matches!(document.of, StoredPart::Row(_))) {
         redaction.redact(&mut document.after);
     }
     redaction.seek(&|_| false);
@@ -286,22 +287,22 @@ impl<'a> Made<'a> {
         let value = document.after.clone();
         let statements = &mut self.step.statements;
         match &document.of {
-            Of::State => {
+            StoredPart::State => {
                 let state: RunState = typed("a state", value)?;
                 let sql = Sql::new("UPDATE runs SET requested_by = ").bind(state.requested_by.as_str());
                 let sql = sql.push(", format = ").bind(state.format).push(", state = ");
                 let sql = sql.bind(pack(encode(key, &state, &mut self.blobs)?));
                 statements.push(sql.push(" WHERE id = ").bind(key));
             }
-            Of::Steps => {
+            StoredPart::Steps => {
                 let sql = Sql::new("UPDATE runs SET steps = ").bind(pack(encode(key, &value, &mut self.blobs)?));
                 statements.push(sql.push(" WHERE id = ").bind(key));
             }
-            Of::Step(id) => {
+            StoredPart::Step(id) => {
                 let sql = Sql::new("UPDATE steps SET body = ").bind(pack(encode(key, &value, &mut self.blobs)?));
                 statements.push(sql.push(" WHERE run_id = ").bind(key).push(" AND id = ").bind(*id));
             }
-            Of::Review(id) => {
+            StoredPart::Review(id) => {
                 let before: Review = typed("a review", document.before.clone())?;
                 let review: Review = typed("a review", value)?;
                 for row in audience_rows(&before) {
@@ -314,18 +315,18 @@ impl<'a> Made<'a> {
                 statements.push(Sql::new(AUDIENCE).values(audience_rows(&review)));
                 self.step.reviews = true;
             }
-            Of::Feedback(id) => {
+            StoredPart::Feedback(id) => {
                 let feedback: Feedback = typed("feedback", value)?;
                 statements.push(Sql::new("DELETE FROM feedback WHERE id = ").bind(*id));
                 statements.push(Sql::new(FEEDBACK).values([feedback_row(&feedback)]));
             }
-            Of::Answer { scope, key: name } => {
+            StoredPart::Answer { scope, key: name } => {
                 let sql =
                     Sql::new("UPDATE idempotency SET answer = ").bind(pack(encode(key, &value, &mut self.blobs)?));
                 let sql = sql.push(" WHERE scope = ").bind(scope.as_str()).push(" AND key = ").bind(name.as_str());
                 statements.push(sql);
             }
-            Of::Row(row) => self.row(document, row, run)?,
+            StoredPart::Row(row) => self.row(document, row, run)?,
         }
         Ok(())
     }

@@ -1,15 +1,16 @@
-//! Makes the index of the log, beside the commits: some blocks at a time, each time together with the place up to which
-//! they go, by compare and swap. So after a crash nothing is missing and nothing is there twice, and of several servers
-//! one indexes.
+//! Makes the index of the log: some blocks at a time, stored together with the place up to which they go. So after a
+//! crash nothing is missing and nothing is there twice, and of several servers one indexes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use shared::id::RunId;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::super::db::{Arg, Conn, Sql, aside};
+use super::super::follow::{LogFollower, Next, follow};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::super::{Error, Inner, Store};
@@ -18,11 +19,7 @@ use super::terms::{Terms, as_text};
 
 /// How many rows are indexed in one transaction: in SQLite, writers wait meanwhile.
 const AT_ONCE: i64 = 16 * BLOCK;
-/// How often it looks, while there are commits.
-const EVERY: Duration = Duration::from_millis(250);
-/// How long it sleeps where it has heard of none.
-const IDLE: Duration = Duration::from_secs(5);
-/// Where others commit meanwhile, it rests so many times as long as it worked.
+/// While others commit, it rests so many times as long as it worked.
 const REST: u32 = 4;
 /// Once so many rows wait it rests only as long as it works, or it would never catch up.
 const FAR_BEHIND: i64 = 50_000;
@@ -48,36 +45,39 @@ struct NewBlock {
     terms: Terms,
 }
 
-/// Runs until the store is closed.
+/// Indexes the log until the store is closed.
 pub(in crate::store) async fn run(inner: Arc<Inner>) {
-    let stop = inner.stop.clone();
-    stop.run_until_cancelled(index(Store { inner })).await;
+    let (stop, store) = (inner.stop.clone(), Store { inner });
+    let commits = store.commits();
+    follow(Indexer { commits: commits.clone(), store, indexed_to: None }, commits, stop).await;
 }
 
-async fn index(store: Store) {
-    let mut commits = store.commits();
-    // Up to where this server has indexed.
-    let mut mine = None;
-    loop {
-        commits.mark_unchanged();
+struct Indexer {
+    store: Store,
+    commits: watch::Receiver<u64>,
+    /// Up to where this server has indexed.
+    indexed_to: Option<i64>,
+}
+
+impl LogFollower for Indexer {
+    type Error = Error;
+    const TROUBLE: &'static str = "the log could not be indexed";
+    const POLL: Duration = Duration::from_secs(5);
+    const GATHER: Duration = Duration::from_millis(250);
+    const AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+    async fn advance(&mut self) -> Result<Next, Error> {
+        self.commits.mark_unchanged();
         let begun = Instant::now();
-        match store.index_log(&mut mine, AT_ONCE).await {
-            Ok(Indexed::Some(waiting)) => {
-                let busy = commits.has_changed().unwrap_or(true);
+        Ok(match self.store.index_log(&mut self.indexed_to, AT_ONCE).await? {
+            Indexed::Some(waiting) => {
+                let busy = self.commits.has_changed().unwrap_or(true);
                 let rest = if busy && waiting < FAR_BEHIND { REST } else { u32::from(busy) };
-                sleep(begun.elapsed() * rest).await;
+                Next::After(begun.elapsed() * rest)
             }
-            Ok(Indexed::All) => {
-                // One that has ended says that the store is closed.
-                let _ = timeout(IDLE, commits.changed()).await;
-                sleep(EVERY).await;
-            }
-            Ok(Indexed::Elsewhere) => sleep(ELSEWHERE).await,
-            Err(error) => {
-                tracing::warn!(%error, "the log could not be indexed; trying again");
-                sleep(IDLE).await;
-            }
-        }
+            Indexed::All => Next::OnCommit,
+            Indexed::Elsewhere => Next::After(ELSEWHERE),
+        })
     }
 }
 
@@ -155,10 +155,8 @@ impl Store {
         runs: &BTreeSet<RunId>,
     ) -> Result<bool, Error> {
         let mut conn = self.inner.db.write_here().await?;
-        conn.let_go_soon().await?;
-        let sql = Sql::new("UPDATE log_index SET next = ").bind(to).push(" WHERE next = ").bind(next);
         // What was erased since it was read must not stand in the index.
-        if conn.execute(sql).await? == 0 || conn.last_erasure().await? != erasures {
+        if !conn.move_place(("log_index", "next"), next, to).await? || conn.last_erasure().await? != erasures {
             conn.rollback().await?;
             return Ok(false);
         }

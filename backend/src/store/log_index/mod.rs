@@ -16,7 +16,7 @@ mod terms;
 pub(super) use indexer::Indexed;
 pub(super) use indexer::run;
 pub(super) use lookup::{Block, Sought};
-pub(super) use review_words::{ReviewSearch, padded};
+pub(super) use review_words::{ReviewSearch, WordIndex, padded};
 pub(super) use terms::Term;
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use shared::id::RunId;
+use shared::review::ReviewStatus;
 use uuid::Uuid;
 
 use super::super::Error;
@@ -19,6 +20,36 @@ const FAR_BEHIND: i64 = 2000;
 /// How many runs one statement looks up.
 const CHUNK: usize = 64;
 
+/// Where words are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum WordIndex {
+    /// In pending reviews.
+    Pending,
+    /// In reviews that are over.
+    Past,
+}
+
+impl WordIndex {
+    pub const ALL: [Self; 2] = [Self::Pending, Self::Past];
+
+    fn of(status: &str) -> Self {
+        if status == ReviewStatus::Pending.as_str() { Self::Pending } else { Self::Past }
+    }
+
+    /// The table that SQLite has for it.
+    fn table(self) -> &'static str {
+        match self {
+            Self::Pending => "pending_words",
+            Self::Past => "past_words",
+        }
+    }
+
+    /// Its value in a column `pending`.
+    fn pending(self) -> i64 {
+        i64::from(self == Self::Pending)
+    }
+}
+
 /// How the reviews are found that have the words of a search.
 #[derive(Debug, Clone)]
 pub(in crate::store) enum ReviewSearch {
@@ -29,12 +60,12 @@ pub(in crate::store) enum ReviewSearch {
 }
 
 impl Conn {
-    /// How the reviews are found that have all these words, of those that are pending, of those that are over, or of all.
-    /// Where more than `few` have them, they are found soon along any list.
+    /// How to find the reviews in these indexes that have all words. If more than `few` have them, they are found soon along
+    /// any list.
     pub async fn search_reviews(
         &mut self,
         words: Words,
-        pending: Option<bool>,
+        indexes: &[WordIndex],
         few: usize,
     ) -> Result<ReviewSearch, Error> {
         if words.is_empty() {
@@ -45,9 +76,9 @@ impl Conn {
             return Ok(ReviewSearch::Each(words));
         }
         let mut found = BTreeSet::new();
-        for pending in [true, false].into_iter().filter(|one| pending.is_none_or(|wanted| wanted == *one)) {
+        for index in indexes {
             let most = u32::try_from(few + 1 - found.len()).unwrap_or(0);
-            for row in self.fetch(reviews_with(&words, pending, most, self.is_postgres())).await? {
+            for row in self.fetch(reviews_with(&words, *index, most, self.is_postgres())).await? {
                 found.insert(row.uuid(0)?);
             }
             if found.len() > few {
@@ -85,10 +116,11 @@ impl Conn {
                     }
                 });
                 let words = as_text(&words.into_iter().collect::<Vec<_>>(), self.is_postgres());
-                found.push((row.uuid(0)?, row.text(1)? == "pending", words));
+                found.push((row.uuid(0)?, WordIndex::of(&row.text(1)?), words));
             }
             if self.is_postgres() {
-                let rows = found.into_iter().map(|(id, pending, words)| vec![id.into(), pending.into(), words.into()]);
+                let rows =
+                    found.into_iter().map(|(id, index, words)| vec![id.into(), index.pending().into(), words.into()]);
                 let into =
                     "INSERT INTO review_words (review_id, pending, words) SELECT a, b, CAST(c AS tsvector) FROM (";
                 let again = ") AS k (a, b, c) \
@@ -96,27 +128,28 @@ impl Conn {
                 self.insert(into, rows.collect(), again).await?;
                 continue;
             }
-            for (id, pending, words) in found {
-                self.index_review(id, pending, words).await?;
+            for (id, index, words) in found {
+                self.index_review(id, index, words).await?;
             }
         }
         Ok(())
     }
 
     /// SQLite: a full-text table has no columns to find a row by, so each review has a number.
-    async fn index_review(&mut self, id: Uuid, pending: bool, words: String) -> Result<(), Error> {
+    async fn index_review(&mut self, id: Uuid, index: WordIndex, words: String) -> Result<(), Error> {
         let sql = Sql::new("SELECT number, pending FROM review_numbers WHERE review_id = ").bind(id);
         if let Some(row) = self.fetch_one(sql).await? {
             let number = row.int(0)?;
-            let sql = Sql::new("DELETE FROM ").push(table_of(row.int(1)? == 1)).push(" WHERE rowid = ").bind(number);
+            let before = if row.int(1)? == 1 { WordIndex::Pending } else { WordIndex::Past };
+            let sql = Sql::new("DELETE FROM ").push(before.table()).push(" WHERE rowid = ").bind(number);
             self.execute(sql).await?;
-            let sql = Sql::new("UPDATE review_numbers SET pending = ").bind(pending).push(" WHERE number = ");
+            let sql = Sql::new("UPDATE review_numbers SET pending = ").bind(index.pending()).push(" WHERE number = ");
             self.execute(sql.bind(number)).await?;
         } else {
             let sql = Sql::new("INSERT INTO review_numbers (review_id, pending) ");
-            self.execute(sql.values([vec![id.into(), pending.into()]])).await?;
+            self.execute(sql.values([vec![id.into(), index.pending().into()]])).await?;
         }
-        let sql = Sql::new("INSERT INTO ").push(table_of(pending)).push(" (rowid, words) SELECT number, ").bind(words);
+        let sql = Sql::new("INSERT INTO ").push(index.table()).push(" (rowid, words) SELECT number, ").bind(words);
         self.execute(sql.push(" FROM review_numbers WHERE review_id = ").bind(id)).await?;
         Ok(())
     }
@@ -133,7 +166,7 @@ impl Conn {
                 let sql = Sql::new(" (SELECT number FROM review_numbers WHERE review_id IN (").list(padded(chunk));
                 sql.push("))")
             };
-            for table in ["pending_words", "past_words"] {
+            for table in WordIndex::ALL.map(WordIndex::table) {
                 self.execute(numbers().around(&format!("DELETE FROM {table} WHERE rowid IN"))).await?;
             }
             self.execute(numbers().around("DELETE FROM review_numbers WHERE number IN")).await?;
@@ -142,18 +175,14 @@ impl Conn {
     }
 }
 
-fn table_of(pending: bool) -> &'static str {
-    if pending { "pending_words" } else { "past_words" }
-}
-
 /// Asks for the reviews that the index has all words of.
-fn reviews_with(words: &Words, pending: bool, most: u32, postgres: bool) -> Sql {
+fn reviews_with(words: &Words, index: WordIndex, most: u32, postgres: bool) -> Sql {
     let expression = words_in(words.iter(), postgres);
     let sql = if postgres {
         let sql = Sql::new("SELECT review_id FROM review_words WHERE pending = ");
-        sql.push(if pending { "1" } else { "0" }).push(" AND words @@ CAST(").bind(expression).push(" AS tsquery)")
+        sql.push(&index.pending().to_string()).push(" AND words @@ CAST(").bind(expression).push(" AS tsquery)")
     } else {
-        let table = table_of(pending);
+        let table = index.table();
         let sql = Sql::new("SELECT n.review_id FROM ").push(table).push(" CROSS JOIN review_numbers n ");
         let sql = sql.push("ON n.number = ").push(table).push(".rowid WHERE ").push(table).push(" MATCH ");
         sql.bind(expression)

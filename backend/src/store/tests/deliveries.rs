@@ -1,4 +1,4 @@
-//! What is to be told outside is told once, whoever reads the log and whoever sends.
+//! What is to be announced is announced once, whichever server reads the log and whichever sends.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use shared::id::ReviewId;
 use shared::notification::{DeliveryQuery, DeliveryStatus};
 
 use super::support::{World, after, on_both};
-use crate::store::{NewDelivery, Sent};
+use crate::store::{DeliveryOutcome, NewDelivery, WorkTable};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -15,6 +15,7 @@ on_both! {
     a_server_that_is_frozen_while_it_makes_deliveries_holds_up_the_others_for_seconds_only,
     a_delivery_is_held_by_one_sender_and_ends_once,
     what_was_given_up_is_listed_and_tried_again,
+    a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released,
 }
 
 fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
@@ -75,14 +76,14 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     let first = claimed.remove(0);
     assert_eq!((first.id, first.attempt, first.failures), (made[0].id, 1, 0));
     // A lease that has run out is another's; what the first one says then no longer counts.
-    let failed = Sent::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
-    assert!(world.store.sent(&first, &failed).await.expect("writes"));
+    let failed = DeliveryOutcome::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
+    assert!(world.store.settle(&first, &failed).await.expect("writes"));
     let second = other.claim_deliveries("b", 10, LEASE).await.expect("claims").remove(0);
     assert_eq!((second.id, second.attempt, second.failures), (first.id, 2, 1));
-    let taken = Sent::TAKEN;
-    assert!(!world.store.sent(&first, &taken).await.expect("writes"));
-    assert!(other.sent(&second, &taken).await.expect("writes"));
-    assert!(!other.sent(&second, &taken).await.expect("writes"), "it has ended");
+    let taken = DeliveryOutcome::SENT;
+    assert!(!world.store.settle(&first, &taken).await.expect("writes"));
+    assert!(other.settle(&second, &taken).await.expect("writes"));
+    assert!(!other.settle(&second, &taken).await.expect("writes"), "it has ended");
     assert_eq!(world.store.sent_lately("webhook", "now", LEASE).await.expect("reads").0, 1);
     assert_eq!(world.store.next_delivery().await.expect("reads"), Some(made[1].due_at));
     other.close().await;
@@ -91,8 +92,8 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
 async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
     let held = world.store.claim_deliveries("a", 1, LEASE).await.expect("claims").remove(0);
-    let given_up = Sent::GivenUp { error: "HTTP 410 Gone".to_owned() };
-    assert!(world.store.sent(&held, &given_up).await.expect("writes"));
+    let given_up = DeliveryOutcome::GivenUp { error: "HTTP 410 Gone".to_owned() };
+    assert!(world.store.settle(&held, &given_up).await.expect("writes"));
     let listed = world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items;
     assert_eq!(listed.len(), 1);
     assert_eq!((listed[0].status, listed[0].attempts), (DeliveryStatus::GivenUp, 1));
@@ -101,8 +102,21 @@ async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     assert!(!world.store.retry_delivery(held.id).await.expect("writes"), "it waits already");
     let again = world.store.claim_deliveries("a", 1, LEASE).await.expect("claims").remove(0);
     assert_eq!((again.id, again.failures), (held.id, 0));
-    assert!(world.store.sent(&again, &Sent::TAKEN).await.expect("writes"));
+    assert!(world.store.settle(&again, &DeliveryOutcome::SENT).await.expect("writes"));
     world.store.forget_deliveries(LEASE).await.expect("writes");
     let query = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
     assert_eq!(world.store.deliveries(&query).await.expect("reads").items.len(), 1, "it is kept for a while");
+}
+
+async fn a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released(world: World) {
+    world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
+    let store = &world.store;
+    let held = [store.claim_deliveries("a", 1, Duration::ZERO).await.expect("claims").remove(0).lease()];
+    let renew = async |sender| store.renew(WorkTable::Deliveries, sender, &held, LEASE).await.expect("renews");
+    assert_eq!((renew("b").await, renew("a").await), (Vec::new(), held.to_vec()));
+    assert_eq!(store.claim_deliveries("b", 1, LEASE).await.expect("claims"), Vec::new(), "the lease was renewed");
+    store.release(WorkTable::Deliveries, "a", &held, Duration::ZERO).await.expect("releases");
+    assert_eq!(renew("a").await, Vec::new(), "it is held no longer");
+    let again = store.claim_deliveries("b", 1, LEASE).await.expect("claims").remove(0);
+    assert_eq!((again.attempt, again.failures), (2, 0));
 }

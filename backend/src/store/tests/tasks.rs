@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::JsonMap;
-use shared::id::{RunId, TaskId};
+use shared::id::RunId;
 use shared::log::EntryKind;
 use shared::time::Timestamp;
 
 use super::support::{World, actor, new_run, on_both, person};
 use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
-use crate::store::{Change, Claimed, CommitError, Committed, NewFlow, Operation, Room};
+use crate::store::{Change, Claimed, CommitError, Committed, NewFlow, Operation, Room, WorkTable};
 
 const ROOM: Room = Room { calls: 10, timers: 10, suspects: 1 };
 const LEASE: Duration = Duration::from_secs(30);
@@ -52,13 +52,13 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     let run = review.run_id.expect("of a run");
     make_due(&world).await;
     let first = world.store.claim("a", ROOM, LEASE).await.expect("claims").remove(0);
-    let held = [(first.task.id, first.attempt)];
-    assert_eq!(world.store.heartbeat("a", &held, LEASE).await.expect("beats"), vec![first.task.id]);
-    assert_eq!(world.store.heartbeat("b", &held, LEASE).await.expect("beats"), Vec::new());
+    let held = [first.lease()];
+    let renew = async |worker| world.store.renew(WorkTable::Tasks, worker, &held, LEASE).await.expect("renews");
+    assert_eq!((renew("a").await, renew("b").await), (held.to_vec(), Vec::new()));
     make_due(&world).await;
     let second = world.store.claim("b", ROOM, LEASE).await.expect("claims").remove(0);
     assert_eq!((second.attempt, second.lost_before), (2, true));
-    assert_eq!(world.store.heartbeat("a", &held, LEASE).await.expect("beats"), Vec::new());
+    assert_eq!(renew("a").await, Vec::new());
     let failure = TaskFailure {
         code: shared::error::FlowCode::ToolFailed,
         message: "late".to_owned(),
@@ -115,9 +115,9 @@ async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
     assert_eq!((held.task.id, held.attempt), (lost.task.id, 2));
 
     cancel(&world, run).await;
-    let beating: Vec<TaskId> =
-        world.store.heartbeat("holder", &[(held.task.id, held.attempt)], LEASE).await.expect("beats");
-    assert_eq!(beating, [held.task.id], "a call that is under way goes on");
+    let leases = [held.lease()];
+    let renewed = world.store.renew(WorkTable::Tasks, "holder", &leases, LEASE).await.expect("renews");
+    assert_eq!(renewed, leases, "a call that is under way goes on");
     make_due(&world).await;
     assert_eq!(world.store.claim("other", ROOM, LEASE).await.expect("claims"), Vec::new());
     assert_eq!(world.store.next_due(ROOM).await.expect("reads"), None);

@@ -2,9 +2,10 @@
 //! each time later where it does not stay, and ended with everything that it started.
 
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::Value;
@@ -51,7 +52,7 @@ struct State {
 /// A server that is, or was, connected.
 struct Live {
     service: Service,
-    group: Group,
+    group: ProcessGroup,
     since: Instant,
     tools: Arc<Mutex<Vec<Listed>>>,
 }
@@ -77,7 +78,7 @@ pub(super) struct Connection {
 impl Connection {
     /// The tools that the server has listed.
     pub(super) fn tools(&self) -> MutexGuard<'_, Vec<Listed>> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tools.lock()
     }
 
     /// Asks the server which tools it has.
@@ -160,7 +161,7 @@ impl Server {
 
     #[cfg(test)]
     pub(super) async fn use_service(&self, service: Service) {
-        self.state.lock().await.live = Some(Live::new(service, Group(None)));
+        self.state.lock().await.live = Some(Live::new(service, ProcessGroup(None)));
     }
 }
 
@@ -181,7 +182,7 @@ impl State {
 }
 
 impl Live {
-    fn new(service: Service, group: Group) -> Self {
+    fn new(service: Service, group: ProcessGroup) -> Self {
         Self { service, group, since: Instant::now(), tools: Arc::default() }
     }
 
@@ -203,9 +204,9 @@ impl Live {
 
 /// The processes of a server that was started as a program: it leads a group of its own, so that what it starts ends with
 /// it, and a Ctrl+C at the terminal is for this server first.
-struct Group(Option<u32>);
+struct ProcessGroup(Option<u32>);
 
-impl Group {
+impl ProcessGroup {
     fn end(&mut self) {
         #[cfg(unix)]
         if let Some(leader) = self.0.take().and_then(|leader| rustix::process::Pid::from_raw(leader.try_into().ok()?)) {
@@ -215,7 +216,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.end();
     }
@@ -236,12 +237,12 @@ impl McpServer {
                 process.process_group(0);
                 let (transport, _) = TokioChildProcess::builder(process).stderr(Stdio::null()).spawn()?;
                 // Ends the group also where no connection comes of it.
-                let group = Group(transport.id());
+                let group = ProcessGroup(transport.id());
                 Ok(Live::new(().serve(transport).await?, group))
             }
             Self::Url { url } => {
                 let service = ().serve(StreamableHttpClientTransport::from_uri(url.as_str())).await?;
-                Ok(Live::new(service, Group(None)))
+                Ok(Live::new(service, ProcessGroup(None)))
             }
         }
     }

@@ -116,7 +116,7 @@ async fn a_gate_shows_the_whole_request_and_later_edits_of_the_state_do_not_chan
     let [request] = house.received(&server, 1).await.try_into().unwrap();
     assert_eq!(sent(&request), ("/pay/A-1".to_owned(), json!({ "to": "acme", "amount": 10 })));
     assert_eq!(request.headers["x-account"], "A-1");
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn an_edit_of_the_arguments_changes_nothing_else_and_is_on_the_record_with
     let decided = house.store.review(asked.id).await.unwrap().unwrap();
     let recorded = serde_json::to_value(&decided.decisions[0].requests[&id]).unwrap();
     assert_eq!((&recorded["url"], &recorded["body"]), (&json!(format!("{}/pay/A-1", server.uri())), &body));
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn every_try_sends_the_same() {
     let [first, second] = house.received(&server, 2).await.try_into().unwrap();
     assert_eq!(sent(&first), sent(&second));
     assert_eq!(first.headers["idempotency-key"], second.headers["idempotency-key"]);
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn a_grant_does_not_reach_a_call_whose_request_is_made_of_another_state() 
             let request = serde_json::to_value(&asked.actions[0].request).unwrap();
             assert_eq!(request["body"]["amount"], 999_999);
         }
-        worker.shutdown().await;
+        worker.stop().await;
     }
 }
 
@@ -215,6 +215,6 @@ async fn a_call_that_may_not_be_repeated_is_not_repeated_after_a_timeout_or_a_se
             (sent(&first), &first.headers["idempotency-key"]),
             (sent(&second), &second.headers["idempotency-key"])
         );
-        worker.shutdown().await;
+        worker.stop().await;
     }
 }

@@ -9,7 +9,7 @@ use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::*;
-use crate::handler::{self, CallbackKey, CallbackUrl, Keys, Webhooks};
+use crate::handler::{self, CallbackKey, CallbackUrl, SigningKeys, Webhooks};
 
 /// Secrets of the specification of webhooks.
 const SECRETS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -29,7 +29,7 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
     let key = Some(CallbackKey::new([7; 32]));
     let options = handler::Options {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
-        keys: Keys::read(secrets),
+        keys: SigningKeys::read(secrets),
         server: Some(CallbackUrl { server: "https://desk.example".to_owned(), key }),
         clock: Arc::clone(&house.clock),
     };
@@ -37,7 +37,7 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
 }
 
 /// A worker that asks receivers on loopback.
-fn worker(house: &House) -> Handle {
+fn worker(house: &House) -> BackgroundTask {
     let programs = Arc::new(webhooks(house, SECRETS, &["127.0.0.1"]));
     Worker::new(Options { programs, ..house.worker(demo(), tools()) }).run()
 }
@@ -49,7 +49,7 @@ async fn answered(answer: ResponseTemplate) -> (RunState, Vec<Request>) {
     let house = House::with(asking(&format!("{}/decide?key=s3cret", receiver.uri()))).await;
     let worker = worker(&house);
     let state = house.ended(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     (state, receiver.received_requests().await.unwrap())
 }
 
@@ -68,7 +68,7 @@ async fn a_webhook_is_asked_with_a_signature_and_told_where_to_answer_later() {
     let header = |name: &str| request.headers[name].to_str().unwrap();
     let body = std::str::from_utf8(&request.body).unwrap();
     let at = Timestamp(header("webhook-timestamp").parse::<i64>().unwrap() * 1_000_000);
-    let expected = Keys::read(SECRETS).unwrap().headers(header("webhook-id"), at, body);
+    let expected = SigningKeys::read(SECRETS).unwrap().headers(header("webhook-id"), at, body);
     assert_eq!(expected[2].1.split(' ').count(), 2, "signed with both secrets");
     assert!(expected.iter().all(|(name, value)| header(name) == value), "{expected:?}");
     let body: Value = serde_json::from_str(body).unwrap();
@@ -109,7 +109,7 @@ async fn a_webhook_that_is_busy_is_asked_again_with_the_same_id() {
     let house = House::with(asking(&receiver.uri())).await;
     let worker = worker(&house);
     let state = house.ended(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     assert_eq!(error(&state).message, "Not today.");
     let requests = receiver.received_requests().await.unwrap();
     let ids: Vec<_> = requests.iter().map(|request| &request.headers["webhook-id"]).collect();
@@ -127,7 +127,7 @@ async fn a_webhook_that_wants_to_be_left_alone_is_asked_no_sooner() {
     let worker = worker(&house);
     let begun = Instant::now();
     let state = house.ended(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
     assert!(begun.elapsed() >= Duration::from_secs(2), "after {:?}", begun.elapsed());
     assert_eq!(receiver.received_requests().await.unwrap().len(), 2);
@@ -157,7 +157,7 @@ async fn a_webhook_that_has_not_decided_in_its_time_rejects_or_passes_on_as_the_
         let review = passes.pending(passed).await;
         assert_eq!((&*review.advice[0].reason, &review.asked), (why, &None), "people are asked, and read why");
         for worker in workers {
-            worker.shutdown().await;
+            worker.stop().await;
         }
         let requests = receiver.received_requests().await.unwrap();
         let ids: BTreeSet<_> = requests.iter().map(|request| request.headers["webhook-id"].to_str().unwrap()).collect();
@@ -178,7 +178,7 @@ async fn a_webhook_that_takes_its_time_lets_people_decide() {
     assert_eq!(review.asked.as_ref().map(|asked| (&*asked.by, asked.via)), Some(("127.0.0.1", Via::Webhook)));
     house.decide(&review, json!({ "type": "choose", "option": "yes" })).await;
     assert!(matches!(house.ended(run).await.outcome, Some(RunOutcome::Completed { .. })));
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn private_hosts_are_not_asked_and_nothing_is_asked_unsigned() {
         let state = house.ended(house.launch().await).await;
         assert!(error(&state).message.starts_with(why), "{:?}", error(&state));
         assert!(!error(&state).message.contains("s3cret"));
-        worker.shutdown().await;
+        worker.stop().await;
     }
     assert_eq!(receiver.received_requests().await.unwrap().len(), 0);
 }

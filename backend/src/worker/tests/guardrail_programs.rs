@@ -10,7 +10,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
 use crate::flow::guardrail::GuardrailPrograms;
-use crate::handler::{self, Keys, Webhooks};
+use crate::handler::{self, SigningKeys, Webhooks};
 use crate::store::CommitError;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -37,7 +37,7 @@ fn guarded(url: &str, gate: &Value, more: &Value) -> Value {
 fn programs(house: &House) -> Arc<Webhooks> {
     let options = handler::Options {
         allowed_hosts: vec!["127.0.0.1".to_owned()],
-        keys: Keys::read(SECRET),
+        keys: SigningKeys::read(SECRET),
         server: None,
         clock: Arc::clone(&house.clock),
     };
@@ -46,7 +46,7 @@ fn programs(house: &House) -> Arc<Webhooks> {
     programs
 }
 
-fn worker(house: &House) -> Handle {
+fn worker(house: &House) -> BackgroundTask {
     Worker::new(Options { programs: programs(house), ..house.worker(demo(), tools()) }).run()
 }
 
@@ -74,7 +74,7 @@ async fn outcome(answer: ResponseTemplate, more: &Value) -> (Result<(), String>,
         }
     };
     let outcome = house.until(step).await;
-    worker.shutdown().await;
+    worker.stop().await;
     (outcome, receiver.received_requests().await.unwrap().len())
 }
 
@@ -85,13 +85,13 @@ async fn a_program_is_asked_with_a_signature_of_what_is_about_to_happen() {
     let house = House::with(guarded(&format!("{}/look?key=s3cret", receiver.uri()), &gate, &json!({}))).await;
     let worker = worker(&house);
     house.pending(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     let requests = receiver.received_requests().await.unwrap();
     let [request] = &requests[..] else { panic!("{requests:?}") };
     let header = |name: &str| request.headers[name].to_str().unwrap();
     let body = std::str::from_utf8(&request.body).unwrap();
     let at = Timestamp(header("webhook-timestamp").parse::<i64>().unwrap() * 1_000_000);
-    let expected = Keys::read(SECRET).unwrap().headers(header("webhook-id"), at, body);
+    let expected = SigningKeys::read(SECRET).unwrap().headers(header("webhook-id"), at, body);
     assert!(expected.iter().all(|(name, value)| header(name) == value), "{expected:?}");
     let body: Value = serde_json::from_str(body).unwrap();
     assert_eq!(body["type"], "guardrail.look");
@@ -140,7 +140,7 @@ async fn one_that_is_busy_is_asked_again_within_its_time() {
     let house = House::with(guarded(&receiver.uri(), &gate, &json!({ "timeout": "10s" }))).await;
     let worker = worker(&house);
     house.pending(house.launch().await).await;
-    worker.shutdown().await;
+    worker.stop().await;
     let requests = receiver.received_requests().await.unwrap();
     let ids: Vec<_> = requests.iter().map(|request| &request.headers["webhook-id"]).collect();
     assert_eq!((ids.len(), ids[0]), (2, ids[1]));
@@ -186,7 +186,7 @@ async fn what_somebody_decides_is_written_only_when_the_program_has_answered() {
     }
     edited("A longer note").await.unwrap();
     assert_eq!(house.ended(run).await.keys["note"], "A longer note");
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]

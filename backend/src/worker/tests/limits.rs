@@ -66,14 +66,14 @@ async fn a_tools_answer_that_is_nested_too_deeply_fails_its_step() {
         let house = House::with(tool_flow()).await;
         let worker = Worker::new(house.worker(demo(), Deep(depth))).run();
         failed(&house, FlowCode::ToolFailed).await;
-        worker.shutdown().await;
+        worker.stop().await;
     }
     let house = House::with(tool_flow()).await;
     let worker = Worker::new(house.worker(demo(), Deep(64))).run();
     let state = house.ended(house.launch().await).await;
     assert_eq!(state.keys.get("draft"), Some(&nested(64)));
     reads_all(&house).await;
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn a_models_arguments_that_are_nested_too_deeply_fail_its_step() {
         let house = House::with(agent_flow()).await;
         let worker = Worker::new(house.worker(DeepCall(depth), tools())).run();
         failed(&house, FlowCode::ModelFailed).await;
-        worker.shutdown().await;
+        worker.stop().await;
     }
 }
 

@@ -36,7 +36,7 @@ async fn a_task_whose_workers_keep_dying_fails_its_step_and_the_failure_policy_a
     let steps = house.store.steps(run).await.unwrap();
     let error = steps.iter().find_map(|step| step.error.as_ref()).expect("a failed step");
     assert_eq!(error.code, FlowCode::TaskAbandoned);
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn a_timer_or_a_failure_that_also_ends_the_process_fails_the_run() {
     let state = house.ended(run).await;
     let Some(RunOutcome::Failed { error, .. }) = &state.outcome else { panic!("{:?}", state.outcome) };
     assert_eq!(error.code, FlowCode::TaskAbandoned);
-    worker.shutdown().await;
+    worker.stop().await;
 }
 
 #[tokio::test]
@@ -64,8 +64,7 @@ async fn those_who_may_be_to_blame_are_tried_one_at_a_time_and_a_stop_is_no_loss
     let none = Room { suspects: 0, ..ROOM };
     assert_eq!(house.store.claim("one", none, Duration::from_mins(1)).await.unwrap(), Vec::new());
     // A worker that stops gives its tasks back.
-    let held = [(suspect[0].task.id, suspect[0].attempt)];
-    house.store.release("one", &held, Duration::ZERO).await.unwrap();
+    house.store.release(WorkTable::Tasks, "one", &[suspect[0].lease()], Duration::ZERO).await.unwrap();
     let again = house.store.claim("two", ROOM, Duration::from_mins(1)).await.unwrap();
     assert_eq!((again.len(), again[0].lost <= 3), (1, true), "{again:?}");
 }

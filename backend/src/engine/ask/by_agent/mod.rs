@@ -22,12 +22,12 @@ use crate::engine::question::Subject;
 use crate::engine::scope;
 
 pub(super) use reply::withdrawn;
-use shown::{Relief, Shown};
+use shown::{AskContent, Relief};
 use words::CONTENT;
 pub(super) use words::PAUSE;
 
 /// A call that asks.
-struct Asking<'a> {
+struct AskingCall<'a> {
     ask: Ask,
     /// Whose call it is; none of a tool node.
     agent: Option<&'a str>,
@@ -36,23 +36,23 @@ struct Asking<'a> {
 
 impl Builder<'_> {
     /// What a call asks, and whose it is.
-    fn asked_by<'s>(&'s self, subject: &'s Subject) -> Option<Asking<'s>> {
+    fn asked_by<'s>(&'s self, subject: &'s Subject) -> Option<AskingCall<'s>> {
         let (agent, mut calls) = self.state.calls_of(subject);
         let call = calls.next()?;
         let tool = self.flow.of(&self.state.step_of(subject)?.node).tool(&call.tool)?;
         let ToolKind::Builtin(builtin) = tool.kind else { return None };
-        Some(Asking { ask: read(builtin, &call.arguments).ok()?, agent: agent.map(|agent| agent.name), tool })
+        Some(AskingCall { ask: read(builtin, &call.arguments).ok()?, agent: agent.map(|agent| agent.name), tool })
     }
 
     /// What people are asked.
     pub(super) fn content_of_ask(&self, step: &Step, subject: &Subject) -> Option<Content> {
-        let Asking { ask, agent, tool } = self.asked_by(subject)?;
+        let AskingCall { ask, agent, tool } = self.asked_by(subject)?;
         let (asked_by, who) = match (agent, self.state.shown_id()) {
             (Some(agent), _) => (AskedBy::Agent, format!("Agent `{agent}`")),
             (None, Some(_)) => (AskedBy::Step, format!("Step `{}`", step.node.place())),
             (None, None) => (AskedBy::Program, format!("`{}`", self.state.requested_by)),
         };
-        let mut shown = Shown::of(agent, &who, ask, &self.relief(step, subject));
+        let mut shown = AskContent::of(agent, &who, ask, &self.relief(step, subject));
         let on_timeout = tool.on_timeout.clone().unwrap_or_else(|| shown.on_timeout.clone());
         let own_time = tool.timeout.or(self.flow.of(&step.node).flow.defaults.timeout);
         let mut timeout = shown.timeout.or(own_time);

@@ -28,7 +28,7 @@ pub(super) struct Relief {
 
 /// What people see of a question.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct AskContent {
     pub kind: ReviewKind,
     /// What its headline is made of.
     pub subject: String,
@@ -43,7 +43,7 @@ pub(super) struct Shown {
     pub reviewers: Option<Reviewers>,
 }
 
-impl Shown {
+impl AskContent {
     /// What people see of what an agent asks, or something else that is called so.
     pub fn of(agent: Option<&str>, who: &str, ask: Ask, relief: &Relief) -> Self {
         match ask {
@@ -64,7 +64,7 @@ impl Shown {
     }
 }
 
-fn clarification(agent: Option<&str>, asked: Clarification) -> Shown {
+fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
     let Clarification { question, context, category, options, allow_free_text, multiple, timeout } = asked;
     let context = context.filter(|context| !context.trim().is_empty());
     let options = if multiple {
@@ -72,7 +72,7 @@ fn clarification(agent: Option<&str>, asked: Clarification) -> Shown {
     } else {
         options.into_iter().map(|one| option(one.id, one.label, one.description)).collect()
     };
-    Shown {
+    AskContent {
         kind: ReviewKind::Clarification,
         subject: question.clone(),
         prompt: match agent {
@@ -106,14 +106,14 @@ fn several(choices: &[Choice]) -> ReviewOption {
     ReviewOption { fields: Some(fields), ..option("answer".to_owned(), "Answer".to_owned(), None) }
 }
 
-fn edit(who: &str, draft: Draft) -> Shown {
+fn edit(who: &str, draft: Draft) -> AskContent {
     let Draft { content, content_type, purpose, focus, confidence, timeout } = draft;
     let sure = confidence.map(|sure| format!(" It is {:.0} % sure of it.", sure * 100.0)).unwrap_or_default();
     let focus: Vec<_> = focus.iter().map(|point| format!("- {point}")).collect();
     let focus = if focus.is_empty() { String::new() } else { format!("\n\nPlease look at:\n\n{}", focus.join("\n")) };
     let schema = json!({ "type": "string", "minLength": 1 });
     let draft = item(CONTENT, "Draft", content_type.into(), content.into());
-    Shown {
+    AskContent {
         kind: ReviewKind::Edit,
         subject: purpose.clone(),
         prompt: format!("{who} asks you to edit a draft: {}.{sure}{focus}", purpose.trim_end_matches('.')),
@@ -130,7 +130,7 @@ fn edit(who: &str, draft: Draft) -> Shown {
     }
 }
 
-fn approval(who: &str, proposal: Proposal) -> Shown {
+fn approval(who: &str, proposal: Proposal) -> AskContent {
     let Proposal { description, action, severity, category, reversible, consequences, estimated_cost, .. } = proposal;
     let stakes = Stakes {
         severity,
@@ -153,7 +153,7 @@ fn approval(who: &str, proposal: Proposal) -> Shown {
         described(alternative(one), told)
     });
     let arguments = Value::Object(action.arguments);
-    Shown {
+    AskContent {
         kind: ReviewKind::Approval,
         subject: description.clone(),
         prompt: format!("{who} requests approval for `{}`: {description}", action.name),
@@ -177,7 +177,7 @@ fn option(id: String, label: String, description: Option<String>) -> ReviewOptio
 }
 
 /// An agent cannot go on: somebody takes over, tells it how, ends its step, or has another agent take over.
-fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
+fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent {
     let Escalation { reason, explanation, assessment, attempted, recommendations, state, urgency, timeout } =
         escalation;
     let items = [
@@ -216,7 +216,7 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
         described(with_fields(DELEGATE, "Give it to another agent", ChoiceKind::Accept, fields), does)
     });
     let reason_words = reason.as_str().replace('_', " ");
-    Shown {
+    AskContent {
         kind: ReviewKind::Escalation,
         subject: explanation.clone(),
         prompt: format!("{who} cannot go on ({reason_words}): {explanation}"),
@@ -231,7 +231,7 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
 }
 
 /// An agent tells how far it has come: it goes on, waits, changes its plan or ends.
-fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> Shown {
+fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent {
     let Checkpoint { phase, progress, done, next, issues, notes, timeout } = checkpoint;
     let items = [
         list("done", "Done", &done),
@@ -254,7 +254,7 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> Shown {
     let accept = |id: &str, label: &str, does: &str| option(id.to_owned(), label.to_owned(), Some(does.to_owned()));
     let continues = accept(CONTINUE, "Continue", &format!("{whom} goes on as planned."));
     let pauses = accept(PAUSE, "Pause", "It waits, without a time limit, until somebody resumes or aborts it.");
-    Shown {
+    AskContent {
         kind: ReviewKind::Checkpoint,
         subject: format!("Checkpoint: {phase} ({percent})"),
         prompt: format!("{who} has come to {percent} of “{phase}”, and asks whether to go on."),
@@ -272,10 +272,10 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> Shown {
 }
 
 /// An agent gives something to somebody, and goes on.
-fn handoff(who: &str, handoff: Handoff) -> Shown {
+fn handoff(who: &str, handoff: Handoff) -> AskContent {
     let Handoff { to, reason, summary } = handoff;
     let users = to.parse().into_iter().collect();
-    Shown {
+    AskContent {
         kind: ReviewKind::Handoff,
         subject: reason.clone(),
         prompt: format!("{who} hands this over to {to}: {reason}"),

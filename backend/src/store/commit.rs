@@ -1,0 +1,87 @@
+//! The one write path: hands a change to the writer, and asks the programs of guardrails first if a decision needs what
+//! they say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::time::Timestamp;
+use tokio::time::Instant;
+
+use super::{Change, CommitError, Committed, Store};
+use crate::engine::{Looked, Refusal};
+use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
+
+/// How long the programs that guardrails ask about one decision have, all together: the caller waits for them.
+pub const GUARDRAIL_TIME: Duration = Duration::from_secs(24);
+/// How much of the time before a deadline is kept for the commit.
+const TO_COMMIT: Duration = Duration::from_millis(500);
+/// How many of their answers one decision may need.
+const MAX_LOOKED: usize = 10_000;
+
+impl Store {
+    /// The one write path: decides, writes, and answers only when it is on disk.
+    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
+        match self.inner.queue.commit(change).await {
+            (Err(CommitError::Refused(Refusal::Unasked { inquiries, until })), Some(again)) => {
+                let store = self.clone();
+                // It is carried on even if the caller goes away meanwhile.
+                let looked = tokio::spawn(async move { store.commit_looked(*again, inquiries, until).await });
+                looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
+            }
+            (committed, _) => committed,
+        }
+    }
+
+    /// The same, after asking programs. They have [`GUARDRAIL_TIME`] together, and no longer than until shortly before the
+    /// deadline: a decision that came in time is then made without the answers that are missing.
+    async fn commit_looked(
+        &self,
+        mut change: Change,
+        mut inquiries: Vec<Inquiry>,
+        deadline: Option<Timestamp>,
+    ) -> Result<Committed, CommitError> {
+        let left = deadline.map(|at| at.since(self.inner.clock.now()).saturating_sub(TO_COMMIT));
+        let until = Instant::now() + left.map_or(GUARDRAIL_TIME, |left| left.min(GUARDRAIL_TIME));
+        let mut looked = Vec::new();
+        let mut asked = Vec::new();
+        loop {
+            asked.extend_from_slice(&inquiries);
+            looked.extend(self.look(inquiries, until).await);
+            if let Some(known) = change.looked() {
+                known.clone_from(&looked);
+            }
+            match self.inner.queue.commit(change).await {
+                (Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })), Some(again))
+                    if looked.len() < MAX_LOOKED =>
+                {
+                    (change, inquiries) = (*again, more);
+                }
+                // A refusal to decide before guardrails were asked is for this loop alone.
+                (Err(CommitError::Refused(Refusal::Unasked { .. })), _) => {
+                    let message = format!("guardrails asked programs {MAX_LOOKED} times about this, and still ask");
+                    return Err(CommitError::Conflict(message));
+                }
+                (Err(CommitError::Refused(refusal)), _) => {
+                    return Err(CommitError::Refused(refusal.after_asking(deadline, &asked)));
+                }
+                (committed, _) => return committed,
+            }
+        }
+    }
+
+    /// Asks the programs that guardrails want to ask about a decision.
+    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant) -> Vec<Looked> {
+        let answers = match self.inner.guardrails.get() {
+            Some(programs) => ask_all(&**programs, &inquiries, Some(until)).await,
+            None => vec![GuardrailAnswer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
+        };
+        Looked::all(&inquiries, answers)
+    }
+
+    /// Sets what asks the programs of guardrails; once.
+    pub fn ask_guardrails_by(&self, programs: Arc<dyn GuardrailPrograms>) {
+        if self.inner.guardrails.set(programs).is_err() {
+            tracing::warn!("what asks the programs of guardrails is set already; that stays");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Leases: rows of work (tasks, deliveries) that are claimed by one server at a time. Owns claiming, renewing and
+//! releasing. What a row asks for, which rows come first, and what their outcome is belongs to the tables
+//! (`store/tasks.rs`, `store/deliveries.rs`); the loop that works them off is [`consume`](super::consume).
+//!
+//! A table of work has the columns `id`, `ready_at` (when a row may be claimed: its own time, or the end of its lease),
+//! `attempt` and `owner`. Every claim raises `attempt`, so an outcome names exactly one piece of work, and is refused once
+//! another server has claimed the row. Leases run on the clock of the database; SQLite has none of its own, and takes the
+//! injected one.
+//!
+//! What happens after a failure is not here, since it differs on purpose. A failed task is an input for its run, whose
+//! retry policy gives the task its next time in the same commit. A failed delivery belongs to no run: its sender decides
+//! when to try again, and when to give up.
+
+use std::time::Duration;
+
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::db::{Conn, Db, Row, Sql};
+use super::{Error, Store};
+
+/// How long a row rests that this server cannot read. A later version may be able to.
+const UNREADABLE_FOR: Duration = Duration::from_hours(1);
+
+/// A table of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkTable {
+    /// Tasks of runs.
+    Tasks,
+    /// Deliveries of notifications.
+    Deliveries,
+}
+
+impl WorkTable {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "tasks",
+            Self::Deliveries => "deliveries",
+        }
+    }
+
+    /// What else a claim sets. A task counts the workers that were lost: one more where an owner is still named.
+    fn on_claim(self) -> &'static str {
+        match self {
+            Self::Tasks => ", lost = lost + CASE WHEN owner IS NULL THEN 0 ELSE 1 END",
+            Self::Deliveries => "",
+        }
+    }
+
+    /// What else a release sets. A task keeps its owner, so that its next worker knows that it was begun; the next claim
+    /// counts that owner as lost, which is made up for here.
+    fn on_release(self) -> &'static str {
+        match self {
+            Self::Tasks => ", lost = lost - 1",
+            Self::Deliveries => ", owner = NULL",
+        }
+    }
+}
+
+/// A row that is held under a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The row.
+    pub id: Uuid,
+    /// Tells this lease from every other of the same row.
+    pub attempt: u32,
+}
+
+/// Selects the rows of a table that come first.
+pub(super) struct Selection<'a> {
+    pub columns: &'a str,
+    /// Only those that are ready on this clock.
+    ready: Option<&'a Store>,
+    /// Ends each SELECT.
+    pub lock: &'static str,
+}
+
+impl Selection<'_> {
+    /// Adds the condition that a row is ready, where it is needed.
+    pub fn ready(&self, sql: Sql) -> Sql {
+        match self.ready {
+            Some(store) => store.now(sql.push(" AND ready_at <= ")),
+            None => sql,
+        }
+    }
+}
+
+impl Store {
+    /// Claims what `first` selects. `columns` are those that `read` reads, as they were before the claim; the first is
+    /// the id. A row that cannot be read is put aside, so that it holds up no other.
+    pub(super) async fn claim_rows<T: Send + 'static>(
+        &self,
+        table: WorkTable,
+        columns: &'static str,
+        (owner, lease): (&str, Duration),
+        first: impl Fn(&Selection<'_>) -> Sql + Send + 'static,
+        read: fn(&Row) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let ready = Some(self);
+        // Looking first keeps an idle server off SQLite's write lock.
+        if !self.inner.db.is_postgres() {
+            let look = first(&Selection { columns: "1", ready, lock: "" });
+            if self.inner.db.read().await?.fetch_one(look).await?.is_none() {
+                return Ok(Vec::new());
+            }
+        }
+        let (store, owner) = (self.clone(), owner.to_owned());
+        let claim = async move |mut conn: Conn| {
+            let lock = if conn.is_postgres() { " FOR UPDATE SKIP LOCKED" } else { "" };
+            let due = first(&Selection { columns, ready: Some(&store), lock });
+            let update = |sql: Sql| {
+                let sql = sql.push("UPDATE ").push(table.name()).push(" SET attempt = attempt + 1, owner = ");
+                let sql = sql.bind(owner.as_str()).push(table.on_claim()).push(", ready_at = ");
+                store.time_in(sql, lease).push(" WHERE id IN (")
+            };
+            let rows = if conn.is_postgres() {
+                let sql = update(due.around("WITH due AS (").push("), claimed AS ("));
+                conn.fetch(sql.push("SELECT id FROM due)) SELECT * FROM due")).await?
+            } else {
+                let rows = conn.fetch(due).await?;
+                let ids = rows.iter().map(|row| row.uuid(0)).collect::<Result<Vec<_>, _>>()?;
+                if !ids.is_empty() {
+                    conn.execute(update(Sql::default()).list(ids).push(")")).await?;
+                }
+                rows
+            };
+            let mut claimed = Vec::with_capacity(rows.len());
+            for row in &rows {
+                match read(row) {
+                    Ok(item) => claimed.push(item),
+                    Err(error) => {
+                        let id = row.uuid(0)?;
+                        tracing::error!(%error, table = table.name(), %id, "a row cannot be read; it is put aside for an hour");
+                        let sql = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
+                        let sql = store.time_in(sql, UNREADABLE_FOR).push(" WHERE id = ").bind(id);
+                        conn.execute(sql).await?;
+                    }
+                }
+            }
+            conn.commit().await?;
+            Ok(claimed)
+        };
+        self.inner.db.write(claim).await
+    }
+
+    /// When the next of the rows that `first` selects is ready, or its lease ends.
+    pub(super) async fn next_ready(&self, first: impl Fn(&Selection<'_>) -> Sql) -> Result<Option<Timestamp>, Error> {
+        let sql = first(&Selection { columns: "ready_at", ready: None, lock: "" });
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        let times = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>, _>>()?;
+        Ok(times.into_iter().min().map(Timestamp))
+    }
+
+    /// Renews leases; answers with those that are still held.
+    pub async fn renew(
+        &self,
+        table: WorkTable,
+        owner: &str,
+        held: &[Lease],
+        lease: Duration,
+    ) -> Result<Vec<Lease>, Error> {
+        if held.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (store, owner, held) = (self.clone(), owner.to_owned(), held.to_vec());
+        let renew = async move |mut conn: Conn| {
+            let owned = |sql: Sql, leases: &[Lease]| {
+                let sql = sql.push(table.name()).push(" WHERE owner = ").bind(owner.as_str());
+                sql.push(" AND id IN (").list(leases.iter().map(|lease| lease.id)).push(")")
+            };
+            let mut still = Vec::new();
+            for row in conn.fetch(owned(Sql::new("SELECT id, attempt FROM "), &held)).await? {
+                let (id, attempt) = (row.uuid(0)?, row.int(1)?);
+                still.extend(held.iter().find(|lease| lease.id == id && i64::from(lease.attempt) == attempt));
+            }
+            if still.is_empty() {
+                conn.rollback().await?;
+                return Ok(still);
+            }
+            let update = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
+            let update = store.time_in(update, lease).push(" WHERE id IN (");
+            // A row that a writer holds is left alone: waiting for it while holding others could be a deadlock.
+            let lock = if conn.is_postgres() { " FOR UPDATE SKIP LOCKED)" } else { ")" };
+            conn.execute(owned(update.push("SELECT id FROM "), &still).push(lock)).await?;
+            conn.commit().await?;
+            Ok(still)
+        };
+        self.inner.db.write(renew).await
+    }
+
+    /// Ends leases of rows whose work was not done: others may claim them after a delay.
+    pub async fn release(&self, table: WorkTable, owner: &str, held: &[Lease], delay: Duration) -> Result<(), Error> {
+        if held.is_empty() {
+            return Ok(());
+        }
+        let sql = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
+        let sql = self.time_in(sql, delay).push(table.on_release()).push(" WHERE id IN (SELECT id FROM ");
+        let sql = sql.push(table.name()).push(" WHERE owner = ").bind(owner).push(" AND (id, attempt) IN (");
+        let sql = sql.values(held.iter().map(|lease| vec![lease.id.into(), lease.attempt.into()]));
+        let sql = sql.push(if self.inner.db.is_postgres() { ") FOR UPDATE SKIP LOCKED)" } else { "))" });
+        self.inner.db.execute(sql).await?;
+        Ok(())
+    }
+
+    /// Adds the time on the clock of leases.
+    pub(super) fn now(&self, sql: Sql) -> Sql {
+        match &self.inner.db {
+            Db::Postgres { .. } => sql.push("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
+            Db::Sqlite { .. } => sql.bind(self.inner.clock.now().0),
+        }
+    }
+
+    /// Adds the time so much from now on the clock of leases.
+    pub(super) fn time_in(&self, sql: Sql, delay: Duration) -> Sql {
+        self.now(sql).push(" + ").bind(micros(delay))
+    }
+}
+
+pub(super) fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 2)
+}

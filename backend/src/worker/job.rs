@@ -1,0 +1,38 @@
+//! What a worker remembers of a task that it carries out, and how many more it can take on.
+
+use shared::id::TaskId;
+use tokio_util::sync::CancellationToken;
+
+use crate::store::{Claimed, Jobs, Room, SUSPECT};
+
+/// How many timers are fired at once: firing one is a commit and no more.
+const TIMERS: usize = 64;
+
+pub struct Job {
+    pub(super) task: TaskId,
+    /// Whether it takes one of the slots for calls.
+    pub(super) is_call: bool,
+    /// Whether it may be what ends the process.
+    is_suspect: bool,
+    /// Cancelled when nobody waits for its result any more.
+    pub(super) abandoned: CancellationToken,
+}
+
+impl Job {
+    /// The job for a task that was just claimed.
+    pub fn of(claimed: &Claimed) -> Self {
+        let Claimed { task, lost, .. } = claimed;
+        let (is_call, is_suspect) = (task.kind.is_call(), *lost >= SUSPECT);
+        Self { task: task.id, is_call, is_suspect, abandoned: CancellationToken::new() }
+    }
+}
+
+/// What more there is room for; reports how many slots are used.
+pub(super) fn room(jobs: &Jobs<Job>, slots: usize) -> Option<Room> {
+    let calls = jobs.iter().filter(|job| job.is_call).count();
+    metrics::gauge!("countersign_worker_slots_used").set(u32::try_from(calls).unwrap_or(u32::MAX));
+    let free = |of: usize, held: usize| u32::try_from(of.saturating_sub(held)).unwrap_or(u32::MAX);
+    let suspects = u32::from(!jobs.iter().any(|job| job.is_suspect));
+    let room = Room { calls: free(slots, calls), timers: free(TIMERS, jobs.count() - calls), suspects };
+    (room.calls > 0 || room.timers > 0).then_some(room)
+}
