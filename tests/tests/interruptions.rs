@@ -1,12 +1,10 @@
-//! What a reviewer sees while something is in the way: the server fails or is gone, somebody else was first, what is read
-//! has changed, the session has ended. It is said, anybody can read it, and nothing that was typed is lost.
+//! What a reviewer sees while something is in the way: the server is gone, somebody else was first, what is read has
+//! changed. It is said, anybody can read it, and nothing that was typed is lost.
 
 use serde_json::json;
-use shared::api::UserPatch;
-use shared::error::{Code, Problem};
 use shared::review::Review;
 use tests::device::SCREENS;
-use tests::pages::{Inbox, Login, button, wait_for_text};
+use tests::pages::{Inbox, button, wait_for_text};
 use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, reading, server, text_of};
 use tests::{Api, Browser, Server, eventually};
 use thirtyfour::prelude::*;
@@ -36,50 +34,6 @@ async fn ana_reads(flow: &str) -> WebDriverResult<(Server, Api, Review, Browser)
 /// Runs in every page that is opened from now on, before the console does.
 async fn before_each_page(browser: &Browser, script: &str) -> WebDriverResult<()> {
     browser.driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await?;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_says_why_and_is_tried_again() -> WebDriverResult<()> {
-    let (server, _, review, browser) = ana_reads(NOTE).await?;
-    let driver = &browser.driver;
-    let problem = Problem::new(Code::Unavailable).detail("The database does not answer.");
-    let problem = json!(serde_json::to_string(&problem).expect("JSON"));
-    let fail = format!(
-        "const real = fetch.bind(window); window.fetch = async (request, ...more) => {{ \
-            const path = String(request.url ?? request); \
-            if (window.fail && path.includes('/api/v1/reviews')) return new Response({problem}, {{ status: 503 }}); \
-            return real(request, ...more) }};"
-    );
-    before_each_page(&browser, &format!("{fail} window.fail = sessionStorage.getItem('fail');")).await?;
-    driver.execute("sessionStorage.setItem('fail', 1)", Vec::new()).await?;
-    driver.refresh().await?;
-    wait_for_text(driver, "The inbox could not be loaded").await;
-    wait_for_text(driver, "The review could not be loaded").await;
-    wait_for_text(driver, "The database does not answer.").await;
-    browser.is_readable("unreadable", &SCREENS).await;
-    browser.screen(1440, 900).await;
-    driver.execute("window.fail = null; sessionStorage.clear()", Vec::new()).await?;
-    for part in [".list", ".read"] {
-        driver.query(By::Css(format!("{part} .failed button"))).first().await?.click().await?;
-    }
-    driver.query(By::Id(format!("row-{}", review.id))).first().await?;
-    edit_text(driver, TYPED).await?;
-
-    // What was read before stays, and is said to be old.
-    driver.execute("window.fail = 1", Vec::new()).await?;
-    let roles = ["reviewer", "legal", "editor"].map(ToOwned::to_owned).to_vec();
-    let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };
-    server.admin().await.update_user("ana", &patch).await.expect("she gets a role");
-    wait_for_text(driver, "The list may be out of date: The database does not answer.").await;
-    browser.is_readable("out-of-date", &SCREENS).await;
-    browser.screen(1440, 900).await;
-    assert!(text_of(driver, ".acts").await.contains("with your edit"), "what was typed is kept");
-    driver.execute("window.fail = null", Vec::new()).await?;
-    driver.query(By::Css(".partly button")).first().await?.click().await?;
-    eventually("it is up to date", async || driver.find_all(By::Css(".partly")).await.ok()?.is_empty().then_some(()))
-        .await;
-    browser.quit().await;
     Ok(())
 }
 
@@ -168,31 +122,6 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> WebDriverResu
     button(driver, "Your changes").await?.click().await?;
     wait_for_text(driver, "With more").await;
     browser.is_readable("changed-seen", &SCREENS).await;
-    browser.quit().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_ends_while_one_types_takes_nothing_away() -> WebDriverResult<()> {
-    let (_server, tom, review, browser) = ana_reads(NOTE).await?;
-    let driver = &browser.driver;
-    edit_text(driver, TYPED).await?;
-    wait_for_text(driver, "with your edit").await;
-    driver.delete_all_cookies().await?;
-    // The button is made anew while one types.
-    eventually("it is pressed", async || Inbox(driver).press("Send it, with your edit").await.ok()).await;
-    button(driver, "Send now").await?.click().await?;
-    wait_for_text(driver, "session has ended").await;
-    browser.is_readable("session-ended", &SCREENS).await;
-    browser.screen(1440, 900).await;
-    Login(driver).fill_in("ana").await?;
-    wait_for_text(driver, "Your session ended before this was sent.").await;
-    browser.is_readable("session-ended-unsent", &SCREENS).await;
-    browser.screen(1440, 900).await;
-    button(driver, "Send again").await?.click().await?;
-    wait_for_text(driver, "Decided.").await;
-    let over = tom.review(review.id).await.expect("the review");
-    assert_eq!(over.decisions[0].edits["text"], json!(format!("The original.{TYPED}")));
     browser.quit().await;
     Ok(())
 }
