@@ -2,6 +2,7 @@
 //! are there, how soon a key is painted, how long the page is busy at a stretch, and whether its memory stays flat
 //! while others decide.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -25,6 +26,9 @@ const WORDS: &str = "review 4711 people ";
 const TYPING: Duration = Duration::from_millis(120);
 /// So many runs are started and decided a second while others work: each is two entries that the inbox hears of.
 const RUNS_PER_SECOND: u32 = 25;
+/// How often the memory of the page is measured while others work; more often where they do so for a few minutes only.
+const SAMPLE_EVERY: Duration = Duration::from_secs(60);
+const SAMPLES: u32 = 10;
 /// How long something may take that is only waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -34,7 +38,7 @@ const SOON: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on
 
 /// Runs in the page before the console does. Times are of the page's own clock.
 const PROBE: &str = "
-    const probe = window.probe = { open: 0, rows: 0, keys: [], long: 0, wasm: () => 0 };
+    const probe = window.probe = { open: 0, rows: 0, keys: [], long: [], measured: [], wasm: () => 0 };
     const Socket = WebSocket;
     window.WebSocket = class extends Socket {
         constructor(...all) { super(...all); this.addEventListener('open', () => { probe.open ||= performance.now() }) }
@@ -42,7 +46,9 @@ const PROBE: &str = "
     const start = WebAssembly.instantiateStreaming;
     WebAssembly.instantiateStreaming = async (...all) => {
         const started = await start.apply(WebAssembly, all);
-        probe.wasm = () => started.instance.exports.memory.buffer.byteLength;
+        // The parts that are loaded later have none of their own.
+        const { memory } = started.instance.exports;
+        if (memory) probe.wasm = () => memory.buffer.byteLength;
         return started;
     };
     const painted = then => requestAnimationFrame(() => setTimeout(then));
@@ -52,8 +58,13 @@ const PROBE: &str = "
     };
     requestAnimationFrame(look);
     new PerformanceObserver(list => {
-        for (const task of list.getEntries()) probe.long = Math.max(probe.long, task.duration);
+        for (const { startTime, duration } of list.getEntries()) {
+            // To collect garbage, which is needed to measure memory, is no task of the page.
+            const of_probe = probe.measured.some(([from, to]) => startTime < to && startTime + duration > from);
+            if (!of_probe) probe.long.push([startTime, duration]);
+        }
     }).observe({ type: 'longtask' });
+    probe.longest = () => Math.max(0, ...probe.long.map(([, duration]) => duration));
     addEventListener('keydown', event => {
         painted(() => { probe.keys.push(performance.now() - event.timeStamp) });
     }, true);
@@ -96,15 +107,17 @@ impl Page<'_> {
         self.reset().await?;
         self.hold().await?;
         rows.extend(self.keys(&named("j")).await?);
-        self.press("/", Value::Null).await?;
+        // Where one stands is opened first.
         self.reset().await?;
+        self.press("/", Value::Null).await?;
+        self.wait("document.activeElement.matches('.search input')").await?;
         self.type_words().await?;
         rows.extend(self.keys(&named("letter")).await?);
 
         self.load().await?;
         self.reset().await?;
         let growth = self.storm(Duration::from_secs(options.storm)).await?;
-        rows.push(below(&named("longest_task"), self.number("probe.long").await?, "ms", 50.0));
+        rows.push(below(&named("longest_task"), self.number("probe.longest()").await?, "ms", 50.0));
         rows.push(below(&named("growth"), growth, "MB/min", 1.0));
         Ok(rows)
     }
@@ -149,43 +162,65 @@ impl Page<'_> {
         self.wait("location.search.includes('q=')").await
     }
 
-    /// Others work, and one walks a little: how fast the memory of the page grows in the second half.
+    /// Others work, and one walks a little: how fast the memory of the page grows in the second half, in megabytes a
+    /// minute. Tells of its samples as they are taken.
     async fn storm(&self, length: Duration) -> Result<f64> {
         let mut others = self.server.connect().await?;
-        let (half, end) = (Instant::now() + length / 2, Instant::now() + length);
+        let begun = Instant::now();
         let mut ticks = interval(Duration::from_secs(1) / RUNS_PER_SECOND);
-        let mut before = None;
+        let every = SAMPLE_EVERY.min(length / SAMPLES);
+        let mut samples = vec![self.sample(begun).await?];
         let mut number = 0_usize;
-        while Instant::now() < end {
+        while begun.elapsed() < length {
             ticks.tick().await;
             ask_and_decide(&mut others).await?;
             number += 1;
             if number.is_multiple_of(10) {
                 self.press(if number.is_multiple_of(40) { "k" } else { "j" }, Value::Null).await?;
             }
-            if before.is_none() && Instant::now() > half {
-                before = Some(self.memory().await?);
+            if samples.last().is_some_and(|last| begun.elapsed() - last.after > every) {
+                samples.push(self.sample(begun).await?);
             }
         }
         // What was resolved last is still shown for a while.
-        let growth = self.memory().await? - before.context("too short")?;
-        Ok(growth / (length.as_secs_f64() / 2.0) * 60.0)
+        samples.push(self.sample(begun).await?);
+        let before = samples.iter().find(|sample| sample.after > length / 2).context("too short")?;
+        let after = samples.last().context("no sample")?;
+        Ok((after.megabytes() - before.megabytes()) / (after.after - before.after).as_secs_f64() * 60.0)
     }
 
-    /// What the page holds, in megabytes.
-    async fn memory(&self) -> Result<f64> {
+    /// What the page holds now.
+    async fn sample(&self, begun: Instant) -> Result<Sample> {
+        self.run("probe.measured.push([performance.now(), Infinity])").await?;
         self.cdp("HeapProfiler.collectGarbage", json!({})).await?;
         self.cdp("Performance.enable", json!({})).await?;
         let metrics = self.cdp("Performance.getMetrics", json!({})).await?;
+        self.run("probe.measured.at(-1)[1] = performance.now()").await?;
         let metrics = metrics["metrics"].as_array().context("no metrics")?;
-        let heap = metrics.iter().find(|metric| metric["name"] == "JSHeapUsedSize").context("no heap")?;
-        let heap = heap["value"].as_f64().context("no number")?;
-        Ok((heap + self.number("probe.wasm()").await?) / 1_000_000.0)
+        let metric = |name: &str| {
+            let metric = metrics.iter().find(|metric| metric["name"] == name);
+            metric.and_then(|metric| metric["value"].as_f64()).with_context(|| format!("no {name}"))
+        };
+        let sample = Sample {
+            after: begun.elapsed(),
+            heap: metric("JSHeapUsedSize")? / 1e6,
+            wasm: self.number("probe.wasm()").await? / 1e6,
+            nodes: metric("Nodes")?,
+            listeners: metric("JSEventListeners")?,
+        };
+        let Sample { after, heap, wasm, nodes, listeners } = &sample;
+        // Beside the table. A reader that has gone away is no reason to stop measuring.
+        let _ = writeln!(
+            std::io::stderr(),
+            "after {:>4} s: {heap:.2} MB of JavaScript, {wasm:.2} MB of WebAssembly, {nodes} nodes, {listeners} listeners",
+            after.as_secs()
+        );
+        Ok(sample)
     }
 
     async fn reset(&self) -> Result<()> {
         sleep(Duration::from_millis(500)).await;
-        self.run("probe.long = 0; probe.keys = []").await?;
+        self.run("probe.long = []; probe.keys = []").await?;
         Ok(())
     }
 
@@ -198,7 +233,7 @@ impl Page<'_> {
             below(&format!("{name}_median"), median(keys), "ms", 50.0),
             below(&format!("{name}_p95"), p95, "ms", 50.0),
             // Only tasks of 50 ms and more are told of.
-            below(&format!("{name}_longest_task"), self.number("probe.long").await?, "ms", 50.0),
+            below(&format!("{name}_longest_task"), self.number("probe.longest()").await?, "ms", 50.0),
         ])
     }
 
@@ -230,6 +265,23 @@ impl Page<'_> {
 
     async fn cdp(&self, method: &str, parameters: Value) -> Result<Value> {
         Ok(self.browser.driver.cdp().send_raw(method, parameters).await?)
+    }
+}
+
+/// What the page holds at some time, after all garbage was collected.
+struct Sample {
+    after: Duration,
+    /// Of JavaScript, in megabytes.
+    heap: f64,
+    /// Of WebAssembly, which never gives any back, in megabytes.
+    wasm: f64,
+    nodes: f64,
+    listeners: f64,
+}
+
+impl Sample {
+    fn megabytes(&self) -> f64 {
+        self.heap + self.wasm
     }
 }
 

@@ -1,11 +1,17 @@
 //! What kind of device a browser pretends to be, and what axe-core says of the page that it shows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::Browser;
+
+/// A screen in CSS pixels, and whether its colours are dark.
+pub type Screen = (u32, u32, bool);
+
+/// A phone in the dark, and a large screen in the light.
+pub const SCREENS: [Screen; 2] = [(390, 844, true), (1440, 900, false)];
 
 /// axe-core, as it is published.
 const AXE: &str = include_str!("../fixtures/axe-core/axe.min.js");
@@ -66,6 +72,23 @@ impl Browser {
             );";
         let found = self.driver.execute_async(script, Vec::new()).await.expect("axe-core runs");
         found.convert().expect("its answer")
+    }
+
+    /// Checks that anybody can read the page on these screens: axe-core finds nothing, and nothing is wider than the
+    /// screen. Takes a picture of each where `COUNTERSIGN_TEST_PICTURES` names a folder.
+    pub async fn is_readable(&self, name: &str, screens: &[Screen]) {
+        let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
+        for (width, height, dark) in screens.iter().copied() {
+            self.screen(width, height).await;
+            self.dark(dark).await;
+            let colours = if dark { "dark" } else { "light" };
+            self.picture_in(pictures.as_deref(), &format!("{name}-{width}-{colours}")).await;
+            let breaches = self.breaches().await;
+            assert!(breaches.is_empty(), "{name} at {width}: {breaches:#?}");
+            let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+            let over = self.driver.execute(script, Vec::new()).await.expect("the page answers");
+            assert_eq!(over.convert::<i64>().expect("a number"), 0, "{name} is wider than {width}");
+        }
     }
 
     /// A picture of the window in a folder, where there is one.

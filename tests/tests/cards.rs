@@ -1,11 +1,10 @@
 //! The card of each thing that agents ask and do: what stands on it, what its buttons do, and that everybody can read it.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::id::RunId;
 use shared::review::{Review, ReviewKind, ReviewStatus};
+use tests::device::SCREENS;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{launch, reading, server};
 use tests::{Api, Browser, Server, eventually};
@@ -90,17 +89,7 @@ impl Reader {
             })
             .await;
         }
-        let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
-        for (width, height, dark) in [(390, 844, true), (1440, 900, false)] {
-            self.browser.screen(width, height).await;
-            self.browser.dark(dark).await;
-            self.browser.picture_in(pictures.as_deref(), &format!("{name}-{width}")).await;
-            let breaches = self.browser.breaches().await;
-            assert!(breaches.is_empty(), "{name} at {width}: {breaches:#?}");
-            let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
-            let over = driver.execute(script, Vec::new()).await?.convert::<i64>()?;
-            assert_eq!(over, 0, "{name} is wider than {width}");
-        }
+        self.browser.is_readable(name, &SCREENS).await;
         Ok(())
     }
 
@@ -198,6 +187,7 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
 
     ana.goes("/insights", "Outcomes").await?;
     ana.reads("insights", "body", &["Hand-offs", "Escalations", "conflicting instructions"]).await?;
+    ana.browser.is_readable("insights", &[(390, 844, false), (1440, 900, true)]).await;
     ana.browser.quit().await;
     Ok(())
 }

@@ -58,3 +58,30 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
     ana.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_instructed() -> WebDriverResult<()> {
+    let server = server(&[ANSWER]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    launch(&server, "answer", json!({})).await;
+    let review = pending(&ana).await;
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    driver.query(By::Css("section.action button.no")).first().await?.click().await?;
+    let words = "I have called Ann myself.";
+    driver.query(By::Css(".say textarea")).first().await?.send_keys(words).await?;
+    button(driver, "Reject billing").await?.click().await?;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "rejected billing").await;
+    let over = ana.review(review.id).await.expect("the review");
+    let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };
+    assert_eq!(decision.comment.as_deref(), Some(words));
+    let Verdict::Actions { decisions, instructions } = &decision.verdict else { panic!("{:?}", decision.verdict) };
+    assert_eq!(*instructions, None, "no agent reads any");
+    assert!(matches!(decisions["agent"], ActionDecision::Reject { .. }), "{decisions:?}");
+    // The record tells the words.
+    driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
+    wait_for_text(driver, words).await;
+    browser.quit().await;
+    Ok(())
+}

@@ -38,6 +38,8 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
     offer(&server, &review, &json!([{ "id": "send", "kind": "accept", "label": "Send it" }, delegate]));
     let browser = reading(&server, "ana", &review).await?;
     let driver = &browser.driver;
+    browser.with_axe().await;
+    driver.refresh().await?;
     wait_for_text(driver, "Delegate it…").await;
 
     // A key opens the form, and so does it again: nothing is on its way.
@@ -46,6 +48,10 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
     button(driver, "Delegate it").await?.click().await?;
     wait_for_text(driver, "Check the fields marked above. Nothing was sent.").await;
     assert_eq!(text_of(driver, ".option-form").await.matches("This is required.").count(), 2);
+    browser.screen(390, 844).await;
+    driver.execute("document.querySelector('.option-form').scrollIntoView()", Vec::new()).await?;
+    browser.is_readable("option-form", &[(390, 844, false), (1024, 768, false)]).await;
+    browser.screen(1440, 900).await;
 
     // What only the server knows is said at the field, and what was typed is there, also in another tab.
     driver.find(By::XPath("//label[contains(@class, 'radio')][contains(., 'editor')]")).await?.click().await?;

@@ -1,6 +1,7 @@
 //! The inbox as the server orders, filters and counts it: reads the pages that the window needs, and the counts. An
 //! answer to an older question never replaces a newer one.
 
+use futures::FutureExt;
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -12,6 +13,7 @@ use shared::review::Review;
 
 use super::http::Api;
 use super::live::{Connection, Live};
+use super::paint::after_paint;
 use crate::state::inbox::{Inbox, PAGE, PAGES};
 
 /// How long is waited between two counts at least, in milliseconds.
@@ -20,8 +22,6 @@ const COUNT_EVERY: f64 = 3000.0;
 const COUNT_SHARE: f64 = 20.0;
 /// How many rows are asked for at once before the socket is open: what is in sight. `index.html` asks for as many.
 const FIRST: u32 = 20;
-/// How long the counts wait for the first rows to be drawn, in milliseconds.
-const DRAWN: u32 = 50;
 /// How long what only the server knows is gathered before the list is read anew, in milliseconds.
 const GATHER: u32 = 4000;
 
@@ -149,7 +149,7 @@ impl ReviewList {
             inbox.await_answer();
             inbox.window().is_read()
         });
-        spawn_local(async move {
+        let mut asking = Box::pin(async move {
             let answer = self.read(from, pages).await;
             let inbox = self.live.inbox;
             if self.turn.get_value() != turn {
@@ -174,10 +174,14 @@ impl ReviewList {
             }
             self.busy.set(false);
             if is_read == Some(false) {
-                TimeoutFuture::new(DRAWN).await;
+                after_paint().await;
                 self.count();
             }
         });
+        // Where the page has the answer already, it is there at once.
+        if (&mut asking).now_or_never().is_none() {
+            spawn_local(asking);
+        }
     }
 
     async fn read(self, from: Option<usize>, pages: usize) -> Result<Vec<Page<Review>>, Problem> {

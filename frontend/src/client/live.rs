@@ -22,6 +22,7 @@ use shared::time::Timestamp;
 
 use super::Lasting;
 use super::http::Api;
+use super::paint::after_paint;
 use super::session::Session;
 use crate::state::inbox::Inbox;
 use crate::state::reconnect;
@@ -29,8 +30,6 @@ use crate::state::runs::Runs;
 
 /// Every so many milliseconds the server is asked whether it is there.
 const PING_EVERY_MS: u32 = 20_000;
-/// How long the socket waits for what the page has already to be drawn, in milliseconds.
-const DRAWN: u32 = 50;
 /// How many messages are folded before the page is drawn.
 const BURST: usize = 256;
 
@@ -128,7 +127,8 @@ impl Live {
         self.connection.set(Connection::Opening);
         let generation = self.generation();
         spawn_local(async move {
-            TimeoutFuture::new(DRAWN).await;
+            // What the page has already is shown first.
+            after_paint().await;
             self.keep_open(generation).await;
         });
     }

@@ -8,6 +8,7 @@ mod lasting;
 pub mod list;
 pub mod live;
 pub mod notifier;
+mod paint;
 pub mod session;
 pub mod storage;
 
@@ -19,6 +20,7 @@ pub use lasting::Lasting;
 pub use list::ReviewList;
 pub use live::{Connection, Live};
 pub use notifier::Notifier;
+pub use paint::after_paint;
 pub use session::Session;
 
 /// Makes API, session and live socket available to everything below.

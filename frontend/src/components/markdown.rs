@@ -5,7 +5,11 @@ use std::cell::Cell;
 use leptos::prelude::*;
 
 use super::inert::{InertImage, InertLink, inert};
-use crate::state::markdown::{Block, Document, Inline, parse};
+use crate::state::markdown::{Block, Document, Inline, parse, pieces};
+
+/// How much of a text that is not formatted is one element, in bytes: of those that are out of sight the browser lays out
+/// none.
+const PIECE: usize = 10_000;
 
 /// A text in Markdown.
 #[component]
@@ -16,9 +20,10 @@ pub fn Markdown(
 ) -> impl IntoView {
     let Document { blocks: laid_out, rest } = parse(&text);
     let rest = (!rest.is_empty()).then(|| {
+        let rest = pieces(rest.trim_end(), PIECE).into_iter().map(|piece| view! { <pre class="raw">{inert(piece)}</pre> });
         view! {
             <p class="muted small">"This text is too long or complex to be formatted in full. The rest, as it was written:"</p>
-            <pre class="raw">{inert(rest.trim_end())}</pre>
+            <div class="rest">{rest.collect_view()}</div>
         }
     });
     view! { <div class="prose">{blocks(laid_out, &Cell::new(1))}{rest}</div> }

@@ -14,6 +14,7 @@ pub mod markdown;
 pub mod notice;
 pub mod queue;
 pub mod queue_row;
+pub mod resize;
 pub mod review;
 pub mod schema_form;
 pub mod scroll;

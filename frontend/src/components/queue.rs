@@ -1,24 +1,23 @@
 //! The list of the inbox: a window over the server's list. Only the rows in sight are in the page; what comes or leaves
 //! above them does not move them.
 
-use std::time::Duration;
-
 use leptos::html;
 use leptos::prelude::*;
 use leptos::tachys::reactive_graph::OwnedView;
 use leptos::tachys::view::keyed::keyed;
+use leptos::task::spawn_local;
 use shared::id::ReviewId;
 
 use super::glyph::Glyph;
 use super::queue_row::{Around, QueueRow};
-use crate::client::{Desk, Lasting, Live, ReviewList, Session};
+use super::resize::on_resize;
+use crate::client::{Desk, Lasting, Live, ReviewList, Session, after_paint};
 
-/// So many rows are in the page above and below those in sight, a moment after these.
+/// So many rows are in the page above and below those in sight, as soon as these are painted.
 const BEYOND: usize = 8;
-const MOMENT: Duration = Duration::from_millis(100);
 /// So many rows before the end of what is in memory more is asked for.
 const AHEAD: usize = 25;
-/// How high a row is before one was measured, in CSS pixels.
+/// How high a row is until the style has said it, in CSS pixels.
 const HEIGHT: f64 = 77.0;
 
 /// The rows.
@@ -42,23 +41,34 @@ pub fn Queue(
     let (desk, session) = (Desk::expect(), Session::expect());
     let scroller = NodeRef::<html::Div>::new();
     let rows = NodeRef::<html::Ul>::new();
+    // Where the list stands. Told by the browser's events, since asking it would have it lay out the page at once.
     let height = RwSignal::new(HEIGHT);
+    let top = StoredValue::new(0.0);
+    // How high the list is; 0 until it was laid out.
+    let extent = RwSignal::new(0.0);
+    on_resize(scroller, move |scroller| {
+        extent.set(f64::from(scroller.client_height()));
+        if let Some(own) = row_height(scroller).filter(|own| height.get_untracked() != *own) {
+            height.set(own);
+        }
+    });
     // The first row in sight.
     let first = RwSignal::new(0_usize);
     // How many rows that came stand above what is in sight.
     let above = RwSignal::new(0_usize);
-    let seen = move || in_sight(height.get());
+    let seen = Memo::new(move |_| {
+        extent.track();
+        in_sight(height.get())
+    });
     let beyond = RwSignal::new(0);
-    set_timeout(
-        move || {
-            // It fails only where the list has gone meanwhile.
-            let _ = beyond.try_set(BEYOND);
-        },
-        MOMENT,
-    );
+    spawn_local(async move {
+        after_paint().await;
+        // It fails only where the list has gone meanwhile.
+        let _ = beyond.try_set(BEYOND);
+    });
 
     let ids = Memo::new(move |_| {
-        let (first, seen, beyond) = (first.get(), seen(), beyond.get());
+        let (first, seen, beyond) = (first.get(), seen.get(), beyond.get());
         live.inbox.with(|inbox| {
             let window = inbox.window();
             let (before, rows) = (window.before(), window.rows());
@@ -97,13 +107,12 @@ pub fn Queue(
     let anchor = StoredValue::new(None::<(ReviewId, usize)>);
     let hold = move || {
         let Some(scroller) = scroller.get_untracked() else { return };
-        let height = height.get_untracked();
-        let (top, low) = (f64::from(scroller.scroll_top()), f64::from(scroller.client_height()));
+        let (top, height, extent) = (top.get_value(), height.get_untracked(), extent.get_untracked());
         live.inbox.with_untracked(|inbox| {
             let window = inbox.window();
             let in_sight = |index: &usize| {
                 let place = row_to_pixel(*index, height);
-                place + height > top && place < top + low
+                place + height > top && place < top + extent
             };
             let at = at.get_untracked().and_then(|at| Some((at, inbox.index(at).filter(in_sight)?)));
             // At the very top the most urgent is shown as it comes, unless somebody is about to press a row.
@@ -113,16 +122,28 @@ pub fn Queue(
             anchor.set_value(at.or_else(top_row));
         });
     };
+    let scrolled = move || {
+        let Some(scroller) = scroller.get_untracked() else { return };
+        top.set_value(f64::from(scroller.scroll_top()));
+        let row = pixel_to_row(top.get_value(), height.get_untracked());
+        if first.get_untracked() != row {
+            first.set(row);
+        }
+        if row == 0 && above.get_untracked() > 0 {
+            above.set(0);
+        }
+        hold();
+    };
+    let scroll_to = move |place: f64| {
+        if let Some(scroller) = scroller.get_untracked() {
+            scroller.set_scroll_top(pixels(place));
+            scrolled();
+        }
+    };
     let version = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().version()));
     Effect::new(move |_| {
         version.track();
-        let (Some(scroller), Some(rows)) = (scroller.get(), rows.get()) else { return };
-        if let Some(own) = rows.first_element_child().map(|row| row.get_bounding_client_rect().height())
-            && own > 0.0
-        {
-            height.set(own);
-        }
-        let height = height.get_untracked();
+        let Some(rows) = rows.get() else { return };
         let (length, moved) = live.inbox.with_untracked(|inbox| {
             let index = |(id, was): (ReviewId, usize)| Some((was, inbox.index(id)?));
             let window = inbox.window();
@@ -131,42 +152,33 @@ pub fn Queue(
         // The browser cuts a place that is behind the end, so the end is moved first.
         let style = web_sys::HtmlElement::style(&rows);
         drop(style.set_property("height", &format!("calc(var(--row) * {length})")));
-        if let Some((was, is)) = moved.filter(|(was, is)| was != is) {
-            let by = row_to_pixel(is, height) - row_to_pixel(was, height);
-            above.update(|above| *above = (*above + is).saturating_sub(was));
-            scroller.set_scroll_top(scroller.scroll_top() + pixels(by));
-        }
-        hold();
-    });
-    let scrolled = move || {
-        let Some(scroller) = scroller.get_untracked() else { return };
-        let top = pixel_to_row(f64::from(scroller.scroll_top()), height.get_untracked());
-        if first.get_untracked() != top {
-            first.set(top);
-        }
-        if top == 0 && above.get_untracked() > 0 {
-            above.set(0);
-        }
-        hold();
-    };
-    // Where the keys stand is in sight.
-    Effect::new(move |_| {
-        let Some((at, scroller)) = at.get().zip(scroller.get()) else { return };
-        if let Some(index) = live.inbox.with_untracked(|inbox| inbox.index(at)) {
-            let height = height.get_untracked();
-            let (top, low) = (f64::from(scroller.scroll_top()), f64::from(scroller.client_height()));
-            let place = row_to_pixel(index, height);
-            if place < top {
-                scroller.set_scroll_top(pixels(place));
-            } else if place + height > top + low {
-                scroller.set_scroll_top(pixels(place + height - low));
+        match moved.filter(|(was, is)| was != is) {
+            Some((was, is)) => {
+                let height = height.get_untracked();
+                above.update(|above| *above = (*above + is).saturating_sub(was));
+                scroll_to(top.get_value() + row_to_pixel(is, height) - row_to_pixel(was, height));
             }
+            None => hold(),
         }
-        scrolled();
+    });
+    // Where the keys stand is in sight.
+    let is_laid_out = Memo::new(move |_| extent.get() > 0.0);
+    Effect::new(move |_| {
+        let (Some(at), true) = (at.get(), is_laid_out.get()) else { return };
+        let Some(index) = live.inbox.with_untracked(|inbox| inbox.index(at)) else { return };
+        let (top, height, extent) = (top.get_value(), height.get_untracked(), extent.get_untracked());
+        let place = row_to_pixel(index, height);
+        if place < top {
+            scroll_to(place);
+        } else if place + height > top + extent {
+            scroll_to(place + height - extent);
+        } else {
+            hold();
+        }
     });
     // What will be in sight soon is asked for.
     Effect::new(move |_| {
-        let (first, seen, _) = (first.get(), seen(), version.get());
+        let (first, seen, _) = (first.get(), seen.get(), version.get());
         if list.busy.get() || list.trouble.with(Option::is_some) {
             return;
         }
@@ -181,15 +193,10 @@ pub fn Queue(
         }
     });
 
-    let to_top = move |_| {
-        if let Some(scroller) = scroller.get_untracked() {
-            scroller.set_scroll_top(0);
-        }
-    };
     view! {
         <div class="rows" node_ref=scroller on:scroll=move |_| scrolled() on:mouseenter=move |_| hold() on:focusin=move |_| hold()>
             <Show when=move || { above.get() > 0 }>
-                <button class="above" tabindex="-1" on:click=to_top>
+                <button class="above" tabindex="-1" on:click=move |_| scroll_to(0.0)>
                     <Glyph icon=icondata::LuArrowUp />
                     {move || format!("{} more urgent", above.get())}
                 </button>
@@ -220,6 +227,14 @@ fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: Lasting<Around>) -> impl IntoV
 fn in_sight(height: f64) -> usize {
     let window = window().inner_height().ok().and_then(|height| height.as_f64()).unwrap_or(1000.0);
     pixel_to_row(window, height) + 1
+}
+
+/// How high the style makes a row.
+fn row_height(list: &web_sys::Element) -> Option<f64> {
+    let style = window().get_computed_style(list).ok().flatten()?;
+    // A whole number: to read others takes code as large as some pages.
+    let pixels: u32 = style.get_property_value("--row").ok()?.trim().strip_suffix("px")?.parse().ok()?;
+    Some(f64::from(pixels))
 }
 
 fn row_to_pixel(row: usize, height: f64) -> f64 {

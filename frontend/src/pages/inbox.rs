@@ -7,6 +7,7 @@ use leptos_router::NavigateOptions;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::{use_location, use_navigate, use_params, use_query_map};
 use leptos_router::params::Params;
+use shared::access::Principal;
 use shared::api::ReviewQuery;
 use shared::client::query_string;
 use shared::id::ReviewId;
@@ -56,13 +57,23 @@ pub fn InboxPage() -> impl IntoView {
     };
     let change = move |(query, replace): (ReviewQuery, bool)| go(&location.pathname.get_untracked(), &query, replace);
     let filtered = Memo::new(move |_| query.with(|query| *query != ReviewQuery::default()));
-    Effect::new(move |_| {
-        // At once, and again when it is known from where on entries follow; also whenever what was told is no beginning
-        // any more, and whenever one's rights change.
+    let shown = move || {
+        // Also whenever what was told is no beginning any more, and whenever one's rights change.
         live.renewed.track();
         let (query, viewer) = (query.get(), session.principal());
-        if let Some(viewer) = viewer {
+        viewer.map(|viewer| (query, viewer))
+    };
+    let show = move |shown: Option<(ReviewQuery, Principal)>| {
+        if let Some((query, viewer)) = shown {
             list.show(query, viewer);
+        }
+    };
+    // Where the page has the list already, nothing is built that waits for it.
+    show(untrack(shown));
+    Effect::new(move |before: Option<()>| {
+        let shown = shown();
+        if before.is_some() {
+            show(shown);
         }
     });
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
@@ -174,13 +185,13 @@ pub fn InboxPage() -> impl IntoView {
         match event.key().as_str() {
             "j" | "ArrowDown" if !in_pane(&event) || event.key() == "j" => step(1),
             "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
+            "/" => drop(field.get_untracked().map(|field| field.focus())),
             // What is on screen is not yet what one has walked to: no key decides it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),
             "Enter" if on_body(&event) || on_row(&event) => match at.get_untracked() {
                 Some(id) if open.get_untracked() != Some(id) => read(id),
                 _ => focus_on(".read"),
             },
-            "/" => drop(field.get_untracked().map(|field| field.focus())),
             _ => return,
         }
         event.prevent_default();

@@ -16,6 +16,7 @@ use super::insights::InsightsPage;
 use super::people::PeoplePage;
 use super::run::RunPage;
 use super::runs::RunsPage;
+use crate::client::after_paint;
 use crate::components::states::{Failed, Loading};
 
 /// A page that is loaded when it is opened.
@@ -71,9 +72,12 @@ impl Later {
     }
 }
 
-/// Loads what shows a review before one is opened.
+/// Loads what shows a review before one is opened, once what the page has now is painted.
 pub fn load_review_ahead() {
-    spawn_local(Later::Review.load());
+    spawn_local(async {
+        after_paint().await;
+        Later::Review.load().await;
+    });
 }
 
 /// A page, as soon as its part of the program is there.

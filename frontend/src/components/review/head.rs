@@ -169,23 +169,24 @@ fn Claim(pane: Pane) -> impl IntoView {
     let claim = Memo::new(move |_| {
         pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > live.now.get())
     });
-    let may = move || pane.review.with(|review| review.is_pending()) && pane.access.get().is_allowed();
+    let may = Memo::new(move |_| pane.review.with(|review| review.is_pending()) && pane.access.get().is_allowed());
+    let shown = Memo::new(move |_| (claim.get(), may.get()));
     view! {
         <span class="claim">
-            {move || match claim.get() {
-                Some(claim) => {
+            {move || match shown.get() {
+                (Some(claim), may) => {
                     let mine = session.username().as_deref() == Some(claim.by.as_str());
                     let until = time::clock(claim.until);
                     let text = if mine { format!("Claimed by you until {until}") } else { format!("Claimed by {} until {until}", claim.by) };
                     view! {
                         <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
                         <span>{text}</span>
-                        {(mine && may())
+                        {(mine && may)
                             .then(|| view! { <button class="b ghost sm" disabled=busy on:click=move |_| { act.dispatch_local(false); }>"Release"</button> })}
                     }
                         .into_any()
                 }
-                None if may() => {
+                (None, true) => {
                     view! {
                         <button
                             class="b ghost sm"
@@ -199,7 +200,7 @@ fn Claim(pane: Pane) -> impl IntoView {
                     }
                         .into_any()
                 }
-                None => ().into_any(),
+                (None, false) => ().into_any(),
             }}
         </span>
     }

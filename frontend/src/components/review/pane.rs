@@ -309,7 +309,8 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
     view! {
         <Head pane=pane back=back />
-        <div class="body">
+        // It scrolls where there is little room, by keys too.
+        <div class="body" tabindex="0">
             <div class="main">
                 <Changed pane=pane />
                 <div class="prompt">

@@ -103,6 +103,17 @@ pub fn parse(text: &str) -> Document {
     Document { blocks, rest: if rest.trim().is_empty() { String::new() } else { rest } }
 }
 
+/// A text in pieces of so many bytes at most, each of whole lines where these are shorter.
+pub fn pieces(mut text: &str, bytes: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while !text.is_empty() {
+        let (piece, rest) = text.split_at(line_end(text, bytes));
+        pieces.push(piece);
+        text = rest;
+    }
+    pieces
+}
+
 /// The end of the last line within so many bytes; of a longer line, that of its last character there.
 fn line_end(text: &str, bytes: usize) -> usize {
     let most = text.floor_char_boundary(bytes);

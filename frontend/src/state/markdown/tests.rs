@@ -347,3 +347,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_long_text_is_cut_between_lines_or_else_between_characters() {
+    assert_eq!(pieces("one\ntwo\nthree", 9), ["one\ntwo\n", "three"]);
+    assert_eq!(pieces("ääääää", 5), ["ää", "ää", "ää"]);
+    assert_eq!(pieces("", 5), [""; 0]);
+}

@@ -1,0 +1,127 @@
+//! What a reviewer sees while something is in the way: the server is gone, somebody else was first, what is read has
+//! changed. It is said, anybody can read it, and nothing that was typed is lost.
+
+use serde_json::json;
+use shared::review::Review;
+use tests::device::SCREENS;
+use tests::pages::{Inbox, button, wait_for_text};
+use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, reading, server, text_of};
+use tests::{Api, Browser, Server, eventually};
+use thirtyfour::prelude::*;
+
+/// What Ana adds to the text.
+const TYPED: &str = " With more by Ana.";
+
+/// A server with one review, two reviewers, and a browser in which one of them reads it.
+async fn ana_reads(flow: &str) -> WebDriverResult<(Server, Api, Review, Browser)> {
+    let server = server(&[flow]).await;
+    server.person("ana", &["reviewer", "legal"]).await;
+    let tom = server.person("tom", &["reviewer", "editor"]).await;
+    launch(
+        &server,
+        flow.trim_start().lines().next().and_then(|line| line.strip_prefix("id: ")).expect("an id"),
+        json!({}),
+    )
+    .await;
+    let review = pending(&tom).await;
+    let browser = reading(&server, "ana", &review).await?;
+    browser.with_axe().await;
+    browser.driver.refresh().await?;
+    wait_for_text(&browser.driver, &review.title).await;
+    Ok((server, tom, review, browser))
+}
+
+/// Runs in every page that is opened from now on, before the console does.
+async fn before_each_page(browser: &Browser, script: &str) -> WebDriverResult<()> {
+    browser.driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once() -> WebDriverResult<()> {
+    let (mut server, tom, review, browser) = ana_reads(NOTE).await?;
+    let driver = &browser.driver;
+    edit_text(driver, TYPED).await?;
+    server.kill();
+    wait_for_text(driver, "Reconnecting…").await;
+    browser.is_readable("offline", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    Inbox(driver).press("Send it, with your edit").await?;
+    browser.is_readable("offline-held", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "Your decision is kept here").await;
+    browser.is_readable("offline-unsent", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    server.restart().await;
+    eventually("it is connected again", async || {
+        driver.find_all(By::Css(".lost-bar")).await.ok()?.is_empty().then_some(())
+    })
+    .await;
+    button(driver, "Send again").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    assert!(!text_of(driver, ".head").await.contains("Claim"), "there is nothing left to work on");
+    browser.is_readable("decided", &SCREENS).await;
+    let over = tom.review(review.id).await.expect("the review");
+    let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };
+    assert_eq!(decision.edits["text"], json!(format!("The original.{TYPED}")));
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> WebDriverResult<()> {
+    let (server, tom, review, browser) = ana_reads(NOTE).await?;
+    let driver = &browser.driver;
+    edit_text(driver, TYPED).await?;
+    tom.claim(review.id).await.expect("tom claims it");
+    wait_for_text(driver, "tom has claimed this until").await;
+    browser.is_readable("claimed", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    Inbox(driver).press("Send it, with your edit").await?;
+    wait_for_text(driver, "Undo").await;
+    decide(&tom, &review, choose("stop"), json!({})).await;
+    wait_for_text(driver, "What you wrote was not sent").await;
+    driver.find(By::Css("details.unsent > summary")).await?.click().await?;
+    wait_for_text(driver, TYPED.trim()).await;
+    browser.is_readable("second", &SCREENS).await;
+    browser.screen(1440, 900).await;
+
+    // Without a connection only the answer to the decision tells.
+    before_each_page(&browser, "window.WebSocket = class { constructor() { throw new Error('no connection') } };")
+        .await?;
+    launch(&server, "note", json!({})).await;
+    let review = pending(&tom).await;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    edit_text(driver, TYPED).await?;
+    decide(&tom, &review, choose("stop"), json!({})).await;
+    eventually("it is pressed", async || Inbox(driver).press("Send it, with your edit").await.ok()).await;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "Your decision was not accepted.").await;
+    wait_for_text(driver, "tom chose “Stop”").await;
+    browser.is_readable("not-accepted", &SCREENS).await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> WebDriverResult<()> {
+    let both = NOTE.replace("id: note", "id: both").replace(
+        "      edit_keys: [text]\n",
+        "      edit_keys: [text]\n      policy: { groups: { editor: 1, legal: 1 } }\n",
+    );
+    let (_server, tom, review, browser) = ana_reads(&both).await?;
+    let driver = &browser.driver;
+    edit_text(driver, TYPED).await?;
+    wait_for_text(driver, "with your edit").await;
+    decide(&tom, &review, choose("send"), json!({ "text": "The original, corrected by Tom." })).await;
+    wait_for_text(driver, "This has changed since revision 1, on which you wrote.").await;
+    browser.is_readable("changed", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    button(driver, "I have seen it").await?.click().await?;
+    button(driver, "Your changes").await?.click().await?;
+    wait_for_text(driver, "With more").await;
+    browser.is_readable("changed-seen", &SCREENS).await;
+    browser.quit().await;
+    Ok(())
+}
