@@ -44,11 +44,14 @@ pub fn Failed(
     /// What "Try again" does.
     #[prop(optional, into)]
     retry: Option<Callback<()>>,
+    /// Whether it is all that the page shows, and so its heading.
+    #[prop(optional)]
+    page: bool,
 ) -> impl IntoView {
     view! {
         <div class="failed" role="alert">
             <Glyph icon=icondata::LuTriangleAlert />
-            <b>{title}</b>
+            {if page { view! { <h1>{title}</h1> }.into_any() } else { view! { <b>{title}</b> }.into_any() }}
             <p>{problem.to_string()}</p>
             {retry.map(|retry| view! { <button class="b" on:click=move |_| retry.run(())>"Try again"</button> })}
         </div>

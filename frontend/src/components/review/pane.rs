@@ -202,7 +202,7 @@ pub fn ReviewPane(
                     .into_any(),
                     Some(problem) => {
                         let retry = Callback::new(move |()| read.refetch());
-                        view! { <Failed title="The review could not be loaded" problem retry /> }.into_any()
+                        view! { <Failed title="The review could not be loaded" problem retry page=true /> }.into_any()
                     }
                 }
             }}
@@ -309,8 +309,8 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
     view! {
         <Head pane=pane back=back />
-        // It scrolls where there is little room, by keys too.
-        <div class="body" tabindex="0">
+        // Where there is little room it scrolls, by keys too: there may be nothing in it that has the focus.
+        <div class="body" tabindex=move || (!pane.is_open()).then_some("0")>
             <div class="main">
                 <Changed pane=pane />
                 <div class="prompt">
