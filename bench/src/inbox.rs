@@ -27,7 +27,7 @@ const TYPING: Duration = Duration::from_millis(120);
 /// So many runs are started and decided a second while others work: each is two entries that the inbox hears of.
 const RUNS_PER_SECOND: u32 = 25;
 /// How often the memory of the page is measured while others work; more often where they do so for a few minutes only.
-const SAMPLE_EVERY: Duration = Duration::from_secs(60);
+const SAMPLE_EVERY: Duration = Duration::from_mins(1);
 const SAMPLES: u32 = 10;
 /// How long something may take that is only waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -178,7 +178,7 @@ impl Page<'_> {
             if number.is_multiple_of(10) {
                 self.press(if number.is_multiple_of(40) { "k" } else { "j" }, Value::Null).await?;
             }
-            if samples.last().is_some_and(|last| begun.elapsed() - last.after > every) {
+            if samples.last().is_some_and(|last| begun.elapsed() > last.after + every) {
                 samples.push(self.sample(begun).await?);
             }
         }
@@ -186,7 +186,7 @@ impl Page<'_> {
         samples.push(self.sample(begun).await?);
         let before = samples.iter().find(|sample| sample.after > length / 2).context("too short")?;
         let after = samples.last().context("no sample")?;
-        Ok((after.megabytes() - before.megabytes()) / (after.after - before.after).as_secs_f64() * 60.0)
+        Ok((after.megabytes() - before.megabytes()) / after.after.saturating_sub(before.after).as_secs_f64() * 60.0)
     }
 
     /// What the page holds now.

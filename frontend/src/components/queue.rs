@@ -48,7 +48,7 @@ pub fn Queue(
     let extent = RwSignal::new(0.0);
     on_resize(scroller, move |scroller| {
         extent.set(f64::from(scroller.client_height()));
-        if let Some(own) = row_height(scroller).filter(|own| height.get_untracked() != *own) {
+        if let Some(own) = row_height(scroller).filter(|own| (height.get_untracked() - *own).abs() > 0.1) {
             height.set(own);
         }
     });

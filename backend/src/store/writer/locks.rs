@@ -50,7 +50,9 @@ pub(super) async fn take(
             keys.user(&deputy.user.username, true);
         }
     }
-    run_of.values().for_each(|run| keys.run(run.0));
+    for run in run_of.values() {
+        keys.run(run.0);
+    }
     let locks: Vec<Lock> = keys.0.into_iter().collect();
     acquire(conn, &locks).await?;
     Ok(locks)

@@ -33,7 +33,9 @@ pub(super) struct Named<'a> {
 impl<'a> Named<'a> {
     pub fn of_all(changes: &'a [Change]) -> Self {
         let mut named = Self::default();
-        changes.iter().for_each(|change| named.of(change));
+        for change in changes {
+            named.of(change);
+        }
         named
     }
 
