@@ -18,13 +18,13 @@ pub const CLIENTS: usize = 64;
 /// Cycles a second on SQLite: the median over the rounds.
 pub async fn on_sqlite(options: &Options) -> Result<Row> {
     let mut data = Data::new(None).await?;
-    let server = Server::start(&options.binary, &mut data).await?;
+    let servers = [Server::start(&options.binary, &mut data).await?];
     let length = Duration::from_secs(options.seconds);
     // The first round warms caches and is not counted.
-    round_of_cycles(&server, length).await?;
+    round_of_cycles(&servers, length).await?;
     let mut rounds = Vec::new();
     for _ in 0..options.rounds {
-        rounds.push(round_of_cycles(&server, length).await?);
+        rounds.push(round_of_cycles(&servers, length).await?);
     }
     Ok(at_least("cycles_sqlite", median(rounds), "cycles/s", 2_000.0))
 }
@@ -32,17 +32,17 @@ pub async fn on_sqlite(options: &Options) -> Result<Row> {
 /// The same on PostgreSQL, and as a share of what pgbench reaches with the same statements.
 pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
     let mut data = Data::new(Some(admin)).await?;
-    let server = Server::start(&options.binary, &mut data).await?;
+    let servers = [Server::start(&options.binary, &mut data).await?];
     let length = Duration::from_secs(options.seconds);
-    round_of_cycles(&server, length).await?;
+    round_of_cycles(&servers, length).await?;
     let mut rival = Pgbench::beside(admin, data.database().context("no database")?).await?;
     rival.round(length).await?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
-        ours.push(round_of_cycles(&server, length).await?);
+        ours.push(round_of_cycles(&servers, length).await?);
         theirs.push(rival.round(length).await?);
     }
-    drop(server);
+    drop(servers);
     forget(admin, [data.database(), Some(rival.database())]).await?;
     let (ours, theirs) = (median(ours), median(theirs));
     Ok([
@@ -61,9 +61,10 @@ pub async fn forget(admin: &str, databases: [Option<&str>; 2]) -> Result<()> {
     Ok(())
 }
 
-async fn round_of_cycles(server: &Server, length: Duration) -> Result<f64> {
+/// Cycles a second with clients at these servers in turn.
+pub async fn round_of_cycles(servers: &[Server], length: Duration) -> Result<f64> {
     let mut connections = Vec::new();
-    for _ in 0..CLIENTS {
+    for server in servers.iter().cycle().take(CLIENTS) {
         connections.push(server.connect().await?);
     }
     let started = Instant::now();

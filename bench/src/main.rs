@@ -17,6 +17,7 @@ mod pgbench;
 mod queue;
 mod report;
 mod server;
+mod servers;
 mod sockets;
 mod store;
 mod years;
@@ -107,6 +108,13 @@ async fn main() -> anyhow::Result<()> {
         && wanted("cycles_postgres")
     {
         for row in cycles::on_postgres(&options, postgres).await? {
+            report.add(row);
+        }
+    }
+    if let Some(postgres) = options.postgres.as_deref()
+        && wanted("servers")
+    {
+        for row in servers::on_one_database(&options, postgres).await? {
             report.add(row);
         }
     }

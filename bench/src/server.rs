@@ -53,6 +53,13 @@ impl Data {
         Ok(Self { folder: tempfile::tempdir()?, database, credential: None })
     }
 
+    /// A folder for another server on the same database, once the first one has been started.
+    pub fn of_another_server(&self) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        std::fs::copy(self.path().join("seal.key"), folder.path().join("seal.key"))?;
+        Ok(Self { folder, database: self.database.clone(), credential: self.credential.clone() })
+    }
+
     /// The address of the PostgreSQL database, where it is one.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
