@@ -41,7 +41,7 @@ async fn decide(
         let has_agent = action.agent.is_some() || action.action_type == ActionType::Agent;
         let instructions_given = said.strip_prefix("instructions:").filter(|_| has_agent);
         if let Some(instructions_given) = instructions_given {
-            asking.screen.say(" the agent is instructions_given this beside what is decided");
+            asking.screen.say(" the agent is told this beside what is decided");
             *instructions = Some(instructions_given.trim().to_owned());
             continue;
         }

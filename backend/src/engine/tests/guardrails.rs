@@ -255,7 +255,7 @@ fn an_answer_in_the_place_of_a_result_is_looked_at_as_an_edit() {
 const EDIT: &str = r"
 id: edit
 input: { type: object, properties: { draft: { type: string, default: A text }, note: { type: string, default: Another } } }
-guardrails: [pii-redaction, { name: names, pattern: falcon, message: Approval the name out. }]
+guardrails: [pii-redaction, { name: names, pattern: falcon, message: Leave the name out. }]
 nodes:
   ask:
     human:
@@ -278,7 +278,7 @@ fn a_vetoed_edit_is_a_mistake_at_its_place_and_nothing_has_happened() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         (&*found[0].path, &*found[0].code, &*found[0].message),
-        ("/edits/draft", "GUARDRAIL_BLOCKED", "names: Approval the name out.")
+        ("/edits/draft", "GUARDRAIL_BLOCKED", "names: Leave the name out.")
     );
     assert!(play.review().is_pending());
     edit(&mut play, json!({ "draft": format!("Card {CARD}"), "note": "fine" })).unwrap();

@@ -142,13 +142,13 @@ fn approval(who: &str, proposal: Proposal) -> AskContent {
     };
     let whom = plain(who);
     // What is said to follow, follows from approval, and from nothing else that is offered.
-    let effect = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is instruction that it may."));
+    let effect = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told that it may."));
     let approve = option(APPROVE.to_owned(), "Approve".to_owned(), Some(effect));
-    let refused = format!("{whom} is instruction that it may not.");
+    let refused = format!("{whom} is told that it may not.");
     let reject = option(REJECT.to_owned(), "Reject".to_owned(), Some(refused));
     let reject = ReviewOption { kind: ChoiceKind::Stop, ..reject };
     let instead = proposal.alternatives.iter().map(|one| {
-        let instruction = format!("{whom} is instruction to do this instead.");
+        let instruction = format!("{whom} is told to do this instead.");
         let instruction = one
             .tradeoffs
             .as_ref()
@@ -198,7 +198,7 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent 
     let whom = plain(who);
     let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, fields(needed, &instead));
     let does = match (&relief.answer, relief.needs_answer) {
-        (None, _) => format!("{whom} is instruction that you take over."),
+        (None, _) => format!("{whom} is told that you take over."),
         (Some(_), true) => format!("{whom} ends here, and your answer stands in place of its own."),
         (Some(_), false) => format!(
             "{whom} ends here. Your answer stands in place of its own; without one you write next what its step was to \
@@ -252,7 +252,7 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent 
     });
     let whom = plain(who);
     let modifies = with_fields(MODIFY, "Change the plan", ChoiceKind::Accept, fields(&[], &modifies));
-    let modifies = described(modifies, format!("{whom} is instruction what is different now, and goes on."));
+    let modifies = described(modifies, format!("{whom} is told what is different now, and goes on."));
     let percent = format!("{:.0} %", progress * 100.0);
     let accept = |id: &str, label: &str, does: &str| option(id.to_owned(), label.to_owned(), Some(does.to_owned()));
     let continues = accept(CONTINUE, "Continue", &format!("{whom} goes on as planned."));
@@ -302,7 +302,7 @@ fn abort(who: &str, relief: &Relief) -> ReviewOption {
     let aborts = with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], &json!({ "reason": reason })));
     let whom = plain(who);
     let does = match (&relief.answer, relief.needs_answer) {
-        (Some(_), true) => format!("{whom} ends here, and whoever it works for is instruction why."),
+        (Some(_), true) => format!("{whom} ends here, and whoever it works for is told why."),
         (Some(_), false) => format!("{whom} ends here, and its step fails; the flow may say what follows."),
         (None, _) => format!("{whom} ends here, with your reason."),
     };
