@@ -27,10 +27,10 @@ impl Background {
         stop: &CancellationToken,
         task: F,
     ) -> impl Future<Output = ()> + Send + use<F> {
-        let watched = Watched { name, stop: stop.clone(), ended: false, failed: Arc::clone(&self.0) };
+        let guard = TaskGuard { name, stop: stop.clone(), ended: false, failed: Arc::clone(&self.0) };
         async move {
             task.await;
-            watched.end();
+            guard.end();
         }
     }
 
@@ -79,20 +79,20 @@ impl BackgroundTask {
 }
 
 /// Dropped when the task ends, returns or panics; and when it is dropped itself, which is no failure.
-struct Watched {
+struct TaskGuard {
     name: &'static str,
     stop: CancellationToken,
     ended: bool,
     failed: Arc<watch::Sender<Option<&'static str>>>,
 }
 
-impl Watched {
+impl TaskGuard {
     fn end(mut self) {
         self.ended = true;
     }
 }
 
-impl Drop for Watched {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         let unasked = (self.ended || std::thread::panicking()) && !self.stop.is_cancelled();
         if unasked {

@@ -8,6 +8,7 @@ use shared::api::{AuditQuery, LogQuery, ReviewQuery, RunQuery};
 
 use crate::flow::{Conditions, EvalError, Scope, check_value};
 use crate::http::body::{fit_params, params};
+use crate::store::DatabaseKind;
 use crate::store::cursor::{ListPlace, Log, LogPlace};
 use crate::{agent, engine, limits, live, notify, tool};
 
@@ -31,8 +32,8 @@ pub fn query(query: &str) {
 
 /// Reads a cursor of the log, and one of a list. One that is read is written as the same place.
 pub fn cursor(cursor: &str) {
-    for postgres in [false, true] {
-        let log = Log { postgres, generation: "0a".to_owned() };
+    for database in [DatabaseKind::Sqlite, DatabaseKind::Postgres] {
+        let log = Log { database, generation: "0a".to_owned() };
         if let Some(place) = LogPlace::of(cursor, &log) {
             assert_eq!(LogPlace::of(&place.cursor(&log).0, &log), Some(place));
         }

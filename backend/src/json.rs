@@ -49,8 +49,8 @@ fn object<'v>(place: &str, value: &'v Value) -> Result<&'v JsonMap, Problem> {
 /// Reads JSON by the rules of this module.
 pub fn check(bytes: &[u8]) -> Result<Value, Problem> {
     read(bytes, true).map_err(|fault| match fault {
-        Fault::Mistake(mistake) => Problem::new(Code::Invalid).errors(vec![mistake]),
-        Fault::Syntax(error) => Problem::new(Code::BadRequest).detail(format!("this is no JSON: {error}")),
+        JsonFault::Mistake(mistake) => Problem::new(Code::Invalid).errors(vec![mistake]),
+        JsonFault::Syntax(error) => Problem::new(Code::BadRequest).detail(format!("this is no JSON: {error}")),
     })
 }
 
@@ -59,20 +59,20 @@ pub fn check(bytes: &[u8]) -> Result<Value, Problem> {
 pub fn answer(bytes: &[u8]) -> Result<Option<Value>, String> {
     match read(bytes, false) {
         Ok(value) => Ok(Some(value)),
-        Err(Fault::Syntax(_)) => Ok(None),
-        Err(Fault::Mistake(mistake)) => Err(mistake.message),
+        Err(JsonFault::Syntax(_)) => Ok(None),
+        Err(JsonFault::Mistake(mistake)) => Err(mistake.message),
     }
 }
 
-fn read(bytes: &[u8], strict: bool) -> Result<Value, Fault> {
+fn read(bytes: &[u8], strict: bool) -> Result<Value, JsonFault> {
     let mut walk = Walk { strict, path: Vec::new(), size: Size::default(), fault: None };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let read = Seed(&mut walk).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    read.map_err(|error| walk.fault.map_or(Fault::Syntax(error), Fault::Mistake))
+    read.map_err(|error| walk.fault.map_or(JsonFault::Syntax(error), JsonFault::Mistake))
 }
 
 /// Why something was not read.
-enum Fault {
+enum JsonFault {
     /// It breaks a rule of this module.
     Mistake(Mistake),
     /// It is no JSON.

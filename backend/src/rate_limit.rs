@@ -100,8 +100,8 @@ impl Default for WriteLimits {
 
 /// What each person has left to write.
 pub struct Budgets {
-    developers: Budget,
-    others: Budget,
+    developers: PersonBudget,
+    others: PersonBudget,
 }
 
 impl Default for Budgets {
@@ -110,7 +110,7 @@ impl Default for Budgets {
     }
 }
 
-struct Budget {
+struct PersonBudget {
     writes: Option<RateLimit>,
     bytes: Option<RateLimit>,
 }
@@ -118,7 +118,7 @@ struct Budget {
 impl Budgets {
     /// Full ones.
     pub fn new(limits: WriteLimits) -> Self {
-        let budget = |writes: u64, bytes| Budget {
+        let budget = |writes: u64, bytes| PersonBudget {
             writes: RateLimit::per_minute(writes.saturating_mul(60)),
             bytes: RateLimit::per_minute(bytes),
         };
@@ -138,7 +138,7 @@ impl Budgets {
     /// `429` where somebody has nothing left, before it is known with which rights they write: what they have used is in
     /// the one budget or in the other.
     pub fn check(&self, person: &Username, now: Timestamp) -> Result<(), Problem> {
-        for Budget { writes, bytes } in [&self.developers, &self.others] {
+        for PersonBudget { writes, bytes } in [&self.developers, &self.others] {
             for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
                 if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(person, now)) {
                     let detail =
@@ -165,7 +165,7 @@ impl Budgets {
         }
     }
 
-    fn of(&self, principal: &Principal) -> &Budget {
+    fn of(&self, principal: &Principal) -> &PersonBudget {
         if principal.has(DEVELOPER) || principal.has(ADMIN) { &self.developers } else { &self.others }
     }
 }

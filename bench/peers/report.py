@@ -46,8 +46,8 @@ def table(found: list[Peer]) -> list[str]:
         "callers",
         "cycles/s",
         "least to most",
-        "ms a cycle",
-        "beside Countersign over HTTP",
+        "ms per cycle",
+        "relative to Countersign over HTTP",
     ]
     lines = row(head) + row(["---"] * len(head))
     ours = {peer.store: peer for peer in found if peer.name == "Countersign" and peer.reached == "HTTP"}
@@ -55,7 +55,7 @@ def table(found: list[Peer]) -> list[str]:
         if peer.failure:
             lines += row([peer.name, peer.store, peer.reached, "", peer.failure, "", "", ""])
             continue
-        # What has a store of its own is held against SQLite, which is in the server's process too.
+        # A system with a store of its own is compared with SQLite, which is in the server's process too.
         rival = ours.get(peer.store) or ours.get("SQLite")
         for callers in CALLERS:
             rates = [rate for rate, _ in peer.figures[callers]]

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
 use crate::id::{FlowId, GrantId, ReviewId, RunId, Username};
@@ -15,7 +16,7 @@ pub const USUAL: Duration = Duration::from_hours(8);
 pub const LONGEST: Duration = Duration::from_hours(24);
 
 /// Where a grant holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

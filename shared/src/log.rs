@@ -7,6 +7,7 @@ mod data;
 mod record;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
 use crate::id::{ReviewId, RunId, Username};
@@ -47,7 +48,7 @@ impl EntryKind {
 }
 
 /// What is done to a review, by people or by time. The audit is filtered by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewAct {

@@ -159,7 +159,7 @@ impl IdentityProvider {
     }
 
     /// How often a path was asked.
-    pub fn asked(&self, path: &str) -> usize {
+    pub fn requests_to(&self, path: &str) -> usize {
         held(&self.inner.asked).iter().filter(|asked| *asked == path).count()
     }
 }

@@ -1,6 +1,6 @@
 //! A flow that asks one question, a browser in which somebody reads the review, and what they do there.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::api::{Launch, ReviewQuery};
 use shared::decision::{DecisionRequest, Verdict};
@@ -69,6 +69,34 @@ pub async fn decide(api: &Api, review: &Review, verdict: Verdict, edits: Value) 
 /// An option.
 pub fn choose(option: &str) -> Verdict {
     Verdict::Choose { option: option.to_owned(), fields: JsonMap::new() }
+}
+
+/// One review, the two who may decide it, and the browser in which Ana reads it.
+#[derive(Debug)]
+pub struct Desk {
+    /// The server.
+    pub server: Server,
+    /// Ana at the API. She is in `legal`.
+    pub ana: Api,
+    /// Tom at the API. He is an `editor`.
+    pub tom: Api,
+    /// The review.
+    pub review: Review,
+    /// The browser.
+    pub browser: Browser,
+}
+
+impl Desk {
+    /// Starts a server with the example flows and these, and a run of one of them.
+    pub async fn open(flows: &[&str], flow: &str) -> WebDriverResult<Self> {
+        let server = server(flows).await;
+        let ana = server.person("ana", &["reviewer", "legal"]).await;
+        let tom = server.person("tom", &["reviewer", "editor"]).await;
+        launch(&server, flow, json!({})).await;
+        let review = pending(&tom).await;
+        let browser = reading(&server, "ana", &review).await?;
+        Ok(Self { server, ana, tom, review, browser })
+    }
 }
 
 /// A browser in which somebody reads a review.

@@ -51,7 +51,7 @@ impl Socket {
         let opening = timeout(PATIENCE, tokio_tungstenite::connect_async(request(base, api, &[])));
         let (stream, _) = opening.await.ok()?.ok()?;
         let mut socket = Self { stream, early: VecDeque::new() };
-        matches!(socket.hear(PATIENCE).await?, ServerMessage::Welcome { .. }).then_some(socket)
+        matches!(socket.next_message(PATIENCE).await?, ServerMessage::Welcome { .. }).then_some(socket)
     }
 
     /// Subscribes after a cursor; whether the message could be sent.
@@ -61,7 +61,7 @@ impl Socket {
     }
 
     /// The next message; none where the connection ends, or nothing but pings comes for so long.
-    pub async fn hear(&mut self, patience: Duration) -> Option<ServerMessage> {
+    pub async fn next_message(&mut self, patience: Duration) -> Option<ServerMessage> {
         let reading = async {
             loop {
                 match self.stream.next().await? {

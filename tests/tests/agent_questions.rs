@@ -7,16 +7,13 @@ use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::caller::caller;
 use tests::eventually;
 use tests::pages::{button, field, wait_for_text};
-use tests::reviewing::{launch, pending, press_key, reading, server, text_of};
+use tests::reviewing::{Desk, press_key, reading, server, text_of};
 use thirtyfour::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> WebDriverResult<()> {
-    let server = server(&[]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    let run = launch(&server, "helpdesk", json!({})).await;
-    let checkpoint = pending(&ana).await;
-    let browser = reading(&server, "ana", &checkpoint).await?;
+    let Desk { server, ana, review: checkpoint, browser, .. } = Desk::open(&[], "helpdesk").await?;
+    let run = checkpoint.run_id.expect("a run");
     let driver = &browser.driver;
     wait_for_text(driver, "Agent clerk goes on as planned.").await;
     button(driver, "Pause").await?.click().await?;

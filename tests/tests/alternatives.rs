@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::decision::{ActionDecision, Verdict};
 use tests::pages::{button, wait_for_text};
-use tests::reviewing::{launch, pending, reading, server, text_of};
+use tests::reviewing::{Desk, pending, text_of};
 use thirtyfour::prelude::*;
 
 const FLOW: &str = "
@@ -31,11 +31,8 @@ nodes:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> WebDriverResult<()> {
-    let server = server(&[FLOW]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    let run = launch(&server, "refund", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[FLOW], "refund").await?;
+    let run = review.run_id.expect("a run");
     let driver = &browser.driver;
     wait_for_text(driver, "Send a voucher (it is only good here)").await;
     button(driver, "Choose this instead").await?.click().await?;

@@ -148,7 +148,7 @@ impl Listener<'_> {
             if !socket.follow_after(self.last().expect("where it begins"), &[Topic::Reviews, Topic::Runs]).await {
                 continue;
             }
-            while let Some(message) = socket.hear(self.patience).await {
+            while let Some(message) = socket.next_message(self.patience).await {
                 match message {
                     ServerMessage::Entry(entry) => self.heard().push(entry.cursor),
                     ServerMessage::Resync => break,

@@ -4,17 +4,12 @@ use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use tests::eventually;
 use tests::pages::{Inbox, Login, button, wait_for_text};
-use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
+use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
 use thirtyfour::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> WebDriverResult<()> {
-    let server = server(&[NOTE]).await;
-    server.person("ana", &["reviewer"]).await;
-    let tom = server.person("tom", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&tom).await;
-    let ana = reading(&server, "ana", &review).await?;
+    let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[NOTE], "note").await?;
     edit_text(&ana.driver, " Ana never sent this.").await?;
     decide(&tom, &review, choose("send"), json!({})).await;
 
@@ -32,12 +27,7 @@ async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> WebDriverResu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_call_is_shown_with_what_was_decided_for_it() -> WebDriverResult<()> {
-    let server = server(&[]).await;
-    server.person("ana", &["reviewer"]).await;
-    let tom = server.person("tom", &["reviewer"]).await;
-    launch(&server, "release-notes", json!({})).await;
-    let review = pending(&tom).await;
-    let ana = reading(&server, "ana", &review).await?;
+    let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[], "release-notes").await?;
     // Critical calls are opened one by one, and there is no button for all of them.
     for name in ["publish_page", "send_newsletter"] {
         let card = ana.driver.find(By::Css(format!("section.action[aria-label='{name}']"))).await?;
@@ -63,12 +53,7 @@ async fn each_call_is_shown_with_what_was_decided_for_it() -> WebDriverResult<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_belongs_to_who_wrote_it() -> WebDriverResult<()> {
-    let server = server(&[NOTE]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    server.person("tom", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     edit_text(&browser.driver, " Of Ana.").await?;
     let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana/'))";
     eventually("the draft is kept", async || {
@@ -132,11 +117,7 @@ async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() -> WebDriverResult<()> {
     let soon = NOTE.replace("id: note", "id: soon").replace("options:", "timeout: 6s\n      options:");
-    let server = server(&[NOTE, &soon]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE, &soon], "note").await?;
     browser.driver.find(By::Css(".who")).await?.click().await?;
     browser.driver.query(By::Css("#account")).first().await?;
     press_key(&browser.driver, "a").await?;
@@ -162,11 +143,7 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_tabs_agree_on_a_draft() -> WebDriverResult<()> {
-    let server = server(&[NOTE]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let first = driver.window().await?;
     driver.switch_to_window(driver.new_tab().await?).await?;
@@ -192,12 +169,7 @@ async fn two_tabs_agree_on_a_draft() -> WebDriverResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_first() -> WebDriverResult<()> {
-    let server = server(&[NOTE]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    let tom = server.person("tom", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server: _server, ana, tom, review, browser } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     tom.claim(review.id).await.expect("tom claims it");
     wait_for_text(driver, "tom has claimed this until").await;
@@ -215,11 +187,7 @@ async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_decision_is_near_for_who_comes_by_keys() -> WebDriverResult<()> {
-    let server = server(&[NOTE]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server: _server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     driver.query(By::Css(".acts button")).first().await?;
     driver.query(By::Css(".side .comments input")).first().await?;
@@ -263,11 +231,7 @@ async fn the_decision_is_near_for_who_comes_by_keys() -> WebDriverResult<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shortcuts_that_are_switched_off_do_nothing() -> WebDriverResult<()> {
-    let server = server(&[NOTE]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let switch = async || {
         driver.find(By::Css(".who")).await?.click().await?;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
 use tests::pages::{button, field, wait_for_text};
-use tests::reviewing::{decide, launch, pending, reading, server, text_of};
+use tests::reviewing::{Desk, decide, pending, text_of};
 use thirtyfour::prelude::*;
 
 const ANSWER: &str = "
@@ -18,12 +18,7 @@ nodes: { reply: { agent: billing, prompt: Answer Ann. } }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() -> WebDriverResult<()> {
-    let server = server(&[ANSWER]).await;
-    let tom = server.person("tom", &["reviewer"]).await;
-    server.person("ana", &["reviewer"]).await;
-    launch(&server, "answer", json!({})).await;
-    let review = pending(&tom).await;
-    let ana = reading(&server, "ana", &review).await?;
+    let Desk { server, tom, review, browser: ana, .. } = Desk::open(&[ANSWER], "answer").await?;
     wait_for_text(&ana.driver, "Let billing answer?").await;
     let card = text_of(&ana.driver, "section.action").await;
     for said in ["agent about to run", "Answer Ann.", "You know the bills.", "Edit prompt", "Answer in its place"] {
@@ -61,11 +56,7 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_instructed() -> WebDriverResult<()> {
-    let server = server(&[ANSWER]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    launch(&server, "answer", json!({})).await;
-    let review = pending(&ana).await;
-    let browser = reading(&server, "ana", &review).await?;
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[ANSWER], "answer").await?;
     let driver = &browser.driver;
     driver.query(By::Css("section.action button.no")).first().await?.click().await?;
     let words = "I have called Ann myself.";

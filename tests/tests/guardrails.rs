@@ -4,7 +4,7 @@ use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
 use shared::review::Review;
 use tests::pages::{button, field, wait_for_text};
-use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, reading, server, text_of};
+use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, text_of};
 use thirtyfour::prelude::*;
 
 const SHELL: &str = "
@@ -26,12 +26,8 @@ fn approve(review: &Review) -> Verdict {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -> WebDriverResult<()> {
-    let server = server(&[&SHELL.replace("COMMAND", "rm -rf /")]).await;
-    server.person("ana", &["reviewer"]).await;
-    let tom = server.person("tom", &["reviewer"]).await;
-    launch(&server, "shell", json!({})).await;
-    let review = pending(&tom).await;
-    let ana = reading(&server, "ana", &review).await?;
+    let Desk { server: _server, tom, review, browser: ana, .. } =
+        Desk::open(&[&SHELL.replace("COMMAND", "rm -rf /")], "shell").await?;
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
     let code = text_of(&ana.driver, "section.action .guardrails code").await;
     assert_eq!(code, "rm -rf", "what stands between backticks is code");
@@ -63,12 +59,8 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     let note = format!(
         "{NOTE}guardrails: [pii-redaction, {{ name: names, pattern: falcon, message: Leave the name out. }}]\n"
     );
-    let server = server(&[&SHELL.replace("COMMAND", "ls"), &note]).await;
-    let tom = server.person("tom", &["reviewer"]).await;
-    server.person("ana", &["reviewer"]).await;
-    launch(&server, "shell", json!({})).await;
-    let review = pending(&tom).await;
-    let ana = reading(&server, "ana", &review).await?;
+    let Desk { server, tom, review, browser: ana, .. } =
+        Desk::open(&[&SHELL.replace("COMMAND", "ls"), &note], "shell").await?;
     button(&ana.driver, "Edit arguments").await?.click().await?;
     let text = field(&ana.driver, "text").await?;
     text.send_keys(Key::Control + "a").await?;

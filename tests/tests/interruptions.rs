@@ -2,33 +2,22 @@
 //! changed. It is said, anybody can read it, and nothing that was typed is lost.
 
 use serde_json::json;
-use shared::review::Review;
 use tests::device::SCREENS;
 use tests::pages::{Inbox, button, wait_for_text};
-use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, reading, server, text_of};
-use tests::{Api, Browser, Server, eventually};
+use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, text_of};
+use tests::{Browser, eventually};
 use thirtyfour::prelude::*;
 
 /// What Ana adds to the text.
 const TYPED: &str = " With more by Ana.";
 
-/// A server with one review, two reviewers, and a browser in which one of them reads it.
-async fn ana_reads(flow: &str) -> WebDriverResult<(Server, Api, Review, Browser)> {
-    let server = server(&[flow]).await;
-    server.person("ana", &["reviewer", "legal"]).await;
-    let tom = server.person("tom", &["reviewer", "editor"]).await;
-    launch(
-        &server,
-        flow.trim_start().lines().next().and_then(|line| line.strip_prefix("id: ")).expect("an id"),
-        json!({}),
-    )
-    .await;
-    let review = pending(&tom).await;
-    let browser = reading(&server, "ana", &review).await?;
-    browser.with_axe().await;
-    browser.driver.refresh().await?;
-    wait_for_text(&browser.driver, &review.title).await;
-    Ok((server, tom, review, browser))
+/// The same desk in a browser that looks for what not everybody can read.
+async fn ana_reads(source: &str, flow: &str) -> WebDriverResult<Desk> {
+    let desk = Desk::open(&[source], flow).await?;
+    desk.browser.with_axe().await;
+    desk.browser.driver.refresh().await?;
+    wait_for_text(&desk.browser.driver, &desk.review.title).await;
+    Ok(desk)
 }
 
 /// Runs in every page that is opened from now on, before the console does.
@@ -39,7 +28,7 @@ async fn before_each_page(browser: &Browser, script: &str) -> WebDriverResult<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once() -> WebDriverResult<()> {
-    let (mut server, tom, review, browser) = ana_reads(NOTE).await?;
+    let Desk { mut server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     server.kill();
@@ -71,7 +60,7 @@ async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> WebDriverResult<()> {
-    let (server, tom, review, browser) = ana_reads(NOTE).await?;
+    let Desk { server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     tom.claim(review.id).await.expect("tom claims it");
@@ -110,7 +99,7 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> WebDriverResu
         "      edit_keys: [text]\n",
         "      edit_keys: [text]\n      policy: { groups: { editor: 1, legal: 1 } }\n",
     );
-    let (_server, tom, review, browser) = ana_reads(&both).await?;
+    let Desk { server: _server, tom, review, browser, .. } = ana_reads(&both, "both").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
     wait_for_text(driver, "with your edit").await;

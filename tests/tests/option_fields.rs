@@ -5,7 +5,7 @@ use shared::JsonMap;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
 use tests::pages::{button, field, wait_for_text};
-use tests::reviewing::{NOTE, launch, pending, press_key, reading, server, text_of};
+use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -23,10 +23,7 @@ fn offer(server: &Server, review: &Review, options: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<()> {
-    let server = server(&[NOTE]).await;
-    let ana = server.person("ana", &["reviewer"]).await;
-    launch(&server, "note", json!({})).await;
-    let review = pending(&ana).await;
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let fields = json!({
         "type": "object", "required": ["agent", "instructions"],
         "properties": {
@@ -36,7 +33,6 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
     });
     let delegate = json!({ "id": "delegate", "kind": "accept", "label": "Delegate it", "fields": fields });
     offer(&server, &review, &json!([{ "id": "send", "kind": "accept", "label": "Send it" }, delegate]));
-    let browser = reading(&server, "ana", &review).await?;
     let driver = &browser.driver;
     browser.with_axe().await;
     driver.refresh().await?;

@@ -38,7 +38,7 @@ async fn people_come_and_their_groups_change(database: Database) {
     let server = Server::start(options(database, &provider, "")).await;
     let admin = server.admin().await;
     assert_eq!(admin.login_ways().await.expect("public").single_sign_on.as_deref(), Some("Example"));
-    assert_eq!(provider.asked("/.well-known/openid-configuration"), 0, "it is asked when somebody signs in");
+    assert_eq!(provider.requests_to("/.well-known/openid-configuration"), 0, "it is asked when somebody signs in");
 
     // The first time makes the account, with the roles of the groups; the way back leads where it began.
     let visitor = Visitor::new(&server.base);
@@ -207,7 +207,7 @@ async fn an_answer_counts_once_and_only_in_the_browser_that_began() {
         let path = wrong.strip_prefix("/api/v1/session/oidc/callback").unwrap_or(wrong);
         assert_eq!(own.open(&format!("/api/v1/session/oidc/callback{path}")).await, attempt, "{wrong}");
     }
-    assert_eq!(provider.asked("/token"), 0, "nothing of this reaches the provider");
+    assert_eq!(provider.requests_to("/token"), 0, "nothing of this reaches the provider");
 
     // All of that has ended nothing: the attempt itself is still good, once.
     assert_eq!(own.open(&back).await, "/");
@@ -244,16 +244,16 @@ async fn a_new_key_of_the_provider_is_fetched_but_not_for_everybody_who_asks() {
     let server = Server::start(options(Database::Sqlite, &provider, "")).await;
     assert_eq!(Visitor::new(&server.base).sign_in("").await, "/");
     assert_eq!(Visitor::new(&server.base).sign_in("").await, "/");
-    assert_eq!(provider.asked("/keys"), 1, "the keys are kept");
+    assert_eq!(provider.requests_to("/keys"), 1, "the keys are kept");
     provider.change_key("2");
     assert_eq!(Visitor::new(&server.base).sign_in("").await, "/");
-    assert_eq!(provider.asked("/keys"), 2);
+    assert_eq!(provider.requests_to("/keys"), 2);
     // Fetched for that a moment ago: not again so soon.
     provider.change_key("3");
     for _ in 0..3 {
         assert_eq!(Visitor::new(&server.base).sign_in("").await, "/login?trouble=token");
     }
-    assert_eq!(provider.asked("/keys"), 2);
+    assert_eq!(provider.requests_to("/keys"), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -264,7 +264,7 @@ async fn a_provider_that_is_away_keeps_nobody_else_out() {
     for _ in 0..20 {
         assert_eq!(Visitor::new(&server.base).sign_in("/runs").await, "/login?trouble=provider&next=%2Fruns");
     }
-    let asked = provider.asked("/.well-known/openid-configuration");
+    let asked = provider.requests_to("/.well-known/openid-configuration");
     assert!(asked <= 2, "it is asked {asked} times");
     server.admin().await;
     provider.fail_with(None);

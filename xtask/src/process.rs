@@ -54,10 +54,10 @@ pub fn program(name: impl AsRef<OsStr>) -> Command {
 
 /// Runs a command to its end; a failure is an error that names it.
 pub fn run(command: &mut Command) -> Result<()> {
-    let shown = shown(command);
-    let status = command.status().with_context(|| format!("`{shown}` could not be started"))?;
+    let command_line = command_line(command);
+    let status = command.status().with_context(|| format!("`{command_line}` could not be started"))?;
     if !status.success() {
-        bail!("`{shown}` failed ({status})");
+        bail!("`{command_line}` failed ({status})");
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ pub fn apt_install(packages: &[&str]) -> Result<()> {
     run(install.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages).stdout(Stdio::null()))
 }
 
-fn shown(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|arg| arg.to_string_lossy().into_owned()));
     words.join(" ")

@@ -12,7 +12,7 @@ const CALL: usize = 64;
 
 /// Why no answer came of what a server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum AnswerFault {
     /// It ended, or its connection broke, before the answer was complete.
     BrokenOff(String),
     /// It is not what this kind of server sends.
@@ -39,8 +39,8 @@ pub(super) enum End {
     /// More must come.
     #[default]
     Open,
-    /// All is said; more may come that counts what was used.
-    Said,
+    /// The answer is complete; more may come that counts what was used.
+    Complete,
     /// Nothing more comes.
     Over,
 }
@@ -50,13 +50,13 @@ pub(super) struct AnswerBuilder<'a> {
     on_text: &'a OnText<'a>,
     text: String,
     refusal: String,
-    calls: Vec<Call>,
+    calls: Vec<PartialCall>,
     size: usize,
     pub(super) used: Tokens,
     pub(super) end: End,
 }
 
-struct Call {
+struct PartialCall {
     /// Where the server has it in its list.
     place: Option<u64>,
     id: String,
@@ -71,7 +71,7 @@ impl<'a> AnswerBuilder<'a> {
     }
 
     /// The model says a piece of text.
-    pub(super) fn say(&mut self, text: &str) -> Result<(), Fault> {
+    pub(super) fn say(&mut self, text: &str) -> Result<(), AnswerFault> {
         if text.is_empty() {
             return Ok(());
         }
@@ -82,27 +82,27 @@ impl<'a> AnswerBuilder<'a> {
     }
 
     /// The model says a piece of why it declines.
-    pub(super) fn refuse(&mut self, text: &str) -> Result<(), Fault> {
+    pub(super) fn refuse(&mut self, text: &str) -> Result<(), AnswerFault> {
         self.grow(text.len())?;
         self.refusal.push_str(text);
         Ok(())
     }
 
     /// The model begins a call. Without an id it gets one, for the result to name.
-    pub(super) fn call(&mut self, place: Option<u64>, id: &str, tool: &str) -> Result<(), Fault> {
+    pub(super) fn call(&mut self, place: Option<u64>, id: &str, tool: &str) -> Result<(), AnswerFault> {
         if tool.is_empty() {
-            return Err(Fault::Form);
+            return Err(AnswerFault::Form);
         }
         self.grow(CALL + id.len() + tool.len())?;
         let id = if id.is_empty() { format!("call_{}", self.calls.len() + 1) } else { id.to_owned() };
-        self.calls.push(Call { place, id, tool: tool.to_owned(), arguments: String::new() });
+        self.calls.push(PartialCall { place, id, tool: tool.to_owned(), arguments: String::new() });
         Ok(())
     }
 
     /// The model writes a piece of the arguments of the newest call at this place.
-    pub(super) fn arguments(&mut self, place: Option<u64>, piece: &str) -> Result<(), Fault> {
+    pub(super) fn arguments(&mut self, place: Option<u64>, piece: &str) -> Result<(), AnswerFault> {
         self.grow(piece.len())?;
-        let call = self.calls.iter_mut().rev().find(|call| call.place == place).ok_or(Fault::Form)?;
+        let call = self.calls.iter_mut().rev().find(|call| call.place == place).ok_or(AnswerFault::Form)?;
         call.arguments.push_str(piece);
         Ok(())
     }
@@ -114,18 +114,21 @@ impl<'a> AnswerBuilder<'a> {
     }
 
     /// The text and the calls.
-    pub(super) fn finish(self) -> Result<(String, Vec<ModelToolCall>), Fault> {
+    pub(super) fn finish(self) -> Result<(String, Vec<ModelToolCall>), AnswerFault> {
         if !self.refusal.is_empty() {
-            return Err(Fault::Declined(self.refusal));
+            return Err(AnswerFault::Declined(self.refusal));
         }
-        let call =
-            |call: Call| ModelToolCall { provider_id: call.id, tool: call.tool, arguments: arguments(&call.arguments) };
+        let call = |call: PartialCall| ModelToolCall {
+            provider_id: call.id,
+            tool: call.tool,
+            arguments: arguments(&call.arguments),
+        };
         Ok((self.text, self.calls.into_iter().map(call).collect()))
     }
 
-    fn grow(&mut self, by: usize) -> Result<(), Fault> {
+    fn grow(&mut self, by: usize) -> Result<(), AnswerFault> {
         self.size = self.size.saturating_add(by);
-        if self.size > MAX_BYTES { Err(Fault::TooLarge) } else { Ok(()) }
+        if self.size > MAX_BYTES { Err(AnswerFault::TooLarge) } else { Ok(()) }
     }
 }
 

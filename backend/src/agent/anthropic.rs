@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{AnswerBuilder, End, Fault};
+use super::answer::{AnswerBuilder, AnswerFault, End};
 use super::frames::Framing;
 use super::wire::{Wire, count, effort, failed, has_arguments, parameters, put, result_text};
 use crate::agent::schema;
@@ -48,8 +48,8 @@ impl Wire for Anthropic {
         body
     }
 
-    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
-        let event: Value = serde_json::from_str(frame).map_err(|_| Fault::Form)?;
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
+        let event: Value = serde_json::from_str(frame).map_err(|_| AnswerFault::Form)?;
         let place = event["index"].as_u64();
         match event["type"].as_str() {
             Some("message_start") => used(&event["message"]["usage"], answer),
@@ -63,9 +63,9 @@ impl Wire for Anthropic {
             Some("content_block_delta") => {
                 let delta = &event["delta"];
                 match delta["type"].as_str() {
-                    Some("text_delta") => answer.say(delta["text"].as_str().ok_or(Fault::Form)?)?,
+                    Some("text_delta") => answer.say(delta["text"].as_str().ok_or(AnswerFault::Form)?)?,
                     Some("input_json_delta") => {
-                        answer.arguments(place, delta["partial_json"].as_str().ok_or(Fault::Form)?)?;
+                        answer.arguments(place, delta["partial_json"].as_str().ok_or(AnswerFault::Form)?)?;
                     }
                     // Thoughts and their signatures; what is not known is to be left out.
                     _ => {}
@@ -74,15 +74,15 @@ impl Wire for Anthropic {
             Some("message_delta") => {
                 used(&event["usage"], answer);
                 match event["delta"]["stop_reason"].as_str() {
-                    Some("refusal") => return Err(Fault::Declined(String::new())),
-                    Some("max_tokens" | "model_context_window_exceeded") => return Err(Fault::CutOff),
+                    Some("refusal") => return Err(AnswerFault::Declined(String::new())),
+                    Some("max_tokens" | "model_context_window_exceeded") => return Err(AnswerFault::CutOff),
                     _ => {}
                 }
             }
             Some("message_stop") => answer.end = End::Over,
             Some("error") => return Err(failed(&event["error"])),
             Some(_) => {}
-            None => return Err(Fault::Form),
+            None => return Err(AnswerFault::Form),
         }
         Ok(())
     }

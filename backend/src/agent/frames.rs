@@ -3,7 +3,7 @@
 
 use reqwest::Response;
 
-use super::answer::Fault;
+use super::answer::AnswerFault;
 use crate::limits::MAX_BYTES;
 use crate::ssrf::{Cause, cause};
 
@@ -41,14 +41,14 @@ impl Frames {
     }
 
     /// The next frame; none where the answer has ended in order.
-    pub(super) async fn next(&mut self) -> Result<Option<String>, Fault> {
+    pub(super) async fn next(&mut self) -> Result<Option<String>, AnswerFault> {
         match self.framing {
             Framing::Lines => self.line_of_json().await,
             Framing::Events => self.event().await,
         }
     }
 
-    async fn line_of_json(&mut self) -> Result<Option<String>, Fault> {
+    async fn line_of_json(&mut self) -> Result<Option<String>, AnswerFault> {
         while let Some(line) = self.line().await? {
             if !line.trim().is_empty() {
                 return Ok(Some(line));
@@ -59,7 +59,7 @@ impl Frames {
         Ok(serde_json::from_str::<serde::de::IgnoredAny>(&rest).is_ok().then_some(rest))
     }
 
-    async fn event(&mut self) -> Result<Option<String>, Fault> {
+    async fn event(&mut self) -> Result<Option<String>, AnswerFault> {
         let mut data: Option<String> = None;
         while let Some(line) = self.line().await? {
             if line.is_empty() {
@@ -74,18 +74,18 @@ impl Frames {
                     data.push('\n');
                 }
                 if data.len() + piece.len() > MAX_FRAME {
-                    return Err(Fault::TooLarge);
+                    return Err(AnswerFault::TooLarge);
                 }
                 data.push_str(piece);
             } else {
                 self.strange |= !FIELDS.iter().any(|field| line.starts_with(field));
             }
         }
-        if self.strange { Err(Fault::Form) } else { Ok(None) }
+        if self.strange { Err(AnswerFault::Form) } else { Ok(None) }
     }
 
     /// The next line that has an end, without it.
-    async fn line(&mut self) -> Result<Option<String>, Fault> {
+    async fn line(&mut self) -> Result<Option<String>, AnswerFault> {
         loop {
             if let Some(found) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
                 let end = self.searched + found;
@@ -98,7 +98,7 @@ impl Frames {
             self.start = 0;
             self.searched = self.bytes.len();
             if self.searched > MAX_FRAME {
-                return Err(Fault::TooLarge);
+                return Err(AnswerFault::TooLarge);
             }
             match self.response.chunk().await {
                 Ok(Some(piece)) => self.bytes.extend_from_slice(&piece),
@@ -110,11 +110,11 @@ impl Frames {
 }
 
 /// What kept an answer from its end.
-pub(super) fn broken_off(error: &reqwest::Error) -> Fault {
+pub(super) fn broken_off(error: &reqwest::Error) -> AnswerFault {
     let (Cause::Refused(why) | Cause::Failed(why)) = cause(error);
-    Fault::BrokenOff(why)
+    AnswerFault::BrokenOff(why)
 }
 
-fn text(bytes: &[u8]) -> Result<String, Fault> {
-    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Fault::Form)
+fn text(bytes: &[u8]) -> Result<String, AnswerFault> {
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| AnswerFault::Form)
 }

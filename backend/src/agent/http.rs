@@ -11,7 +11,7 @@ use reqwest::{Client, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use shared::time::Span;
 
-use super::answer::{AnswerBuilder, End, Fault};
+use super::answer::{AnswerBuilder, AnswerFault, End};
 use super::anthropic::{self, Anthropic};
 use super::frames::{Frames, broken_off};
 use super::ollama::Ollama;
@@ -44,7 +44,7 @@ pub struct HttpModels {
 }
 
 /// Where a model is, and how it is spoken to.
-struct Server {
+struct ModelEndpoint {
     url: Url,
     headers: HeaderMap,
     wire: Box<dyn Wire>,
@@ -61,13 +61,13 @@ impl HttpModels {
     }
 
     /// The server of a model, and the model's name there.
-    fn server<'m>(&self, model: &'m str) -> Result<(Server, &'m str), TaskFailure> {
+    fn server<'m>(&self, model: &'m str) -> Result<(ModelEndpoint, &'m str), TaskFailure> {
         let Some((provider, name)) = model.split_once('/') else {
             return Err(failed(format!("the model `{model}` is not written as provider/model"), false));
         };
         let options = &self.options;
         let server = match provider {
-            "openai" => Server {
+            "openai" => ModelEndpoint {
                 url: below(options.openai_url.as_deref().unwrap_or(OPENAI_URL), &["chat", "completions"])?,
                 headers: key(AUTHORIZATION, "Bearer ", options.openai_key.as_deref(), "OPENAI_API_KEY", model)?,
                 wire: Box::new(OpenAi { is_original: options.openai_url.is_none() }),
@@ -77,9 +77,9 @@ impl HttpModels {
                 let mut headers = key(name, "", options.anthropic_key.as_deref(), "ANTHROPIC_API_KEY", model)?;
                 headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
                 let url = below(options.anthropic_url.as_deref().unwrap_or(ANTHROPIC_URL), &["v1", "messages"])?;
-                Server { url, headers, wire: Box::new(Anthropic) }
+                ModelEndpoint { url, headers, wire: Box::new(Anthropic) }
             }
-            "ollama" => Server {
+            "ollama" => ModelEndpoint {
                 url: below(&ollama_url(options.ollama_host.as_deref().unwrap_or(OLLAMA_URL)), &["api", "chat"])?,
                 headers: HeaderMap::new(),
                 wire: Box::new(Ollama),
@@ -93,7 +93,7 @@ impl HttpModels {
     }
 
     async fn turn(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
-        let (Server { url, headers, wire }, name) = self.server(&request.model)?;
+        let (ModelEndpoint { url, headers, wire }, name) = self.server(&request.model)?;
         let price = self.options.prices.for_call(request)?;
         let faulty = |fault| self.fault(&request.model, fault);
         let sent = self.client.post(url).headers(headers).json(&wire.body(request, name)).send().await;
@@ -102,7 +102,7 @@ impl HttpModels {
             return Err(self.refused(&request.model, response).await);
         }
         let mut answer = AnswerBuilder::new(on_text);
-        hear(&*wire, response, &mut answer).await.map_err(faulty)?;
+        read_answer(&*wire, response, &mut answer).await.map_err(faulty)?;
         let used = answer.used;
         let (text, calls) = answer.finish().map_err(faulty)?;
         let tokens = used.total();
@@ -125,14 +125,14 @@ impl HttpModels {
         let said = beginning(response).await;
         let (kind, detail) = match serde_json::from_str::<Value>(&said) {
             Ok(value) => match wire::failed(value.get("error").unwrap_or(&value)) {
-                Fault::Failed { kind, message } => (kind, message),
+                AnswerFault::Failed { kind, message } => (kind, message),
                 _ => (String::new(), said),
             },
             Err(_) => (String::new(), said),
         };
         // A quota that is used up is refused like a rate that is too high.
         let retryable = matches!(status.as_u16(), 408 | 409 | 429 | 500..) && kind != "insufficient_quota";
-        let message = format!("the model `{model}` failed (HTTP {}): {}", status.as_u16(), self.told(&detail));
+        let message = format!("the model `{model}` failed (HTTP {}): {}", status.as_u16(), self.excerpt(&detail));
         let hint = if status == StatusCode::UNAUTHORIZED { "; is its key right?" } else { "" };
         TaskFailure {
             retry_after: after.filter(|_| retryable).map(Span),
@@ -141,41 +141,44 @@ impl HttpModels {
     }
 
     /// What a fault means.
-    fn fault(&self, model: &str, fault: Fault) -> TaskFailure {
+    fn fault(&self, model: &str, fault: AnswerFault) -> TaskFailure {
         match fault {
-            Fault::BrokenOff(why) if why.is_empty() => failed(format!("the answer of `{model}` broke off"), true),
-            Fault::BrokenOff(why) => {
-                failed(format!("the model `{model}` failed: the connection broke off: {}", self.told(&why)), true)
+            AnswerFault::BrokenOff(why) if why.is_empty() => failed(format!("the answer of `{model}` broke off"), true),
+            AnswerFault::BrokenOff(why) => {
+                failed(format!("the model `{model}` failed: the connection broke off: {}", self.excerpt(&why)), true)
             }
-            Fault::Form => {
+            AnswerFault::Form => {
                 let message =
                     format!("the model `{model}` answers in another form than expected; is its address right?");
                 failed(message, false)
             }
-            Fault::TooLarge => failed(format!("the answer of `{model}` is more than {MAX_BYTES} bytes"), false),
-            Fault::Failed { kind, message } => {
+            AnswerFault::TooLarge => failed(format!("the answer of `{model}` is more than {MAX_BYTES} bytes"), false),
+            AnswerFault::Failed { kind, message } => {
                 let retryable = !LASTING.iter().any(|lasting| kind.contains(lasting));
-                failed(format!("the model `{model}` failed: {}", self.told(&message)), retryable)
+                failed(format!("the model `{model}` failed: {}", self.excerpt(&message)), retryable)
             }
-            Fault::CutOff => failed(
+            AnswerFault::CutOff => failed(
                 format!(
                     "the answer of `{model}` was cut off at its limit of tokens; raise the agent's `max_tokens`, or ask \
                      for less"
                 ),
                 true,
             ),
-            Fault::Declined(why) if why.is_empty() => failed(format!("the model `{model}` declined to answer"), false),
-            Fault::Declined(why) => {
-                failed(format!("the model `{model}` declined to answer: {}", self.told(&why)), false)
+            AnswerFault::Declined(why) if why.is_empty() => {
+                failed(format!("the model `{model}` declined to answer"), false)
+            }
+            AnswerFault::Declined(why) => {
+                failed(format!("the model `{model}` declined to answer: {}", self.excerpt(&why)), false)
             }
         }
     }
 
     /// A provider's own words, cut, without keys.
-    fn told(&self, words: &str) -> String {
+    fn excerpt(&self, words: &str) -> String {
         let keys = [&self.options.openai_key, &self.options.anthropic_key];
-        let told = keys.into_iter().flatten().fold(words.trim().to_owned(), |told, key| told.replace(&**key, "***"));
-        told.chars().take(MAX_DETAIL).collect()
+        let excerpt =
+            keys.into_iter().flatten().fold(words.trim().to_owned(), |excerpt, key| excerpt.replace(&**key, "***"));
+        excerpt.chars().take(MAX_DETAIL).collect()
     }
 }
 
@@ -190,7 +193,7 @@ impl Model for HttpModels {
 }
 
 /// Reads an answer to its end.
-async fn hear(wire: &dyn Wire, response: Response, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
+async fn read_answer(wire: &dyn Wire, response: Response, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
     let mut frames = Frames::new(wire.framing(), response);
     while let Some(frame) = frames.next().await? {
         wire.take(&frame, answer)?;
@@ -198,7 +201,7 @@ async fn hear(wire: &dyn Wire, response: Response, answer: &mut AnswerBuilder<'_
             return Ok(());
         }
     }
-    if answer.end == End::Said { Ok(()) } else { Err(Fault::BrokenOff(String::new())) }
+    if answer.end == End::Complete { Ok(()) } else { Err(AnswerFault::BrokenOff(String::new())) }
 }
 
 /// The beginning of a refusal, as far as it can be read.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{AnswerBuilder, End, Fault};
+use super::answer::{AnswerBuilder, AnswerFault, End};
 use super::frames::Framing;
 use super::openai::function;
 use super::price::Tokens;
@@ -44,8 +44,8 @@ impl Wire for Ollama {
         body
     }
 
-    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
-        let line: Value = serde_json::from_str(frame).map_err(|_| Fault::Form)?;
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
+        let line: Value = serde_json::from_str(frame).map_err(|_| AnswerFault::Form)?;
         if let Some(error) = line.get("error") {
             return Err(failed(error));
         }
@@ -61,7 +61,7 @@ impl Wire for Ollama {
         }
         if line["done"] == true {
             if line["done_reason"] == "length" {
-                return Err(Fault::CutOff);
+                return Err(AnswerFault::CutOff);
             }
             answer.used = Tokens { input: count(&line, "prompt_eval_count"), output: count(&line, "eval_count") };
             answer.end = End::Over;

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{AnswerBuilder, End, Fault};
+use super::answer::{AnswerBuilder, AnswerFault, End};
 use super::frames::Framing;
 use super::price::Tokens;
 use super::wire::{Wire, count, effort, has_arguments, put, result_text};
@@ -45,12 +45,12 @@ impl Wire for OpenAi {
         body
     }
 
-    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
         if frame == "[DONE]" {
             answer.end = End::Over;
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(frame).map_err(|_| Fault::Form)?;
+        let chunk: Value = serde_json::from_str(frame).map_err(|_| AnswerFault::Form)?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             return Err(super::wire::failed(error));
         }
@@ -80,10 +80,10 @@ impl Wire for OpenAi {
             piece_of_call(call, answer)?;
         }
         match choice["finish_reason"].as_str() {
-            Some("content_filter") => Err(Fault::Declined(String::new())),
-            Some("length") => Err(Fault::CutOff),
+            Some("content_filter") => Err(AnswerFault::Declined(String::new())),
+            Some("length") => Err(AnswerFault::CutOff),
             Some(_) => {
-                answer.end = End::Said;
+                answer.end = End::Complete;
                 Ok(())
             }
             None => Ok(()),
@@ -91,7 +91,7 @@ impl Wire for OpenAi {
     }
 }
 
-fn piece_of_call(call: &Value, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault> {
+fn piece_of_call(call: &Value, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
     let place = call["index"].as_u64();
     let id = call["id"].as_str().unwrap_or_default();
     let name = call["function"]["name"].as_str().unwrap_or_default();

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::definition::Effort;
 
-use super::answer::{AnswerBuilder, Fault};
+use super::answer::{AnswerBuilder, AnswerFault};
 use super::frames::Framing;
 use crate::engine::{ModelRequest, ModelToolCall, ToolSpec};
 
@@ -17,7 +17,7 @@ pub(super) trait Wire: Send + Sync {
     fn body(&self, request: &ModelRequest, model: &str) -> Value;
 
     /// Takes a frame of an answer.
-    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), Fault>;
+    fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault>;
 }
 
 /// Sets a member where there is something to say.
@@ -38,11 +38,11 @@ pub(super) fn effort(effort: Effort) -> &'static str {
 }
 
 /// What an error says: a text, or an object with a message and what kind of error it is.
-pub(super) fn failed(error: &Value) -> Fault {
+pub(super) fn failed(error: &Value) -> AnswerFault {
     let text = |key: &str| error[key].as_str();
     let kind = text("type").or(text("code")).unwrap_or_default().to_owned();
     let message = error.as_str().or(text("message")).map_or_else(|| error.to_string(), str::to_owned);
-    Fault::Failed { kind, message }
+    AnswerFault::Failed { kind, message }
 }
 
 /// The arguments of a call as it goes back to its model. Providers take nothing but an object; what was wrong with any

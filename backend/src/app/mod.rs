@@ -15,7 +15,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
-use shared::access::Principal;
 use shared::id::Username;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -29,7 +28,6 @@ use crate::background::BackgroundTask;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
 use crate::erasure::Eraser;
-use crate::flow::Reach;
 use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::{self, AppState, Edge, Outside};
 use crate::live::{self, LiveState};
@@ -40,8 +38,9 @@ use crate::store::{self, Store};
 use crate::tool;
 
 pub use crate::server::Server;
-pub use flows::files as flow_files;
+pub use flows::{files as flow_files, load as load_flows};
 pub use runner::{Runner, RunnerOptions};
+use wiring::Sockets;
 pub use wiring::{flow_env, models, reach, secrets, tools, webhooks};
 
 /// How many connections read from the database.
@@ -263,9 +262,9 @@ pub struct Front {
 /// Starts the API and the console, in front of what runs flows.
 pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
     let Front { metrics, edge, limits, seals, outside } = front;
-    let sockets = wiring::sockets(runner.authenticator.clone(), runner.clock.clone(), edge.clone());
-    let live = LiveState::new(runner.hub.clone(), sockets, live::MaxSockets::default());
-    let Runner { store, clock, authenticator, .. } = runner;
+    let Runner { store, clock, authenticator, hub, .. } = runner;
+    let sockets = Sockets { authenticator: authenticator.clone(), clock: clock.clone(), edge: edge.clone() };
+    let live = LiveState::new(hub.clone(), Arc::new(sockets), live::MaxSockets::default());
     let (proxies, stopping) = (edge.trusted_proxies.clone(), edge.stopping.clone());
     let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, outside);
     let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
@@ -294,9 +293,4 @@ async fn first_people(
         links.extend(auth::demo_users(store, clock).await?);
     }
     Ok(links)
-}
-
-/// Saves the flow files of a folder, and warns of what the people could not decide where they are given.
-pub async fn load_flows(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: Reach) -> Result<(), Error> {
-    flows::load(store, folder, people, reach).await
 }

@@ -15,7 +15,7 @@ use crate::live::{self, Hub, Observe};
 use crate::store::{self, Store};
 use crate::token_stream::Streams;
 use crate::tool::Tool;
-use crate::worker::{self, Worker};
+use crate::worker;
 
 use super::{recount, wiring};
 
@@ -78,7 +78,7 @@ impl Runner {
         store.relay(streams.clone());
         let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins).with_provider(provider);
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
-        hub.observers.push(wiring::forget_rights(authenticator.clone()));
+        hub.observers.push(Arc::new(wiring::ForgetRights(authenticator.clone())));
         let stopping = CancellationToken::new();
         hub.observers.push(recount::start(store.clone(), &stopping));
         hub.observers.extend(observers);
@@ -88,7 +88,7 @@ impl Runner {
         let guardrails: Arc<dyn GuardrailPrograms> = programs.clone();
         store.ask_guardrails_by(guardrails);
         worker.programs = programs;
-        let worker = Worker::new(worker).run();
+        let worker = worker::start(worker);
         Ok(Self { store, clock, authenticator, hub, worker, tools, stopping })
     }
 

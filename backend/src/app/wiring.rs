@@ -172,11 +172,7 @@ pub fn flow_env() -> Arc<JsonMap> {
 }
 
 /// Makes the authenticator forget what it remembers whenever the log tells that rights have changed.
-pub fn forget_rights(authenticator: Authenticator) -> Arc<dyn Observe> {
-    Arc::new(ForgetRights(authenticator))
-}
-
-struct ForgetRights(Authenticator);
+pub struct ForgetRights(pub Authenticator);
 
 impl Observe for ForgetRights {
     fn entry(&self, entry: &Entry) {
@@ -202,14 +198,10 @@ impl Observe for ForgetRights {
 }
 
 /// Lets sockets in: the same people as everywhere, from the same origins, and within the same budgets.
-pub fn sockets(authenticator: Authenticator, clock: SharedClock, edge: Edge) -> Arc<dyn Authenticate> {
-    Arc::new(Sockets { authenticator, clock, edge })
-}
-
-struct Sockets {
-    authenticator: Authenticator,
-    clock: SharedClock,
-    edge: Edge,
+pub struct Sockets {
+    pub authenticator: Authenticator,
+    pub clock: SharedClock,
+    pub edge: Edge,
 }
 
 #[async_trait]

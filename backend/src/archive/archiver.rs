@@ -87,7 +87,7 @@ pub struct Archiver {
 }
 
 /// Where finished runs are looked for.
-pub(super) struct Source {
+pub(super) struct RunSource {
     /// None: those that carry a question.
     flow: Option<FlowId>,
     before: Timestamp,
@@ -138,7 +138,7 @@ impl Archiver {
         archived
     }
 
-    async fn pass_alone(&mut self, sources: &mut VecDeque<Source>) -> Result<u64, ArchiveError> {
+    async fn pass_alone(&mut self, sources: &mut VecDeque<RunSource>) -> Result<u64, ArchiveError> {
         self.remove().await?;
         let mut archived = 0;
         while !sources.is_empty() {
@@ -154,23 +154,23 @@ impl Archiver {
     }
 
     /// Where runs are looked for: in each flow whose finished runs are not kept for ever.
-    pub(super) async fn sources(&self) -> Result<VecDeque<Source>, ArchiveError> {
+    pub(super) async fn sources(&self) -> Result<VecDeque<RunSource>, ArchiveError> {
         let now = self.clock.now();
         let before = |kept: Duration| {
             let kept = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
             Timestamp(now.0.saturating_sub(kept))
         };
         let flows = self.store.retentions().await?.into_iter().filter_map(|(flow, kept)| {
-            Some(Source { flow: Some(flow), before: before(kept.or(self.runs)?), from: None })
+            Some(RunSource { flow: Some(flow), before: before(kept.or(self.runs)?), from: None })
         });
-        let carriers = self.runs.map(|kept| Source { flow: None, before: before(kept), from: None });
+        let carriers = self.runs.map(|kept| RunSource { flow: None, before: before(kept), from: None });
         Ok(flows.chain(carriers).collect())
     }
 
     /// Some of the runs that may be archived, by the day on which something last happened to them.
     pub(super) async fn find(
         &self,
-        sources: &mut VecDeque<Source>,
+        sources: &mut VecDeque<RunSource>,
     ) -> Result<BTreeMap<String, Vec<FinishedRun>>, ArchiveError> {
         let (mut found, mut count) = (BTreeMap::<String, Vec<FinishedRun>>::new(), 0);
         while count < FOUND

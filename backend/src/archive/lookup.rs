@@ -12,7 +12,7 @@ use shared::run::{ArchivedRun, Run, Step};
 use super::archiver::ArchiveError;
 use super::folder::Folder;
 use super::piece::{self, Line, RowLine, event};
-use crate::audit::told;
+use crate::audit::archive_entry;
 use crate::engine;
 use crate::store::Store;
 
@@ -38,10 +38,10 @@ pub struct ArchivedContent {
 /// A run of the archive; none where it is not archived. An error where the file is not what the record says.
 pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option<ArchivedContent>, ArchiveError> {
     let Some((archived, archive)) = store.archived_run(id).await? else { return Ok(None) };
-    let told = told(store, &archive).await?;
+    let entry = archive_entry(store, &archive).await?;
     let broken = |why: String| ArchiveError::Broken(format!("run {id} is in archive {}: {why}", archive.number));
-    let told = told.ok_or_else(|| broken("the record does not tell of it any more".to_owned()))?;
-    let bytes = folder.read(&told)?;
+    let entry = entry.ok_or_else(|| broken("the record does not tell of it any more".to_owned()))?;
+    let bytes = folder.read(&entry)?;
     let (mut found, mut log, mut inputs, mut here) = (None, Vec::new(), Vec::new(), false);
     let read = piece::read(&bytes, |line| {
         match line {

@@ -76,7 +76,7 @@ pub struct RowLine {
 /// What stands before an entry in its line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Before {
+struct EntryBefore {
     entry: u64,
     row: i64,
 }
@@ -122,7 +122,7 @@ impl Writer {
             let line = RowLine { row: number, run: id, at: row.at, inputs: row.inputs };
             self.line(&serde_json::to_string(&line)?)?;
             for (entry, event) in numbers(number).into_iter().zip(row.entries) {
-                let before = serde_json::to_string(&Before { entry, row: number })?;
+                let before = serde_json::to_string(&EntryBefore { entry, row: number })?;
                 // Two objects become one: the first without its end, the second without its beginning.
                 self.line(&format!("{},{}", &before[..before.len() - 1], &sealed_text(&event)?[1..]))?;
             }
@@ -169,7 +169,7 @@ fn parsed(line: &[u8]) -> io::Result<Line> {
     let text = text.strip_suffix('\n').ok_or_else(|| wrong("a line without an end".to_owned()))?;
     if text.starts_with("{\"entry\":") {
         let at = text.find(ENTRY).ok_or_else(|| wrong("an entry without a kind".to_owned()))?;
-        let before: Before = serde_json::from_str(&format!("{}}}", text[..at].trim_end_matches(',')))?;
+        let before: EntryBefore = serde_json::from_str(&format!("{}}}", text[..at].trim_end_matches(',')))?;
         return Ok(Line::Entry(before.entry, format!("{{{}", &text[at..])));
     }
     Ok(if text.starts_with("{\"run\":") {

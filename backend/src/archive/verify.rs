@@ -10,7 +10,7 @@ use shared::seal::{FirstBad, SealCheck, Tampering};
 use super::archiver::ArchiveError;
 use super::folder::Folder;
 use super::piece::{self, Line};
-use crate::audit::{Explained, Hash, Head, NumberingError, Trusted, hash, seals_before, told};
+use crate::audit::{Explained, Hash, Head, NumberingError, Trusted, archive_entry, hash, seals_before};
 use crate::store::Store;
 
 /// How many archives are looked up at once.
@@ -38,7 +38,7 @@ pub async fn verify(
         for archive in archives {
             last = archive.number;
             // Where the record tells of none, nothing is taken for archived by it.
-            let Some(told) = told(store, &archive).await? else { continue };
+            let Some(told) = archive_entry(store, &archive).await? else { continue };
             if let Err(why) = holds(store, trusted, (&seals, &explained), folder, &told).await? {
                 let bad = FirstBad {
                     what: Tampering::Archive,

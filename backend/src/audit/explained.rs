@@ -47,13 +47,13 @@ impl Explained {
             }
             for archive in archives {
                 self.last_archive = archive.number;
-                if let Some(told) = told(store, &archive).await? {
+                if let Some(told) = archive_entry(store, &archive).await? {
                     self.archived.add_all(&told.entries);
                 }
             }
             for (number, row) in erasures {
                 self.last_erasure = number;
-                let told = told_in(store, row, |data| match data {
+                let told = counted_row(store, row, |data| match data {
                     EventData::EntriesErased(told) if told.erasure == number => Some(told),
                     _ => None,
                 });
@@ -136,16 +136,16 @@ pub(super) fn explains(event: &Event) -> bool {
 }
 
 /// What the record says of an archive; none where it says nothing that counts.
-pub async fn told(store: &Store, archive: &Archive) -> Result<Option<RunsArchived>, store::Error> {
+pub async fn archive_entry(store: &Store, archive: &Archive) -> Result<Option<RunsArchived>, store::Error> {
     let told = |data| match data {
         EventData::RunsArchived(told) if told.archive == archive.number => Some(told),
         _ => None,
     };
-    told_in(store, archive.row, told).await
+    counted_row(store, archive.row, told).await
 }
 
 /// What a row of the log says, where that counts: it is sealed, or was written by a server with the key.
-async fn told_in<T>(
+async fn counted_row<T>(
     store: &Store,
     row: i64,
     wanted: impl Fn(EventData) -> Option<T>,

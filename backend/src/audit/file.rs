@@ -30,7 +30,7 @@ pub struct FileCheck {
 
 /// Verifies the JSON lines of an export. With the head of a seal that was kept elsewhere: also that it is in there.
 pub fn verify_file(file: impl BufRead, trusted: &Trusted, expected: Option<&Head>) -> std::io::Result<FileCheck> {
-    let mut reading = Reading { trusted, expected, ..Reading::new(trusted) };
+    let mut reading = FileReader { trusted, expected, ..FileReader::new(trusted) };
     let first_bad = reading.all(file)?.err();
     let entries = reading.holding + reading.waiting;
     let head = reading.newest.map(|head| head.to_string());
@@ -39,7 +39,7 @@ pub fn verify_file(file: impl BufRead, trusted: &Trusted, expected: Option<&Head
     Ok(FileCheck { check, part: reading.part })
 }
 
-struct Reading<'a> {
+struct FileReader<'a> {
     trusted: &'a Trusted,
     expected: Option<&'a Head>,
     part: bool,
@@ -65,7 +65,7 @@ struct Range {
     explaining: Vec<Event>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> FileReader<'a> {
     fn new(trusted: &'a Trusted) -> Self {
         let (newest, open) = (None, None);
         Self {

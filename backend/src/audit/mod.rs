@@ -21,7 +21,7 @@ mod seals;
 pub(crate) mod tests;
 mod verify;
 
-pub use explained::{Explained, joined, told};
+pub use explained::{Explained, archive_entry, joined};
 pub use export::{Format, Lines, WriteError};
 pub use file::{FileCheck, verify_file};
 pub use head_file::{HeadError, HeadFile};

@@ -71,8 +71,7 @@ impl From<Problem> for Quit {
             Code::TooManyRequests | Code::TooManyPending | Code::Unavailable => Exit::Unavailable,
             Code::BadRequest | Code::MethodNotAllowed | Code::UnsupportedMediaType | Code::Internal => Exit::Error,
         };
-        let code = serde_json::to_value(problem.code).unwrap_or_default();
-        let mut message = format!("{} [{}]", problem.title, code.as_str().unwrap_or_default());
+        let mut message = format!("{} [{}]", problem.title, problem.code.as_str());
         if let Some(detail) = &problem.detail {
             message.push_str(": ");
             message.push_str(detail);
@@ -80,8 +79,7 @@ impl From<Problem> for Quit {
         if let Some(resolution) = &problem.resolution {
             let by: Vec<&str> = resolution.by.iter().map(std::ops::Deref::deref).collect();
             let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
-            let outcome = serde_json::to_value(resolution.outcome).unwrap_or_default();
-            let _ = write!(message, ": {}{by}, {}", outcome.as_str().unwrap_or_default(), resolution.at);
+            let _ = write!(message, ": {}{by}, {}", resolution.outcome.as_str(), resolution.at);
         }
         for mistake in &problem.errors {
             let _ = write!(message, "\n  {mistake}");

@@ -4,7 +4,7 @@ mod decide;
 
 use std::fmt::Write as _;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use shared::api::ReviewQuery;
 use shared::definition::Severity;
 use shared::id::ReviewId;
@@ -14,7 +14,7 @@ use shared::time::Span;
 
 use super::exit::Quit;
 use super::remote::ServerArgs;
-use super::table::{parse_word, print_json, print_table, time, word};
+use super::table::{parse_word, print_json, print_table, time};
 use super::terminal::{self, text};
 use super::{more, print};
 
@@ -22,55 +22,7 @@ use super::{more, print};
 #[derive(Debug, Subcommand)]
 pub enum ReviewCommand {
     /// Lists reviews that one may see, newest first
-    List {
-        /// Where they stand: pending, resolved, expired, withdrawn, or all
-        #[arg(long, default_value = "pending")]
-        status: String,
-        /// Only those that one may decide oneself
-        #[arg(long)]
-        mine: bool,
-        /// Filter by kind: approval, tool_calls, …
-        #[arg(long, value_parser = parse_word::<ReviewKind>)]
-        kind: Option<ReviewKind>,
-        /// Filter by role
-        #[arg(long)]
-        role: Option<String>,
-        /// Filter by severity: low, medium, high, critical
-        #[arg(long, value_parser = parse_word::<Severity>)]
-        severity: Option<Severity>,
-        /// Filter by flow
-        #[arg(long)]
-        flow: Option<String>,
-        /// Filter by required tag
-        #[arg(long)]
-        tag: Option<String>,
-        /// Filter by deadline, at the latest: 30m, 2026-11-20T12:00:00Z, or none for those without one
-        #[arg(long)]
-        due: Option<Due>,
-        /// Only reviews whose consequences cannot be undone
-        #[arg(long)]
-        irreversible: bool,
-        /// Filter by minimum age: 2h
-        #[arg(long)]
-        age: Option<Span>,
-        /// Filter by assignment: me, claimed, unclaimed
-        #[arg(long, value_parser = parse_word::<Assigned>, conflicts_with = "mine")]
-        assigned: Option<Assigned>,
-        /// Search for words in the content
-        #[arg(long, short)]
-        query: Option<String>,
-        /// How many at most, up to 200
-        #[arg(long, default_value_t = 50)]
-        limit: u32,
-        /// In which order: newest, or urgency (what is pending; the soonest deadline first, then what has the most at stake)
-        #[arg(long, value_parser = parse_word::<ReviewOrder>)]
-        order: Option<ReviewOrder>,
-        /// Goes on where an earlier list in the same order ended
-        #[arg(long)]
-        cursor: Option<String>,
-        #[command(flatten)]
-        server: ServerArgs,
-    },
+    List(ListArgs),
     /// Shows a review: what is asked, on which content, and what became of it
     Show {
         /// Its id
@@ -86,29 +38,64 @@ pub enum ReviewCommand {
     Decide(decide::DecideArgs),
 }
 
+/// What `countersign review list` takes.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Where they stand: pending, resolved, expired, withdrawn, or all
+    #[arg(long, default_value = "pending")]
+    status: String,
+    /// Only those that one may decide oneself
+    #[arg(long)]
+    mine: bool,
+    /// Filter by kind: approval, tool_calls, …
+    #[arg(long, value_parser = parse_word::<ReviewKind>)]
+    kind: Option<ReviewKind>,
+    /// Filter by role
+    #[arg(long)]
+    role: Option<String>,
+    /// Filter by severity: low, medium, high, critical
+    #[arg(long, value_parser = parse_word::<Severity>)]
+    severity: Option<Severity>,
+    /// Filter by flow
+    #[arg(long)]
+    flow: Option<String>,
+    /// Filter by required tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// Filter by deadline, at the latest: 30m, 2026-11-20T12:00:00Z, or none for those without one
+    #[arg(long)]
+    due: Option<Due>,
+    /// Only reviews whose consequences cannot be undone
+    #[arg(long)]
+    irreversible: bool,
+    /// Filter by minimum age: 2h
+    #[arg(long)]
+    age: Option<Span>,
+    /// Filter by assignment: me, claimed, unclaimed
+    #[arg(long, value_parser = parse_word::<Assigned>, conflicts_with = "mine")]
+    assigned: Option<Assigned>,
+    /// Search for words in the content
+    #[arg(long, short)]
+    query: Option<String>,
+    /// How many at most, up to 200
+    #[arg(long, default_value_t = 50)]
+    limit: u32,
+    /// In which order: newest, or urgency (what is pending; the soonest deadline first, then what has the most at stake)
+    #[arg(long, value_parser = parse_word::<ReviewOrder>)]
+    order: Option<ReviewOrder>,
+    /// Goes on where an earlier list in the same order ended
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
 /// Carries the command out.
 pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
     match command {
-        ReviewCommand::List {
-            status,
-            mine,
-            kind,
-            role,
-            severity,
-            flow,
-            tag,
-            due,
-            irreversible,
-            age,
-            assigned,
-            query,
-            limit,
-            order,
-            cursor,
-            server,
-        } => {
+        ReviewCommand::List(args) => {
             let status =
-                match status.as_str() {
+                match args.status.as_str() {
                     "all" => None,
                     word => Some(parse_word::<ReviewStatus>(word).map_err(|error| {
                         Quit::new(super::Exit::Invalid, format!("--status {word}: {error}, or all"))
@@ -116,30 +103,29 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
                 };
             let mut query = ReviewQuery {
                 status,
-                kind,
-                role,
-                severity,
-                flow,
-                run: None,
-                requested_by: None,
-                tag,
-                due,
-                irreversible: irreversible.then_some(true),
-                age,
-                q: query,
-                assigned: if mine { Some(Assigned::Me) } else { assigned },
-                order,
-                limit: Some(limit),
-                cursor,
+                kind: args.kind,
+                role: args.role,
+                severity: args.severity,
+                flow: args.flow,
+                tag: args.tag,
+                due: args.due,
+                irreversible: args.irreversible.then_some(true),
+                age: args.age,
+                q: args.query,
+                assigned: if args.mine { Some(Assigned::Me) } else { args.assigned },
+                order: args.order,
+                limit: Some(args.limit),
+                cursor: args.cursor,
+                ..ReviewQuery::default()
             };
-            let api = server.client()?;
+            let api = args.server.client()?;
             let mut page = api.reviews(&query).await.map_err(Quit::from)?;
             // A page that has looked at enough may have found nothing, and still not be the last.
             while page.items.is_empty() && page.next_cursor.is_some() {
                 query.cursor = page.next_cursor;
                 page = api.reviews(&query).await.map_err(Quit::from)?;
             }
-            if server.json {
+            if args.server.json {
                 print_json(&page);
                 return Ok(());
             }
@@ -163,9 +149,9 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
 fn row(review: &Review) -> [String; 8] {
     [
         review.id.to_string(),
-        word(&review.status),
-        word(&review.kind),
-        word(&review.stakes.severity),
+        review.status.as_str().to_owned(),
+        review.kind.as_str().to_owned(),
+        review.stakes.severity.as_str().to_owned(),
         review.flow.as_ref().map(ToString::to_string).unwrap_or_default(),
         time(review.created_at),
         review.expires_at.map(time).unwrap_or_default(),
@@ -192,8 +178,13 @@ fn render(review: &Review) -> String {
         let _ = writeln!(all, " action {}: {}", action.id, text::line(&action.name));
     }
     for option in &review.options {
-        let _ =
-            writeln!(all, " option {}: {} ({})", text::line(&option.id), text::line(&option.label), word(&option.kind));
+        let _ = writeln!(
+            all,
+            " option {}: {} ({})",
+            text::line(&option.id),
+            text::line(&option.label),
+            option.kind.as_str()
+        );
     }
     for comment in &review.comments {
         let _ = write!(all, " {} said at {}:\n{}", comment.by, time(comment.at), text::barred(&comment.text));
@@ -201,7 +192,7 @@ fn render(review: &Review) -> String {
     for decision in &review.decisions {
         let verdict = text::line(&serde_json::to_string(&decision.verdict).unwrap_or_default());
         let _ =
-            writeln!(all, " {} decided at {} via {}: {verdict}", decision.by, time(decision.at), word(&decision.via));
+            writeln!(all, " {} decided at {} via {}: {verdict}", decision.by, time(decision.at), decision.via.as_str());
     }
     all + " " + &state(review) + "\n"
 }
@@ -209,13 +200,18 @@ fn render(review: &Review) -> String {
 /// Where it stands, in a line.
 fn state(review: &Review) -> String {
     match &review.resolution {
-        None => word(&review.status),
+        None => review.status.as_str().to_owned(),
         Some(resolution) => {
             let by: Vec<&str> = resolution.by.iter().map(std::ops::Deref::deref).collect();
             let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
             let reason = resolution.reason.as_ref().map(|reason| format!(": {}", text::line(reason)));
             let reason = reason.unwrap_or_default();
-            format!("{}: {}{by} at {}{reason}", word(&review.status), word(&resolution.outcome), time(resolution.at))
+            format!(
+                "{}: {}{by} at {}{reason}",
+                review.status.as_str(),
+                resolution.outcome.as_str(),
+                time(resolution.at)
+            )
         }
     }
 }

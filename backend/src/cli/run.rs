@@ -7,7 +7,7 @@ use shared::run::{Run, RunStatus};
 
 use super::exit::Quit;
 use super::remote::ServerArgs;
-use super::table::{parse_word, print_json, print_table, time, word};
+use super::table::{parse_word, print_json, print_table, time};
 use super::terminal::text;
 use super::{more, print};
 
@@ -70,7 +70,7 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
                 let error = run.error.as_ref().map(|error| format!("{}: ", error.code)).unwrap_or_default();
                 [
                     run.id.to_string(),
-                    word(&run.status),
+                    run.status.as_str().to_owned(),
                     run.flow.to_string(),
                     run.requested_by.to_string(),
                     time(run.created_at),
@@ -97,7 +97,7 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
                     step.node.to_string(),
                     step.visit.to_string(),
                     step.kind.clone(),
-                    word(&step.status),
+                    step.status.as_str().to_owned(),
                     took,
                     error.or_else(|| step.note.clone()).unwrap_or_default(),
                 ]
@@ -129,6 +129,6 @@ fn head(run: &Run) {
     let why = summary.error.as_ref().map(|error| format!(": {error}"));
     let why = why.or_else(|| run.cancel_reason.as_ref().map(|reason| format!(": {reason}"))).unwrap_or_default();
     print(&text::line(&format!("run {} of `{}` version {}", summary.id, summary.flow, summary.version)));
-    print(&text::line(&format!("{}{why}", word(&summary.status))));
+    print(&text::line(&format!("{}{why}", summary.status.as_str())));
     print(&format!("started by {} at {}", summary.requested_by, time(summary.created_at)));
 }

@@ -35,15 +35,6 @@ pub fn time(at: Timestamp) -> String {
     text + "Z"
 }
 
-/// The word of the API for a value.
-pub fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        Ok(serde_json::Value::Null) | Err(_) => String::new(),
-        Ok(other) => other.to_string(),
-    }
-}
-
 /// Reads a value of a query by its word.
 pub fn parse_word<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(word)).map_err(|error| error.to_string())

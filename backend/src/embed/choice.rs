@@ -11,7 +11,7 @@ use shared::review::Review;
 /// What a reviewer chose. It is a decision on exactly the revision that the reviewer was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    said: Said,
+    verdict: ChoiceVerdict,
     edits: JsonMap,
     comment: Option<String>,
     metadata: JsonMap,
@@ -19,7 +19,7 @@ pub struct Choice {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Said {
+enum ChoiceVerdict {
     Verdict(Verdict),
     /// The same to every action.
     Each(ActionDecision),
@@ -38,12 +38,12 @@ impl Choice {
 
     /// Every gated call runs as asked. Several critical ones are answered one by one: see [`Choice::actions`].
     pub fn approve() -> Self {
-        Self::said(Said::Each(ActionDecision::APPROVE))
+        Self::new(ChoiceVerdict::Each(ActionDecision::APPROVE))
     }
 
     /// No gated call runs, and the agent is told why.
     pub fn reject(message: impl Into<String>) -> Self {
-        Self::said(Said::Each(ActionDecision::Reject { message: Some(message.into()) }))
+        Self::new(ChoiceVerdict::Each(ActionDecision::Reject { message: Some(message.into()) }))
     }
 
     /// An answer to each gated call, by the id of its action; none may be left out.
@@ -54,11 +54,11 @@ impl Choice {
 
     /// Anything that a decision may say.
     pub fn verdict(verdict: Verdict) -> Self {
-        Self::said(Said::Verdict(verdict))
+        Self::new(ChoiceVerdict::Verdict(verdict))
     }
 
-    fn said(said: Said) -> Self {
-        Self { said, edits: JsonMap::new(), comment: None, metadata: JsonMap::new(), instructions: None }
+    fn new(verdict: ChoiceVerdict) -> Self {
+        Self { verdict, edits: JsonMap::new(), comment: None, metadata: JsonMap::new(), instructions: None }
     }
 
     /// Changes an editable value; with an option that accepts, or an answer.
@@ -81,7 +81,7 @@ impl Choice {
 
     /// What goes with an option, by the names of its `fields`.
     pub fn field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        if let Said::Verdict(Verdict::Choose { fields, .. }) = &mut self.said {
+        if let ChoiceVerdict::Verdict(Verdict::Choose { fields, .. }) = &mut self.verdict {
             fields.insert(name.into(), value.into());
         }
         self
@@ -95,13 +95,13 @@ impl Choice {
 
     /// The decision on this review. `Err`: several critical calls are never approved at once.
     pub(crate) fn on(self, review: &Review) -> Result<DecisionRequest, Mistake> {
-        let mut verdict = match self.said {
-            Said::Verdict(verdict) => verdict,
-            Said::Each(ActionDecision::Approve { .. }) if review.is_one_by_one() => {
+        let mut verdict = match self.verdict {
+            ChoiceVerdict::Verdict(verdict) => verdict,
+            ChoiceVerdict::Each(ActionDecision::Approve { .. }) if review.is_one_by_one() => {
                 let message = format!("{} calls are critical here: answer each by its id", review.actions.len());
                 return Err(Mistake::new("/verdict/decisions", "not_allowed", message));
             }
-            Said::Each(decision) => {
+            ChoiceVerdict::Each(decision) => {
                 let decisions = review.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect();
                 Verdict::Actions { decisions, instructions: None }
             }

@@ -221,9 +221,9 @@ impl Inner {
 }
 
 /// Hands on what the tail of the log tells.
-struct Tail(broadcast::Sender<News>);
+struct NewsObserver(broadcast::Sender<News>);
 
-impl Observe for Tail {
+impl Observe for NewsObserver {
     fn entry(&self, entry: &Entry) {
         let _ = self.0.send(News::Entry(Arc::new(entry.clone())));
     }

@@ -22,7 +22,7 @@ use super::function::{Functions, WithFunctions};
 use super::handler::{Handled, Handlers, WithHandlers};
 use super::reviewer::{ByFunction, Reviewer};
 use super::reviewer_loop::{Person, ReviewerLoop};
-use super::{Countersign, Inner, Tail};
+use super::{Countersign, Inner, NewsObserver};
 use crate::app::{self, Front, Runner, RunnerOptions};
 use crate::auth;
 use crate::clock::SharedClock;
@@ -231,7 +231,7 @@ impl Options {
             streams: OnceLock::new(),
         });
         let mut options = RunnerOptions::new(store, clock, models, tools, programs);
-        options.observers.push(Arc::new(Tail(news)));
+        options.observers.push(Arc::new(NewsObserver(news)));
         let runner = Runner::start(options).await?;
         inner.streams.get_or_init(|| runner.hub.streams().clone());
         let listening = runner.hub.listen();

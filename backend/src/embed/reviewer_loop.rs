@@ -36,11 +36,11 @@ pub(super) struct ReviewerLoop {
     people: Vec<Arc<Person>>,
     /// Whether others may decide: in the console, or in whose name the program does.
     served: bool,
-    asked: HashMap<ReviewId, Asked>,
+    asked: HashMap<ReviewId, PendingReview>,
 }
 
 /// A review that is being decided. Whoever still thinks is dropped with this.
-struct Asked {
+struct PendingReview {
     revision: u32,
     _thinking: JoinSet<()>,
 }
@@ -145,7 +145,7 @@ impl ReviewerLoop {
             self.inner.undecided(&review, why);
         }
         if !is_asked {
-            self.asked.insert(review.id, Asked { revision: review.revision, _thinking: thinking });
+            self.asked.insert(review.id, PendingReview { revision: review.revision, _thinking: thinking });
         }
     }
 }

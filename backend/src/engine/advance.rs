@@ -12,7 +12,7 @@ use shared::run::Step;
 
 use super::builder::{Builder, failure};
 use super::item;
-use super::next::{Answer, Answered, Arrival, Ended, Reply, StepEnd};
+use super::next::{Answered, Arrival, EndedStep, QuestionAnswer, Reply, StepEnd};
 use super::phase::{Branch, Phase};
 use super::state::RunOutcome;
 use crate::limits;
@@ -67,46 +67,50 @@ impl Builder<'_> {
         let Answered { subject, answer } = answered;
         let Some(number) = subject.branch() else { return };
         // An error of the flow is not for those to bear who work for others.
-        let number = if matches!(answer, Answer::TimedOut(_)) { self.state.root_of(number) } else { number };
-        let failed = matches!(answer, Answer::Failed(_) | Answer::TimedOut(_));
+        let number = if matches!(answer, QuestionAnswer::TimedOut(_)) { self.state.root_of(number) } else { number };
+        let failed = matches!(answer, QuestionAnswer::Failed(_) | QuestionAnswer::TimedOut(_));
         if failed {
             self.end_work(number, None, "the run has failed");
         }
         let Some(Branch { node, phase }) = self.state.branches.remove(&number) else { return };
         match (phase, answer) {
-            (Phase::Returning { step }, Answer::Failed(error)) => self.end(number, step, StepEnd::Stopped { error }),
-            (Phase::Agent { step, conversation }, Answer::Failed(error)) => {
+            (Phase::Returning { step }, QuestionAnswer::Failed(error)) => {
+                self.end(number, step, StepEnd::Stopped { error });
+            }
+            (Phase::Agent { step, conversation }, QuestionAnswer::Failed(error)) => {
                 self.fail_conversation(number, step, &conversation, error);
             }
-            (Phase::Team { step, team }, Answer::Turn(ended)) => self.turn_ended(number, step, team, *ended),
-            (phase, Answer::Failed(error)) => {
+            (Phase::Team { step, team }, QuestionAnswer::Turn(ended)) => self.turn_ended(number, step, team, *ended),
+            (phase, QuestionAnswer::Failed(error)) => {
                 if let Some(step) = phase.step() {
                     self.fail_step(number, step.clone(), error);
                 }
             }
-            (phase, Answer::TimedOut(error)) => {
+            (phase, QuestionAnswer::TimedOut(error)) => {
                 if let Some(step) = phase.step() {
                     self.end(number, step.clone(), StepEnd::Stopped { error });
                 }
             }
-            (Phase::Human { step }, Answer::Node(answer)) => self.human_answered(number, step, answer),
-            (Phase::Agent { step, conversation }, Answer::Calls { rulings, instructions, .. }) => {
+            (Phase::Human { step }, QuestionAnswer::Node(answer)) => self.human_answered(number, step, answer),
+            (Phase::Agent { step, conversation }, QuestionAnswer::Calls { rulings, instructions, .. }) => {
                 self.agent_calls_decided(number, step, conversation, rulings, instructions);
             }
-            (Phase::Agent { step, conversation }, Answer::Action { ruling, .. }) => {
+            (Phase::Agent { step, conversation }, QuestionAnswer::Action { ruling, .. }) => {
                 self.agent_decided(number, step, conversation, ruling);
             }
-            (Phase::Agent { step, .. }, Answer::Written(writes)) => self.finish_step(number, step, writes),
-            (Phase::Agent { step, conversation }, Answer::Reply(Reply::TakesOver { result, then })) => {
+            (Phase::Agent { step, .. }, QuestionAnswer::Written(writes)) => self.finish_step(number, step, writes),
+            (Phase::Agent { step, conversation }, QuestionAnswer::Reply(Reply::TakesOver { result, then })) => {
                 let call = subject.calls().first().cloned().unwrap_or_default();
                 self.taken_over(number, step, conversation, &call, &result, then);
             }
-            (phase, Answer::Reply(reply)) => {
+            (phase, QuestionAnswer::Reply(reply)) => {
                 let call = subject.calls().first().cloned().unwrap_or_default();
                 self.call_replied(number, phase, &call, reply);
             }
-            (Phase::Returning { step }, Answer::Action { ruling, .. }) => self.output_decided(number, step, ruling),
-            (Phase::Tool { step, call, correction, wrote }, Answer::Calls { mut rulings, .. }) => {
+            (Phase::Returning { step }, QuestionAnswer::Action { ruling, .. }) => {
+                self.output_decided(number, step, ruling);
+            }
+            (Phase::Tool { step, call, correction, wrote }, QuestionAnswer::Calls { mut rulings, .. }) => {
                 match rulings.remove(&call.id) {
                     Some(ruling) => self.tool_call_decided(number, step, correction, &call, ruling),
                     None => self.settle(number, &node, Phase::Tool { step, call, correction, wrote }),
@@ -117,8 +121,8 @@ impl Builder<'_> {
         }
     }
 
-    fn step_ended(&mut self, ended: Ended) {
-        let Ended { branch, mut step, end } = ended;
+    fn step_ended(&mut self, ended: EndedStep) {
+        let EndedStep { branch, mut step, end } = ended;
         match end {
             StepEnd::Finished { writes } => self.finished(branch, step, &writes),
             StepEnd::Chose { targets } => {
@@ -282,7 +286,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Leave was given for the output of a flow. What of it was changed is changed in the state too.
+    /// The output of a flow was approved. What of it was changed is changed in the state too.
     fn returned(&mut self, mut step: Step, output: JsonMap) {
         let keys = self.state.keys_of(&step.node);
         let changed = output.iter().filter(|(key, value)| keys.get(*key) != Some(value));

@@ -21,7 +21,7 @@ use shared::time::Timestamp;
 
 use super::event::{Emission, Emitted, RunChange};
 use super::looked::Looked;
-use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
+use super::next::{Answered, Arrival, EndedStep, QuestionAnswer, StepEnd};
 use super::phase::{Branch, Phase};
 use super::question::{Question, Subject};
 use super::state::RunState;
@@ -50,7 +50,7 @@ pub(super) struct Builder<'f> {
     /// What was said of agents just now.
     pub(super) feedback_given: Vec<Feedback>,
     /// Steps that are over, whose branches go on.
-    pub(super) ended: VecDeque<Ended>,
+    pub(super) ended: VecDeque<EndedStep>,
     /// Answers on their way to what waits for them.
     pub(super) answers: VecDeque<Answered>,
     /// Branches on their way to a node.
@@ -132,8 +132,8 @@ impl<'f> Builder<'f> {
         let run = view::summary(&self.state);
         let shown = self.state.shown_id();
         // Of a run that only carries a question there is nothing to tell but of its review.
-        let told = self.events.into_iter().filter(|event| shown.is_some() || event.review_id.is_some());
-        let events = told.map(|event| event.event(self.now, shown, &run)).collect();
+        let emitted = self.events.into_iter().filter(|event| shown.is_some() || event.review_id.is_some());
+        let events = emitted.map(|event| event.event(self.now, shown, &run)).collect();
         let reviews = self.changed.iter().filter_map(|id| self.reviews.remove(id)).collect();
         Transition {
             state: self.state,
@@ -235,7 +235,7 @@ impl<'f> Builder<'f> {
 
     /// A step is over, and its branch goes on in this way.
     pub(super) fn end(&mut self, branch: u32, step: Step, end: StepEnd) {
-        self.ended.push_back(Ended { branch, step, end });
+        self.ended.push_back(EndedStep { branch, step, end });
     }
 
     /// A step is done: its writes go into the state, and its branch leaves.
@@ -249,7 +249,7 @@ impl<'f> Builder<'f> {
     }
 
     /// A question is answered: what waits for it gets to know.
-    pub(super) fn answer(&mut self, subject: Subject, answer: Answer) {
+    pub(super) fn answer(&mut self, subject: Subject, answer: QuestionAnswer) {
         self.answers.push_back(Answered { subject, answer });
     }
 

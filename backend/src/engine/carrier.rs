@@ -72,7 +72,7 @@ impl Carrier {
 
     /// The same for a run that carries one already, by its input. `Err`: why it cannot be read.
     pub fn resume(input: &JsonMap) -> Result<Compiled, String> {
-        let asked = asked_by(input).map_err(|error| format!("what was asked cannot be read: {error}"))?;
+        let asked = question_of(input).map_err(|error| format!("what was asked cannot be read: {error}"))?;
         let flow = flow_of(&asked).map_err(|mistake| mistake.to_string())?;
         Compiled::new(flow, VERSION).map_err(|mistakes| mistakes.first().map(ToString::to_string).unwrap_or_default())
     }
@@ -84,7 +84,7 @@ pub fn is_carrier(flow: &FlowId, version: u32) -> bool {
 }
 
 /// What was asked, by the input of the run that carries it.
-pub fn asked_by(input: &JsonMap) -> Result<NewReview, serde_json::Error> {
+pub fn question_of(input: &JsonMap) -> Result<NewReview, serde_json::Error> {
     serde_json::from_value(Value::Object(input.clone()))
 }
 

@@ -51,7 +51,7 @@ pub(super) fn of_review(review: &Review) -> String {
         prompt: &review.prompt,
         items: &review.items,
         options: &review.options,
-        actions: review.actions.iter().map(as_shown).collect(),
+        actions: review.actions.iter().map(unredacted).collect(),
         consequences,
         severity: *severity,
         category: category.as_deref(),
@@ -62,7 +62,7 @@ pub(super) fn of_review(review: &Review) -> String {
 }
 
 /// What a guardrail redacts is redacted after the decision: it was not shown.
-fn as_shown(action: &Action) -> Cow<'_, Action> {
+fn unredacted(action: &Action) -> Cow<'_, Action> {
     if action.redacted { Cow::Owned(Action { redacted: false, ..action.clone() }) } else { Cow::Borrowed(action) }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn of_request(request: &DecisionRequest) -> String {
     of(request)
 }
 
-/// The digest of what a program is asked by a guardrail: the same question has the same answer, whoever gives leave.
+/// The digest of what a program is asked by a guardrail: the same question has the same answer, whoever approves.
 pub fn of_inquiry(inquiry: &Inquiry) -> String {
     of(inquiry)
 }

@@ -8,7 +8,7 @@ use shared::run::{Step, StepStatus};
 
 use super::builder::Builder;
 use super::event::RunChange;
-use super::next::Ended;
+use super::next::EndedStep;
 use super::phase::{Branch, Phase};
 use super::state::RunOutcome;
 use super::view;
@@ -26,7 +26,7 @@ impl Builder<'_> {
         };
         self.arrivals.clear();
         self.answers.clear();
-        while let Some(Ended { mut step, .. }) = self.ended.pop_front() {
+        while let Some(EndedStep { mut step, .. }) = self.ended.pop_front() {
             self.end_step(&mut step, StepStatus::Cancelled);
         }
         while let Some(number) = self.state.branches.keys().next().copied() {

@@ -47,27 +47,25 @@ mod work;
 mod tests;
 
 pub use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry};
-pub use carrier::{Carrier, asked_by, is_carrier};
+pub use carrier::{Carrier, is_carrier, question_of};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;
 pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use looked::Looked;
 pub use phase::{Branch, Phase};
-pub use question::{Asked, Leave, Question, Subject, Timer};
+pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
 pub use state::{Frame, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
-pub use work::{HandlerRequest, ModelRequest, ToolRequest, ToolSpec, Work};
+pub use view::{given_out, report, run as view, summary};
+pub use work::{HandlerRequest, ModelRequest, ToolRequest, ToolSpec, Work, of as work};
 
 use builder::Builder;
-use shared::JsonMap;
 use shared::access::Principal;
 use shared::decision::DecisionRequest;
 use shared::id::{ReviewId, TaskId};
-use shared::review::{Checked, Review};
-use shared::run::{Report, Run, RunSummary, Step};
-use shared::time::Timestamp;
+use shared::review::Checked;
 
 use crate::clock::Moment;
 use crate::flow::Compiled;
@@ -233,35 +231,4 @@ pub fn give_up(
     let mut builder = Builder::resume(&flow, snapshot, moment);
     builder.give_up(why, tasks, by, reason)?;
     Ok(builder.finish(None))
-}
-
-/// What a worker is to do for a task that is due; none where it is over, or is no call.
-pub fn work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
-    work::of(flow, state, task)
-}
-
-/// The run as lists show it.
-pub fn summary(state: &RunState) -> RunSummary {
-    view::summary(state)
-}
-
-/// What happened in a run so far, and what it gave out.
-pub fn report(
-    run: &RunSummary,
-    output: Option<JsonMap>,
-    steps: Vec<Step>,
-    reviews: Vec<Review>,
-    now: Timestamp,
-) -> Report {
-    view::report(run, output, steps, reviews, now)
-}
-
-/// What a run has given out; none until it has completed.
-pub fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
-    view::given_out(flow, state)
-}
-
-/// The run as the API shows it; without its output where its flow is not known.
-pub fn view(flow: Option<&Compiled>, state: &RunState) -> Run {
-    view::run(flow, state)
 }

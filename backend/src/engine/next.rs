@@ -39,7 +39,7 @@ impl Arrival {
 
 /// A step that is over, with its branch, which is nowhere until this is carried out.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct EndedStep {
     /// The branch.
     pub branch: u32,
     /// The visit.
@@ -96,12 +96,12 @@ pub(super) struct Answered {
     /// What waits for it.
     pub subject: Subject,
     /// The answer.
-    pub answer: Answer,
+    pub answer: QuestionAnswer,
 }
 
 /// What came of a question, whoever answered it.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum QuestionAnswer {
     /// At a human node.
     Node(NodeAnswer),
     /// About calls.
@@ -132,7 +132,7 @@ pub(super) enum Answer {
     TimedOut(RunError),
 }
 
-impl Answer {
+impl QuestionAnswer {
     /// What guardrails found in what it is about, where they have looked at it.
     pub(super) fn findings(&self) -> Option<&Findings> {
         match self {
@@ -173,7 +173,7 @@ pub(super) struct TurnEnded {
 #[derive(Debug)]
 pub(super) enum TurnEnd {
     /// With an answer.
-    Said {
+    Answered {
         /// Its text.
         text: String,
         /// The same as JSON, where the agent answers in JSON.

@@ -73,7 +73,7 @@ pub enum Phase {
         /// What was said, and whose turn is next.
         team: Box<TeamWork>,
     },
-    /// A flow is at its end, and its output waits for leave to be given.
+    /// A flow is at its end, and its output waits for approval.
     Returning {
         /// The visit of the end.
         step: Step,
@@ -132,19 +132,8 @@ impl Phase {
                 _ => None,
             }
         }
-        match self {
-            Self::Joining { .. }
-            | Self::Human { .. }
-            | Self::Map { .. }
-            | Self::Team { .. }
-            | Self::Returning { .. }
-            | Self::Flow { .. } => Vec::new(),
-            Self::Agent { conversation, .. } => {
-                let model = conversation.model_task.map(|task| (task, conversation.tries));
-                model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
-            }
-            Self::Tool { call, .. } => due(call).into_iter().collect(),
-        }
+        let model = self.conversation().and_then(|own| own.model_task.map(|task| (task, own.tries)));
+        model.into_iter().chain(self.calls().iter().filter_map(due)).collect()
     }
 
     /// What it does while these questions are open.

@@ -207,11 +207,12 @@ pub enum Asked {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         answers_later: bool,
     },
-    /// Leave is given, and programs are asked about it by guardrails before it counts. People may decide meanwhile where
+    /// It is approved, and guardrails ask programs about that before it counts. People may decide meanwhile where
     /// they could before.
     Guardrails {
-        /// Who gives leave.
-        leave: Leave,
+        /// Who approves.
+        #[serde(rename = "leave")]
+        approval: Approval,
         /// The task of asking.
         task: TaskId,
         /// What is asked.
@@ -222,10 +223,10 @@ pub enum Asked {
     },
 }
 
-/// Who gives leave while guardrails ask about it.
+/// Who approves while guardrails ask about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "leave", rename_all = "snake_case")]
-pub enum Leave {
+pub enum Approval {
     /// An `auto` handler.
     Auto,
     /// A judge that was sure enough.
@@ -261,13 +262,13 @@ pub struct Judged {
     pub reasoning: String,
     /// What it would change.
     #[serde(default)]
-    pub modifications: Modifications,
+    pub modifications: JudgedChanges,
 }
 
 /// What a judge would change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Modifications {
+pub struct JudgedChanges {
     /// As a person would say it.
     #[serde(flatten)]
     pub changes: Changes,

@@ -7,7 +7,7 @@ use shared::log::{EventData, SpecialistMade, StrategyChanged};
 use shared::run::Step;
 
 use super::builder::Builder;
-use super::conversation::{Conversation, Purpose, Specialist, ToolCall, delegate_tool};
+use super::conversation::{CallingAgent, Conversation, Purpose, Specialist, ToolCall, delegate_tool};
 use super::phase::Phase;
 use super::team::TeamWork;
 use crate::flow::DELEGATE;
@@ -17,28 +17,25 @@ const LONGEST_ROLE: usize = 64 - DELEGATE.len();
 
 /// Who makes a call.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct CallingAgent<'a> {
+pub(super) struct Caller<'a> {
     /// The agent; none of a tool node.
-    pub agent: Option<&'a str>,
+    pub agent: Option<CallingAgent<'a>>,
     /// What the flow or its team says of it.
     pub definition: Option<&'a Agent>,
-    /// The agent of the flow whose gates hold for it: itself, or whoever has made it.
-    pub gates_of: Option<&'a str>,
     /// The branch of the team that it works in.
     pub team: Option<u32>,
 }
 
 impl<'f> Builder<'f> {
     /// Who makes the calls of a conversation.
-    pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> CallingAgent<'c>
+    pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> Caller<'c>
     where
         'f: 'c,
     {
         let team = conversation.works_for().and_then(|branch| self.state.team_of(branch));
         let team = team.filter(|team| self.is_member(*team, &conversation.agent));
         let definition = conversation.agent_in(self.flow, &step.node);
-        let calling = conversation.calling_agent();
-        CallingAgent { agent: Some(calling.name), definition, gates_of: Some(calling.gates_of), team }
+        Caller { agent: Some(conversation.calling_agent()), definition, team }
     }
 
     /// Whether an agent is one of a team: a member, its lead or a specialist. One that only works for a member is not.
@@ -68,7 +65,7 @@ impl<'f> Builder<'f> {
     pub(super) fn team_arguments(
         &self,
         step: &Step,
-        caller: CallingAgent<'_>,
+        caller: Caller<'_>,
         builtin: Builtin,
         arguments: JsonMap,
     ) -> Result<JsonMap, String> {
@@ -79,9 +76,17 @@ impl<'f> Builder<'f> {
         }
     }
 
-    fn team_work(&self, caller: CallingAgent<'_>) -> Result<&TeamWork, String> {
+    fn team_work(&self, caller: Caller<'_>) -> Result<&TeamWork, String> {
         let team = caller.team.and_then(|team| self.state.branches.get(&team));
         match team.map(|team| &team.phase) {
+            Some(Phase::Team { team, .. }) => Ok(team),
+            _ => Err("you work in no team".to_owned()),
+        }
+    }
+
+    fn team_work_mut(&mut self, caller: Caller<'_>) -> Result<&mut TeamWork, String> {
+        let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
+        match team.map(|team| &mut team.phase) {
             Some(Phase::Team { team, .. }) => Ok(team),
             _ => Err("you work in no team".to_owned()),
         }
@@ -97,7 +102,7 @@ impl<'f> Builder<'f> {
     fn specialist_arguments(
         &self,
         step: &Step,
-        caller: CallingAgent<'_>,
+        caller: Caller<'_>,
         team: &TeamWork,
         mut arguments: JsonMap,
     ) -> Result<JsonMap, String> {
@@ -143,12 +148,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Nothing holds a specialist back any more: it joins the team.
-    pub(super) fn spawn(
-        &mut self,
-        step: &Step,
-        caller: CallingAgent<'_>,
-        arguments: &JsonMap,
-    ) -> Result<Value, String> {
+    pub(super) fn spawn(&mut self, step: &Step, caller: Caller<'_>, arguments: &JsonMap) -> Result<Value, String> {
         let arguments = self.team_arguments(step, caller, Builtin::SpawnSpecialist, arguments.clone())?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (role, instructions, model) = (text("role"), text("instructions"), text("model"));
@@ -165,12 +165,10 @@ impl<'f> Builder<'f> {
             gates: AgentGates::default(),
             ..like.clone()
         };
-        let specialist = Specialist { agent, made_by: caller.gates_of.unwrap_or_default().to_owned() };
-        let by = caller.agent.unwrap_or_default().to_owned();
-        let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
-        let Some(Phase::Team { team, .. }) = team.map(|team| &mut team.phase) else {
-            return Err("you work in no team".to_owned());
-        };
+        let specialist =
+            Specialist { agent, made_by: caller.agent.map(|agent| agent.gates_of.to_owned()).unwrap_or_default() };
+        let by = caller.agent.map(|agent| agent.name.to_owned()).unwrap_or_default();
+        let team = self.team_work_mut(caller)?;
         team.specialists.insert(role.clone(), specialist);
         team.members.push(role.clone());
         let is_routed = team.strategy == TeamStrategy::Router;
@@ -195,7 +193,7 @@ impl<'f> Builder<'f> {
     pub(super) fn change_strategy(
         &mut self,
         step: &Step,
-        caller: CallingAgent<'_>,
+        caller: Caller<'_>,
         arguments: &JsonMap,
     ) -> Result<Value, String> {
         let (to, rounds) = {
@@ -205,11 +203,8 @@ impl<'f> Builder<'f> {
             (strategy(arguments.get("to"))?, rounds(team, arguments)?)
         };
         let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let by = caller.agent.unwrap_or_default().to_owned();
-        let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
-        let Some(Phase::Team { team, .. }) = team.map(|team| &mut team.phase) else {
-            return Err("you work in no team".to_owned());
-        };
+        let by = caller.agent.map(|agent| agent.name.to_owned()).unwrap_or_default();
+        let team = self.team_work_mut(caller)?;
         let from = std::mem::replace(&mut team.strategy, to);
         team.rounds = rounds;
         team.changed = true;

@@ -27,8 +27,8 @@ pub struct TeamWork {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub specialists: BTreeMap<String, Specialist>,
     /// All that was said, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub said: Vec<Said>,
+    #[serde(default, rename = "said", skip_serializing_if = "Vec::is_empty")]
+    pub contributions: Vec<Contribution>,
     /// How much of it was said before the strategy that counts now.
     #[serde(default)]
     pub before: usize,
@@ -54,7 +54,7 @@ pub struct TeamWork {
 
 /// What came of one turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Said {
+pub struct Contribution {
     /// Whose turn it was.
     pub agent: String,
     /// The round, from 1.
@@ -104,7 +104,7 @@ impl TeamWork {
             members: team.agents.clone(),
             lead: team.lead().to_owned(),
             specialists: BTreeMap::new(),
-            said: Vec::new(),
+            contributions: Vec::new(),
             before: 0,
             changed: false,
             under_way: 0,
@@ -128,9 +128,9 @@ impl TeamWork {
 
     /// Whose turn is next, where none is under way.
     pub(super) fn next_turn(&self) -> NextTurn {
-        let said = &self.said[self.before.min(self.said.len())..];
+        let contributions = &self.contributions[self.before.min(self.contributions.len())..];
         let has_had = |agent: &&String, round: u32| {
-            said.iter().any(|turn| !turn.as_lead && turn.agent == **agent && turn.round == round)
+            contributions.iter().any(|turn| !turn.as_lead && turn.agent == **agent && turn.round == round)
         };
         let waiting = |round: u32| self.speakers().filter(move |agent| !has_had(agent, round)).cloned();
         let one = |round: u32| waiting(round).next().map(|agent| NextTurn::Members { agents: vec![agent], round });
@@ -143,8 +143,9 @@ impl TeamWork {
             TeamStrategy::Debate => (1..=self.rounds).find_map(one),
             TeamStrategy::Router => None,
         };
-        let has_led = said.iter().any(|turn| turn.as_lead);
-        let is_silent = self.strategy != TeamStrategy::Router && self.said.iter().all(|turn| turn.text.is_none());
+        let has_led = contributions.iter().any(|turn| turn.as_lead);
+        let is_silent =
+            self.strategy != TeamStrategy::Router && self.contributions.iter().all(|turn| turn.text.is_none());
         next.unwrap_or(match (has_led, is_silent) {
             (true, _) => NextTurn::Over,
             (false, true) => NextTurn::NobodyLeft,
@@ -153,35 +154,37 @@ impl TeamWork {
     }
 
     /// What whoever is next is told: what all are asked, and what was said that they are to hear.
-    pub(super) fn told(&self, as_lead: bool) -> String {
+    pub(super) fn prompt_for_next(&self, as_lead: bool) -> String {
         let mut text = self.prompt.clone();
         // Writing into a string does not fail.
         match self.strategy {
             TeamStrategy::Sequential => {
-                if let Some(last) = self.said.iter().rev().find(|turn| turn.text.is_some()) {
+                if let Some(last) = self.contributions.iter().rev().find(|turn| turn.text.is_some()) {
                     let _ = write!(text, "\n\nThe answer of `{}` before you:\n\n{}", last.agent, last.words());
                 }
             }
             // Those who answer at the same time hear only what was said before that.
-            TeamStrategy::Parallel if !as_lead => self.write_said(&self.said[..self.before], &mut text),
+            TeamStrategy::Parallel if !as_lead => {
+                self.write_contributions(&self.contributions[..self.before], &mut text);
+            }
             TeamStrategy::Parallel | TeamStrategy::Router | TeamStrategy::Debate => {
-                self.write_said(&self.said, &mut text);
+                self.write_contributions(&self.contributions, &mut text);
             }
         }
         text
     }
 
-    fn write_said(&self, said: &[Said], text: &mut String) {
+    fn write_contributions(&self, contributions: &[Contribution], text: &mut String) {
         // In the order of the members, whoever was quicker.
-        let mut said: Vec<_> = said.iter().collect();
+        let mut contributions: Vec<_> = contributions.iter().collect();
         if self.strategy == TeamStrategy::Parallel {
-            let place = |turn: &&Said| self.members.iter().position(|member| *member == turn.agent);
-            said.sort_by_key(|turn| (turn.as_lead, place(turn)));
+            let place = |turn: &&Contribution| self.members.iter().position(|member| *member == turn.agent);
+            contributions.sort_by_key(|turn| (turn.as_lead, place(turn)));
         }
-        if !said.is_empty() {
+        if !contributions.is_empty() {
             text.push_str("\n\nWhat was said so far:");
         }
-        for turn in said {
+        for turn in contributions {
             let place =
                 if self.strategy == TeamStrategy::Debate { format!(", round {}", turn.round) } else { String::new() };
             let _ = write!(text, "\n\n[{}{place}]: {}", turn.agent, turn.words());
@@ -189,14 +192,14 @@ impl TeamWork {
     }
 
     /// The answer of the team.
-    pub(super) fn answer(&self) -> Option<&Said> {
-        self.said.iter().rev().find(|turn| turn.text.is_some())
+    pub(super) fn answer(&self) -> Option<&Contribution> {
+        self.contributions.iter().rev().find(|turn| turn.text.is_some())
     }
 
     /// What they did, in a few words.
     pub(super) fn note(&self) -> String {
         let mut spent: BTreeMap<&str, (u32, u64)> = BTreeMap::new();
-        for turn in &self.said {
+        for turn in &self.contributions {
             let (turns, tokens) = spent.entry(&turn.agent).or_default();
             *turns += 1;
             *tokens += turn.tokens;
@@ -211,7 +214,7 @@ impl TeamWork {
     }
 }
 
-impl Said {
+impl Contribution {
     fn words(&self) -> &str {
         self.text.as_deref().unwrap_or("(was left out: a person did not let it answer)")
     }

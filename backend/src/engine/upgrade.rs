@@ -18,14 +18,14 @@ impl RunState {
             separate_questions(stored);
         }
         if stored["format"].as_u64().is_some_and(|format| format < 5) {
-            tell_pending(stored);
+            mark_pending(stored);
         }
     }
 }
 
 /// Until format 4, a review was pending where people were asked, what handlers had said stood on it and beside it, and the
 /// time of a handler stood beside whoever was asked.
-fn tell_pending(state: &mut Value) {
+fn mark_pending(state: &mut Value) {
     for question in state.get_mut("questions").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(question) = question.as_object_mut() else { continue };
         let until = question.remove("until");

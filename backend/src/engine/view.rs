@@ -27,7 +27,7 @@ pub(super) fn status(state: &RunState) -> RunStatus {
 }
 
 /// The run as lists show it.
-pub(super) fn summary(state: &RunState) -> RunSummary {
+pub fn summary(state: &RunState) -> RunSummary {
     let (ended_at, error) = match &state.outcome {
         Some(RunOutcome::Failed { at, error }) => (Some(*at), Some(error.clone())),
         Some(RunOutcome::Completed { at } | RunOutcome::Cancelled { at, .. }) => (Some(*at), None),
@@ -51,7 +51,7 @@ pub(super) fn summary(state: &RunState) -> RunSummary {
 }
 
 /// What happened in a run so far.
-pub(super) fn report(
+pub fn report(
     run: &RunSummary,
     output: Option<JsonMap>,
     steps: Vec<Step>,
@@ -66,7 +66,7 @@ pub(super) fn report(
 }
 
 /// The run as the API shows it.
-pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
+pub fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
     let cancel_reason = match &state.outcome {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
         _ => None,
@@ -97,7 +97,7 @@ pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
 }
 
 /// What a run has given out; none until it has completed.
-pub(super) fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
+pub fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
     let completed = matches!(state.outcome, Some(RunOutcome::Completed { .. }));
     completed.then(|| output(flow, &state.keys))
 }

@@ -124,8 +124,8 @@ pub struct HandlerRequest {
 }
 
 /// What a worker is to do for a task.
-pub(super) fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
-    if let Some(work) = asked(flow, state, task) {
+pub fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
+    if let Some(work) = handler_work(flow, state, task) {
         return Some(work);
     }
     let is_its = |branch: &&Branch| branch.phase.tasks().iter().any(|(own, _)| *own == task.id);
@@ -148,7 +148,7 @@ pub(super) fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work>
 }
 
 /// What a handler is asked.
-fn asked(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
+fn handler_work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     let is_due = |question: &&Question| question.task().is_some_and(|(due, _)| due == task.id);
     let question = state.questions.iter().find(is_due)?;
     match &question.asked {

@@ -200,8 +200,8 @@ impl Eraser {
             return Ok(Reached::Stopped);
         }
         let begun = Instant::now();
-        let Some(told) = self.told(&step).await? else { return Ok(Reached::Soon) };
-        let new = Box::new(NewErasure { told, step });
+        let Some(erased_entries) = self.entries_erased(&step).await? else { return Ok(Reached::Soon) };
+        let new = Box::new(NewErasure { erased_entries, step });
         match self.store.commit(Change::by_server(Operation::EraseEntries(new))).await {
             Ok(_) => *steps -= 1,
             Err(CommitError::Conflict(why)) => {
@@ -216,7 +216,7 @@ impl Eraser {
 
     /// What the record is told of a step; none where an entry of it waits for its seal. An error where what was read is not
     /// what was sealed: that is never given a hash of its own.
-    async fn told(&mut self, step: &ErasureStep) -> Result<Option<Vec<EntriesErased>>, EraseError> {
+    async fn entries_erased(&mut self, step: &ErasureStep) -> Result<Option<Vec<EntriesErased>>, EraseError> {
         self.explained.refresh(&self.store).await?;
         let rows: Vec<i64> = step.rows().iter().map(|row| row.number).collect();
         let numbers = numbers(&self.store, &self.trusted, &self.explained, &rows).await?;
@@ -239,13 +239,14 @@ impl Eraser {
             }
         }
         changed.sort_unstable();
-        let told = changed.chunks(ENTRIES).zip(self.explained.last_erasure() + 1..).map(|(changed, erasure)| {
-            let entries: EntryNumbers = changed.iter().map(|(number, _)| *number).collect();
-            let hashes: Vec<Hash> = changed.iter().map(|(_, hash)| *hash).collect();
-            let username = step.erasing().pseudonym.clone();
-            EntriesErased { erasure, username, entries, hashes: joined(&hashes) }
-        });
-        Ok(Some(told.collect()))
+        let erased_entries =
+            changed.chunks(ENTRIES).zip(self.explained.last_erasure() + 1..).map(|(changed, erasure)| {
+                let entries: EntryNumbers = changed.iter().map(|(number, _)| *number).collect();
+                let hashes: Vec<Hash> = changed.iter().map(|(_, hash)| *hash).collect();
+                let username = step.erasing().pseudonym.clone();
+                EntriesErased { erasure, username, entries, hashes: joined(&hashes) }
+            });
+        Ok(Some(erased_entries.collect()))
     }
 }
 

@@ -16,7 +16,7 @@ use super::audience;
 use super::calls::{self, Library};
 use super::condition::Conditions;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
-use super::guardrail::{Answered, Matter, Rules, Verdict};
+use super::guardrail::{Answered, GuardrailVerdict, Matter, Rules};
 use super::json_schema::{Schema, check_value, compile_stored};
 use super::keys::{refused, writes_any};
 use super::parallel;
@@ -274,9 +274,9 @@ impl Compiled {
 
     /// What its guardrails find. `scope` is what conditions see beside the matter itself; it is asked for only where there
     /// are guardrails. `answered`: what the programs have answered that some of them ask.
-    pub fn look(&self, matter: &Matter<'_>, scope: impl FnOnce() -> Scope, answered: Answered<'_>) -> Verdict {
+    pub fn look(&self, matter: &Matter<'_>, scope: impl FnOnce() -> Scope, answered: Answered<'_>) -> GuardrailVerdict {
         if self.guardrails.is_empty() {
-            return Verdict::default();
+            return GuardrailVerdict::default();
         }
         self.guardrails.look(matter, &self.conditions, &scope(), answered)
     }

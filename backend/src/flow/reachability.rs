@@ -22,23 +22,23 @@ pub enum EdgeKind {
 
 /// The ways out of a node to other nodes, corrections left out; a target that is not in the flow is left out too.
 pub fn edges_of<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(EdgeKind, &'a NodeId)> {
-    let mut ways: Vec<_> = node.next.nodes().map(|to| (EdgeKind::Next, to)).collect();
+    let mut edges_out: Vec<_> = node.next.nodes().map(|to| (EdgeKind::Next, to)).collect();
     // What leads out of the node that a map runs, leads out of the map.
     let asks = match &node.kind {
         NodeKind::Map(map) => flow.nodes.get(&map.node).unwrap_or(node),
         _ => node,
     };
     if let NodeKind::Human(human) = &asks.kind {
-        ways.extend(human.on_reject.iter().map(|to| (EdgeKind::Reject, to)));
-        ways.extend(timed_out(flow, human).map(|to| (EdgeKind::Timeout, to)));
+        edges_out.extend(human.on_reject.iter().map(|to| (EdgeKind::Reject, to)));
+        edges_out.extend(timed_out(flow, human).map(|to| (EdgeKind::Timeout, to)));
     }
-    ways.extend(node.on_visit_limit.iter().map(|to| (EdgeKind::VisitLimit, to)));
+    edges_out.extend(node.on_visit_limit.iter().map(|to| (EdgeKind::VisitLimit, to)));
     let failure = node.failure.as_ref().or(flow.defaults.failure.as_ref());
     if let Some(FailureThen::Goto(to)) = failure.map(|failure| &failure.then) {
-        ways.push((EdgeKind::Failure, to));
+        edges_out.push((EdgeKind::Failure, to));
     }
-    ways.retain(|(_, to)| flow.nodes.contains_key(*to));
-    ways
+    edges_out.retain(|(_, to)| flow.nodes.contains_key(*to));
+    edges_out
 }
 
 /// The map of each node that one runs for each item of a list.

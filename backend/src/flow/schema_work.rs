@@ -19,7 +19,7 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 /// The most subschemas that apply to any one value, however deep it lies in what is checked. An error says what is wrong
 /// with the schema's references. Recursive: as deep as the schema is nested.
 pub(super) fn passes(schema: &Value) -> Result<usize, String> {
-    let mut graph = Graph { root: schema, nodes: Vec::new(), known: HashMap::new() };
+    let mut graph = SchemaGraph { root: schema, nodes: Vec::new(), known: HashMap::new() };
     let root = graph.add(schema)?;
     let order = graph.in_order()?;
     let mut most = 0;
@@ -42,7 +42,7 @@ pub(super) fn passes(schema: &Value) -> Result<usize, String> {
 
 /// A subschema.
 #[derive(Default)]
-struct Node {
+struct SchemaNode {
     /// Those that apply to the same value.
     same: Vec<usize>,
     /// Of which at most one applies to a member of an object: by its name, or because none is named so.
@@ -55,7 +55,7 @@ struct Node {
     any_item: Vec<usize>,
 }
 
-impl Node {
+impl SchemaNode {
     /// How many subschemas apply to a part of the value, of which `above` says how many apply to each.
     fn parts(&self, above: &[usize]) -> usize {
         let most = |of: &[usize]| of.iter().map(|index| above[*index]).max().unwrap_or(0);
@@ -66,24 +66,24 @@ impl Node {
     }
 }
 
-struct Graph<'a> {
+struct SchemaGraph<'a> {
     root: &'a Value,
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
     /// By where they stand in memory.
     known: HashMap<*const Value, usize>,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> SchemaGraph<'a> {
     /// Adds a subschema with all that it leads to.
     fn add(&mut self, schema: &'a Value) -> Result<usize, String> {
         if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
             return Ok(*known);
         }
         let index = self.nodes.len();
-        self.nodes.push(Node::default());
+        self.nodes.push(SchemaNode::default());
         self.known.insert(std::ptr::from_ref(schema), index);
         let Some(members) = schema.as_object() else { return Ok(index) };
-        let mut node = Node::default();
+        let mut node = SchemaNode::default();
         for (keyword, value) in members {
             let listed = || value.as_array().into_iter().flatten();
             let mapped = || value.as_object().into_iter().flat_map(|map| map.values());

@@ -36,7 +36,7 @@ impl Fitter<'_> {
         let mut forms = Vec::new();
         flatten("", schema, &mut forms);
         let own = json_type(value);
-        let fitting: Vec<Form<'_>> = forms.iter().copied().filter(|form| takes(form.schema, own)).collect();
+        let fitting: Vec<NamedForm<'_>> = forms.iter().copied().filter(|form| takes(form.schema, own)).collect();
         if fitting.is_empty() {
             let mut wanted: Vec<String> = Vec::new();
             for name in forms.iter().flat_map(|form| names_of(form.schema)).filter(|name| name != "nothing") {
@@ -72,7 +72,7 @@ impl Fitter<'_> {
         }
     }
 
-    fn text(&mut self, fitting: &[Form<'_>], text: &str, path: &str) -> bool {
+    fn text(&mut self, fitting: &[NamedForm<'_>], text: &str, path: &str) -> bool {
         let words: Vec<&str> = fitting.iter().filter_map(|form| form.schema.get("const")?.as_str()).collect();
         let templates = fitting.iter().filter(|form| form.name == TEMPLATE).count();
         if templates > 0 && (TemplateText::is_one(text) || words.contains(&text)) {
@@ -172,20 +172,20 @@ fn named(name: &str, text: &str) -> Result<(), String> {
 
 /// A form that a value may have, with the name of its type where it has one.
 #[derive(Clone, Copy)]
-struct Form<'a> {
+struct NamedForm<'a> {
     name: &'a str,
     schema: &'a Value,
 }
 
 /// The forms that a value may have, with references and alternatives within alternatives followed.
-fn flatten<'a>(name: &'a str, schema: &'a Value, forms: &mut Vec<Form<'a>>) {
+fn flatten<'a>(name: &'a str, schema: &'a Value, forms: &mut Vec<NamedForm<'a>>) {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
         let name = name.trim_start_matches("#/$defs/");
         return flatten(name, &SCHEMA["$defs"][name], forms);
     }
     match schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
         Some(several) => several.iter().for_each(|one| flatten(name, one, forms)),
-        None => forms.push(Form { name, schema }),
+        None => forms.push(NamedForm { name, schema }),
     }
 }
 
@@ -200,7 +200,7 @@ fn takes(schema: &Value, json_type: &str) -> bool {
 }
 
 /// Of several forms of an object, the one whose keys are most like those of the value.
-fn best<'a>(fitting: &[Form<'a>], value: &Value) -> &'a Value {
+fn best<'a>(fitting: &[NamedForm<'a>], value: &Value) -> &'a Value {
     let keys = value.as_object();
     let score = |schema: &Value| {
         let known = schema.get("properties").and_then(Value::as_object);

@@ -1,7 +1,7 @@
 //! `/api/v1/me/…`: what people change of their own account. Only in a session: a token is not the person.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, OptionalFromRequestParts, State};
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use shared::api::{
@@ -52,7 +52,10 @@ impl FromRequestParts<AppState> for Known {
 }
 
 /// Somebody in a session, also one who must set up a second factor before anything else.
-pub(super) struct InSession(pub Identity);
+pub(super) struct InSession {
+    pub identity: Identity,
+    state: AppState,
+}
 
 impl InSession {
     async fn find(parts: &Parts, state: &AppState) -> Result<Self> {
@@ -60,7 +63,7 @@ impl InSession {
         if identity.kind != CredentialKind::Session {
             return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in").into());
         }
-        Ok(Self(identity))
+        Ok(Self { identity, state: state.clone() })
     }
 }
 
@@ -68,7 +71,7 @@ impl FromRequestParts<AppState> for InSession {
     type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
         let session = Self::find(parts, state).await?;
-        budget::admit(state, parts, &session.0.principal)?;
+        budget::admit(state, parts, &session.identity.principal)?;
         Ok(session)
     }
 }
@@ -85,59 +88,43 @@ impl OptionalFromRequestParts<AppState> for InSession {
     }
 }
 
-async fn password(
-    State(state): State<AppState>,
-    InSession(identity): InSession,
-    body::Json { value, .. }: body::Json<NewPassword>,
-) -> Result<StatusCode> {
-    state.authenticator.change_password(&identity, value).await?;
+async fn password(session: InSession, body::Json { value, .. }: body::Json<NewPassword>) -> Result<StatusCode> {
+    session.state.authenticator.change_password(&session.identity, value).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn sessions(State(state): State<AppState>, InSession(identity): InSession) -> Result<Json<Page<SessionInfo>>> {
-    Ok(Json(Page { items: state.authenticator.sessions(&identity).await?, next_cursor: None }))
+async fn sessions(session: InSession) -> Result<Json<Page<SessionInfo>>> {
+    Ok(Json(Page { items: session.state.authenticator.sessions(&session.identity).await?, next_cursor: None }))
 }
 
-async fn end(
-    State(state): State<AppState>,
-    InSession(identity): InSession,
-    Id(id): Id<SessionId>,
-) -> Result<StatusCode> {
-    if !state.authenticator.end_sessions(&identity, Some(id)).await? {
+async fn end(session: InSession, Id(id): Id<SessionId>) -> Result<StatusCode> {
+    if !session.state.authenticator.end_sessions(&session.identity, Some(id)).await? {
         return Err(Problem::new(Code::NotFound).into());
     }
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn end_others(State(state): State<AppState>, InSession(identity): InSession) -> Result<StatusCode> {
-    state.authenticator.end_sessions(&identity, None).await?;
+async fn end_others(session: InSession) -> Result<StatusCode> {
+    session.state.authenticator.end_sessions(&session.identity, None).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn state(State(state): State<AppState>, InSession(identity): InSession) -> Result<Json<SecondFactorState>> {
-    Ok(Json(state.authenticator.second_factor(&identity).await?))
+async fn state(session: InSession) -> Result<Json<SecondFactorState>> {
+    Ok(Json(session.state.authenticator.second_factor(&session.identity).await?))
 }
 
-async fn begin_totp(
-    State(state): State<AppState>,
-    InSession(identity): InSession,
-) -> Result<(StatusCode, Json<NewSecondFactor>)> {
-    Ok((StatusCode::CREATED, Json(state.authenticator.begin_second_factor(&identity).await?)))
+async fn begin_totp(session: InSession) -> Result<(StatusCode, Json<NewSecondFactor>)> {
+    Ok((StatusCode::CREATED, Json(session.state.authenticator.begin_second_factor(&session.identity).await?)))
 }
 
 async fn confirm_totp(
-    State(state): State<AppState>,
-    InSession(identity): InSession,
+    session: InSession,
     body::Json { value, .. }: body::Json<SecondFactorCode>,
 ) -> Result<Json<RecoveryCodes>> {
-    Ok(Json(state.authenticator.confirm_second_factor(&identity, &value.code).await?))
+    Ok(Json(session.state.authenticator.confirm_second_factor(&session.identity, &value.code).await?))
 }
 
-async fn remove_totp(
-    State(state): State<AppState>,
-    InSession(identity): InSession,
-    body::Json { value, .. }: body::Json<SecondFactorCode>,
-) -> Result<StatusCode> {
-    state.authenticator.remove_second_factor(&identity, &value.code).await?;
+async fn remove_totp(session: InSession, body::Json { value, .. }: body::Json<SecondFactorCode>) -> Result<StatusCode> {
+    session.state.authenticator.remove_second_factor(&session.identity, &value.code).await?;
     Ok(StatusCode::NO_CONTENT)
 }

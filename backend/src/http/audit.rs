@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::stream::try_unfold;
@@ -16,11 +16,11 @@ use shared::seal::{SealCheck, SealHead};
 use shared::search::Found;
 use tokio::time::timeout;
 
+use super::Caller;
 use super::api::{Api, Operation};
 use super::body::{Params, fit_params, limit, params};
 use super::pagination::List;
 use super::problem::Result;
-use super::{AppState, Caller};
 use crate::audit::{Format, Lines};
 use crate::store::{Form, Store};
 
@@ -45,23 +45,15 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/audit/verify", verify, self::verify);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<AuditQuery>,
-) -> Result<Json<Page<Entry>>> {
+async fn list(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result<Json<Page<Entry>>> {
     caller.may(Act::ReadAudit)?;
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
     query.cursor = AUDIT.place(query.cursor)?;
-    Ok(Json(AUDIT.page(state.store.audit(&query, Form::Whole).await?)))
+    Ok(Json(AUDIT.page(caller.state.store.audit(&query, Form::Whole).await?)))
 }
 
-async fn search(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<AuditQuery>,
-) -> Result<Json<Found<Entry>>> {
+async fn search(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result<Json<Found<Entry>>> {
     caller.may(Act::ReadAudit)?;
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
@@ -73,10 +65,10 @@ async fn search(
             return Err(Problem::invalid(path, why).into());
         }
     }
-    Ok(Json(state.store.search_audit(&query).await?))
+    Ok(Json(caller.state.store.search_audit(&query).await?))
 }
 
-async fn export(State(state): State<AppState>, caller: Caller, request: Request) -> Result<Response> {
+async fn export(caller: Caller, request: Request) -> Result<Response> {
     caller.may(Act::ReadAudit)?;
     let (parts, _) = request.into_parts();
     let mut pairs = params(&parts)?;
@@ -89,9 +81,9 @@ async fn export(State(state): State<AppState>, caller: Caller, request: Request)
     check(&query)?;
     let part = query != AuditQuery::default();
     query.limit = Some(MAX_LIMIT);
-    let lines = Lines::begin(format, part, &state.store).await?;
+    let lines = Lines::begin(format, part, &caller.state.store).await?;
     let disposition = format!("attachment; filename=\"countersign-audit.{}\"", format.extension());
-    let mut response = Body::from_stream(rows(state.store.clone(), query, format, lines)).into_response();
+    let mut response = Body::from_stream(rows(caller.state.store.clone(), query, format, lines)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     if let Ok(disposition) = HeaderValue::try_from(disposition) {
@@ -128,17 +120,17 @@ fn rows(
     })
 }
 
-async fn seal(State(state): State<AppState>, caller: Caller) -> Result<Json<SealHead>> {
+async fn seal(caller: Caller) -> Result<Json<SealHead>> {
     caller.may(Act::ReadAudit)?;
-    let head = state.seals.head(&state.store).await?;
+    let head = caller.state.seals.head(&caller.state.store).await?;
     Ok(Json(head.ok_or_else(|| Problem::new(Code::NotFound))?))
 }
 
 /// A check that is done soon is answered like everything else. One that takes longer than a handler may begins its
 /// answer with spaces, which JSON allows, so that nobody on the way gives up.
-async fn verify(State(state): State<AppState>, caller: Caller) -> Result<Response> {
+async fn verify(caller: Caller) -> Result<Response> {
     caller.may(Act::ReadAudit)?;
-    let mut check = Box::pin(async move { state.seals.check(&state.store).await });
+    let mut check = Box::pin(async move { caller.state.seals.check(&caller.state.store).await });
     if let Ok(checked) = timeout(ANSWER_WITHIN, &mut check).await {
         return Ok(Json(checked?).into_response());
     }

@@ -4,20 +4,26 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use shared::access::{Act, Principal};
 
+use super::idempotency::RequestKey;
 use super::problem::{Refused, Result, allowed};
 use super::{AppState, budget};
-use crate::auth::Identity;
+use crate::auth::{Identity, digest};
 use crate::problem::of_commit;
-use crate::store::{Change, Committed, IdempotencyKey, Operation, Store};
+use crate::store::{Change, Committed, IdempotencyKey, Operation};
 
 /// Somebody who is logged in; `401` where nobody is.
-#[derive(Debug, Clone)]
-pub struct Caller(pub Identity);
+#[derive(Clone)]
+pub struct Caller {
+    /// Who.
+    pub identity: Identity,
+    /// What they call.
+    pub state: AppState,
+}
 
 impl Caller {
     /// Them, with their rights.
     pub fn principal(&self) -> &Principal {
-        &self.0.principal
+        &self.identity.principal
     }
 
     /// Lets through what they may do.
@@ -26,9 +32,29 @@ impl Caller {
     }
 
     /// Commits what they want.
-    pub async fn commit(&self, store: &Store, key: Option<IdempotencyKey>, operation: Operation) -> Result<Committed> {
-        let change = Change { by: Some(self.0.actor()), key, operation };
-        store.commit(change).await.map_err(|error| Refused(of_commit(error, Some(self.principal()))))
+    pub async fn commit(&self, key: Option<IdempotencyKey>, operation: Operation) -> Result<Committed> {
+        let change = Change { by: Some(self.identity.actor()), key, operation };
+        self.state.store.commit(change).await.map_err(|error| Refused(of_commit(error, Some(self.principal()))))
+    }
+}
+
+/// What a handler that writes needs beside what is to be written.
+#[derive(FromRequestParts)]
+#[from_request(state(AppState))]
+pub(super) struct Write {
+    pub caller: Caller,
+    key: RequestKey,
+}
+
+impl Write {
+    /// Commits what the caller wants; `body`: the SHA-256 of the request's body.
+    pub async fn commit(&self, body: [u8; 32], operation: Operation) -> Result<Committed> {
+        self.caller.commit(self.key.of(&self.caller, body), operation).await
+    }
+
+    /// The same of a request that has no body.
+    pub async fn commit_without_body(&self, operation: Operation) -> Result<Committed> {
+        self.commit(digest(""), operation).await
     }
 }
 
@@ -38,6 +64,6 @@ impl FromRequestParts<AppState> for Caller {
         let identity = state.authenticator.authenticate(&parts.headers).await?;
         identity.may_go_on()?;
         budget::admit(state, parts, &identity.principal)?;
-        Ok(Self(identity))
+        Ok(Self { identity, state: state.clone() })
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use shared::access::{Act, Principal, REVIEWER, access, may_be_handed};
@@ -14,11 +13,10 @@ use shared::id::{DeputyId, ReviewId};
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params};
-use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
-use super::{AppState, Caller};
-use crate::auth::{check_text, digest};
+use super::{Caller, Write};
+use crate::auth::check_text;
 use crate::clock::Moment;
 use crate::store::{self, Committed};
 
@@ -37,23 +35,18 @@ pub(super) fn mount(api: &mut Api) {
 }
 
 /// Admins see all.
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(paging): Params<Paging>,
-) -> Result<Json<Page<Deputyship>>> {
-    let mut items = state.store.deputyships().await?;
+async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<Deputyship>>> {
+    let mut items = caller.state.store.deputyships().await?;
     items.retain(|span| access(caller.principal(), Act::SeeDeputyship(span)).is_allowed());
     Ok(Json(List("deputies").newest(items, paging, |span| (span.created_at, span.id))?))
 }
 
 async fn create(
-    State(state): State<AppState>,
-    caller: Caller,
-    key: RequestKey,
+    write: Write,
     body::Json { value, digest }: body::Json<NewDeputy>,
 ) -> Result<(StatusCode, Json<Deputyship>)> {
-    let moment = Moment::of(&*state.clock);
+    let caller = &write.caller;
+    let moment = Moment::of(&*caller.state.clock);
     let person = value.person.unwrap_or_else(|| caller.principal().username.clone());
     caller.may(Act::NameDeputy(&person, &value.deputy))?;
     check_text("/note", value.note.as_deref())?;
@@ -75,23 +68,16 @@ async fn create(
         created_at: moment.now,
     };
     let operation = store::Operation::NameDeputy(Box::new(span));
-    let Committed::Deputy { deputyship } = caller.commit(&state.store, key.of(&caller, digest), operation).await?
-    else {
+    let Committed::Deputy { deputyship } = write.commit(digest, operation).await? else {
         return Err(unexpected());
     };
-    state.authenticator.invalidate();
+    caller.state.authenticator.invalidate();
     Ok((StatusCode::CREATED, Json(*deputyship)))
 }
 
-async fn remove(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<DeputyId>,
-    key: RequestKey,
-) -> Result<StatusCode> {
-    let remove = store::Operation::RemoveDeputy(id);
-    caller.commit(&state.store, key.of(&caller, digest("")), remove).await?;
-    state.authenticator.invalidate();
+async fn remove(write: Write, Id(id): Id<DeputyId>) -> Result<StatusCode> {
+    write.commit_without_body(store::Operation::RemoveDeputy(id)).await?;
+    write.caller.state.authenticator.invalidate();
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -103,21 +89,17 @@ struct For {
 }
 
 /// Names only: no addresses.
-async fn reviewers(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(For { review }): Params<For>,
-) -> Result<Json<Page<User>>> {
+async fn reviewers(caller: Caller, Params(For { review }): Params<For>) -> Result<Json<Page<User>>> {
     caller.may(Act::SeeReviewers)?;
     let review = match review {
         Some(id) => {
-            let review = state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+            let review = caller.state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
             caller.may(Act::SeeReview(&review))?;
             Some(review)
         }
         None => None,
     };
-    let mut items = state.store.users().await?;
+    let mut items = caller.state.store.users().await?;
     items.retain(|user| {
         let them = Principal::new(user.username.clone(), user.roles.iter().cloned().collect());
         let fits = review.as_ref().is_none_or(|review| may_be_handed(&them, review).is_ok());

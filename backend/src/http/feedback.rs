@@ -1,7 +1,6 @@
 //! `/api/v1/feedback`, and giving it on a run.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use shared::access::{Act, Involvement, access};
@@ -12,10 +11,9 @@ use shared::id::RunId;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params, limit};
-use super::idempotency::RequestKey;
 use super::pagination::List;
 use super::problem::{Result, unexpected};
-use super::{AppState, Caller};
+use super::{Caller, Write};
 use crate::store::{self, Committed};
 
 const FEEDBACK: List = List("feedback");
@@ -27,37 +25,32 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/runs/{id}/feedback", give, self::give);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<FeedbackQuery>,
-) -> Result<Json<Page<Feedback>>> {
+async fn list(caller: Caller, Params(mut query): Params<FeedbackQuery>) -> Result<Json<Page<Feedback>>> {
     query.limit = Some(limit(query.limit)?);
     if query.run.as_ref().is_some_and(|run| run.parse::<RunId>().is_err()) {
         return Err(Problem::invalid("/run", "the id of a run").into());
     }
     query.cursor = FEEDBACK.place(query.cursor)?;
-    Ok(Json(FEEDBACK.page(state.store.feedback(caller.principal(), &query).await?)))
+    Ok(Json(FEEDBACK.page(caller.state.store.feedback(caller.principal(), &query).await?)))
 }
 
 async fn give(
-    State(state): State<AppState>,
-    caller: Caller,
+    write: Write,
     Id(run): Id<RunId>,
-    key: RequestKey,
     body::Json { value, digest }: body::Json<NewFeedback>,
 ) -> Result<Response> {
+    let caller = &write.caller;
     let not_found = || Problem::new(Code::NotFound);
-    let summary = state.store.find_run(run).await?.ok_or_else(not_found)?.summary();
+    let summary = caller.state.store.find_run(run).await?.ok_or_else(not_found)?.summary();
     let viewer = caller.principal();
     // Asked again in the transaction, with the rights of then; whose reviews a run has does not change by itself.
     let involvement = if access(viewer, Act::SeeRun(&summary, Involvement::None)).is_allowed() {
         Involvement::None
     } else {
-        state.store.involvement(viewer, run).await?
+        caller.state.store.involvement(viewer, run).await?
     };
     let give = store::Operation::GiveFeedback { run, involvement, feedback: Box::new(value) };
-    let Committed::Feedback { feedback } = caller.commit(&state.store, key.of(&caller, digest), give).await? else {
+    let Committed::Feedback { feedback } = write.commit(digest, give).await? else {
         return Err(unexpected());
     };
     Ok((StatusCode::CREATED, Json(feedback)).into_response())

@@ -1,7 +1,6 @@
 //! `/api/v1/flows`: saving, checking and reading flow files.
 
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::JsonMap;
@@ -15,10 +14,9 @@ use tokio::task::spawn_blocking;
 
 use super::api::{Api, Operation};
 use super::body::{self, FlowSource, Id, Params, limit};
-use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Refused, Result, unexpected};
-use super::{AppState, Caller};
+use super::{AppState, Caller, Write};
 use crate::flow::{self, CancelFlag, Compiled, Here, Library};
 use crate::store::{self, Committed, NewFlow};
 
@@ -43,14 +41,10 @@ pub(super) fn mount(api: &mut Api) {
     api.put("/api/v1/flows/{id}", put, self::put);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(paging): Params<Paging>,
-) -> Result<Json<Page<FlowVersion>>> {
+async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<FlowVersion>>> {
     caller.may(Act::SeeFlows)?;
     let place = FLOWS.place(paging.cursor)?;
-    Ok(Json(FLOWS.page(state.store.flows(limit(paging.limit)?, place.as_deref()).await?)))
+    Ok(Json(FLOWS.page(caller.state.store.flows(limit(paging.limit)?, place.as_deref()).await?)))
 }
 
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
@@ -59,48 +53,40 @@ struct VersionQuery {
     version: Option<u32>,
 }
 
-async fn get(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<FlowId>,
-    Params(query): Params<VersionQuery>,
-) -> Result<Json<FlowVersion>> {
+async fn get(caller: Caller, Id(id): Id<FlowId>, Params(query): Params<VersionQuery>) -> Result<Json<FlowVersion>> {
     caller.may(Act::SeeFlows)?;
-    let mut version = state.store.flow(&id, query.version).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    let mut version = caller.state.store.flow(&id, query.version).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
     if !access(caller.principal(), Act::SeeSource).is_allowed() {
         // Both name addresses, prompts and secrets.
         (version.definition, version.source) = (None, None);
     }
-    drawn(&state, version).await.map(Json)
+    drawn(&caller.state, version).await.map(Json)
 }
 
 async fn put(
-    State(state): State<AppState>,
-    caller: Caller,
+    write: Write,
     Id(id): Id<FlowId>,
-    key: RequestKey,
     FlowSource(body::Json { value: source, digest }): FlowSource,
 ) -> Result<Json<FlowVersion>> {
-    caller.may(Act::SaveFlow)?;
-    let (checked, source, _) = check(&state, source, Some(id)).await?;
+    write.caller.may(Act::SaveFlow)?;
+    let (checked, source, _) = check(&write.caller.state, source, Some(id)).await?;
     let (errors, warnings) = (checked.errors, checked.warnings);
     let (Some(flow), true) = (checked.flow, errors.is_empty()) else {
         return Err(Problem::new(Code::FlowInvalid).errors(errors).into());
     };
     let new = NewFlow { flow, digest: flow::digest(&source), source };
     let save = store::Operation::SaveFlow(Box::new(new));
-    let answer = caller.commit(&state.store, key.of(&caller, digest), save).await?;
+    let answer = write.commit(digest, save).await?;
     let Committed::Flow { flow } = answer else { return Err(unexpected()) };
-    drawn(&state, FlowVersion { warnings, ..*flow }).await.map(Json)
+    drawn(&write.caller.state, FlowVersion { warnings, ..*flow }).await.map(Json)
 }
 
 async fn validate(
-    State(state): State<AppState>,
     caller: Caller,
     FlowSource(body::Json { value: source, .. }): FlowSource,
 ) -> Result<Json<Validation>> {
     caller.may(Act::SaveFlow)?;
-    let (checked, _, library) = check(&state, source, None).await?;
+    let (checked, _, library) = check(&caller.state, source, None).await?;
     let valid = checked.errors.is_empty() && checked.flow.is_some();
     // What has mistakes may not be drawable.
     let graph = match checked.flow {

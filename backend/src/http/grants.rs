@@ -1,7 +1,6 @@
 //! `/api/v1/grants`: what people have allowed for later calls too.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use shared::access::{ADMIN, Act, access};
 use shared::api::Page;
@@ -10,11 +9,9 @@ use shared::id::GrantId;
 
 use super::api::{Api, Operation};
 use super::body::{Id, Params};
-use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::Result;
-use super::{AppState, Caller};
-use crate::auth::digest;
+use super::{Caller, Write};
 use crate::store;
 
 pub(super) fn mount(api: &mut Api) {
@@ -24,23 +21,14 @@ pub(super) fn mount(api: &mut Api) {
     api.delete("/api/v1/grants/{id}", revoke, self::revoke);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(paging): Params<Paging>,
-) -> Result<Json<Page<Grant>>> {
+async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<Grant>>> {
     let principal = caller.principal();
-    let mut items = state.store.grants((!principal.has(ADMIN)).then_some(&principal.username)).await?;
+    let mut items = caller.state.store.grants((!principal.has(ADMIN)).then_some(&principal.username)).await?;
     items.retain(|grant| access(principal, Act::RevokeGrant(&grant.given_by)).is_allowed());
     Ok(Json(List("grants").newest(items, paging, |grant| (grant.given_at, grant.id))?))
 }
 
-async fn revoke(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<GrantId>,
-    key: RequestKey,
-) -> Result<StatusCode> {
-    caller.commit(&state.store, key.of(&caller, digest("")), store::Operation::RevokeGrant(id)).await?;
+async fn revoke(write: Write, Id(id): Id<GrantId>) -> Result<StatusCode> {
+    write.commit_without_body(store::Operation::RevokeGrant(id)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -21,8 +21,8 @@ pub(super) struct RequestKey {
 
 impl RequestKey {
     /// The same as the store keeps it: of this caller, for this method and path, with the SHA-256 of the body.
-    pub fn of(self, caller: &Caller, body: [u8; 32]) -> Option<IdempotencyKey> {
-        self.key.map(|key| caller.0.actor().key(&self.target, key, body))
+    pub fn of(&self, caller: &Caller, body: [u8; 32]) -> Option<IdempotencyKey> {
+        self.key.clone().map(|key| caller.identity.actor().key(&self.target, key, body))
     }
 }
 

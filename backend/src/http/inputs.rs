@@ -11,8 +11,8 @@ use shared::definition::Flow;
 use super::account::{InSession, Known};
 use super::body::{FlowSource, Id, Json, OptionalJson, Params};
 use super::idempotency::RequestKey;
-use super::reviews::Write;
-use super::{AppState, Caller};
+use super::reviews::ReviewWrite;
+use super::{AppState, Caller, Write};
 use crate::client_address::ClientAddress;
 
 /// What one call takes.
@@ -89,6 +89,12 @@ impl OperationInput for RequestKey {
 impl OperationInput for Write {
     fn describe(inputs: &mut Inputs<'_>) {
         RequestKey::describe(inputs);
+    }
+}
+
+impl OperationInput for ReviewWrite {
+    fn describe(inputs: &mut Inputs<'_>) {
+        Write::describe(inputs);
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use axum::Json;
-use axum::extract::State;
 use shared::access::{Act, access};
 use shared::api::{LogQuery, Page};
 use shared::error::{Code, Problem};
@@ -11,11 +10,11 @@ use shared::id::{ReviewId, RunId};
 use shared::log::{Cursor, Entry, EntryKind, Event};
 use shared::review::Review;
 
+use super::Caller;
 use super::api::{Api, Operation};
 use super::body::{Params, limit};
 use super::problem::Result;
 use super::runs::sees;
-use super::{AppState, Caller};
 
 /// In the place of a cursor: the end of the log.
 const END: &str = "end";
@@ -25,17 +24,13 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/log", list, get);
 }
 
-async fn get(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(query): Params<LogQuery>,
-) -> Result<Json<Page<Entry>>> {
+async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Page<Entry>>> {
     let limit = limit(query.limit)?;
-    let mut sight = CallerVisibility { state: &state, caller: &caller, runs: HashMap::new(), reviews: HashMap::new() };
+    let mut visibility = CallerVisibility { caller: &caller, runs: HashMap::new(), reviews: HashMap::new() };
     let run = match query.run {
         Some(text) => {
             let run = text.parse().map_err(|_| Problem::invalid("/run", "the id of a run"))?;
-            if !sight.run(run).await? {
+            if !visibility.run(run).await? {
                 return Err(Problem::new(Code::NotFound).into());
             }
             Some(run)
@@ -45,18 +40,18 @@ async fn get(
     let after = match query.after {
         // Nothing yet: only where it goes on from now.
         Some(after) if after == END => {
-            let head = state.store.head().await?;
+            let head = caller.state.store.head().await?;
             return Ok(Json(Page { items: Vec::new(), next_cursor: Some(head.to_string()) }));
         }
         Some(after) => Cursor(after),
-        None => state.store.origin().await?,
+        None => caller.state.store.origin().await?,
     };
-    let page = state.store.log(&after, run, limit).await?.ok_or_else(|| {
+    let page = caller.state.store.log(&after, run, limit).await?.ok_or_else(|| {
         Problem::invalid("/after", "this is no place in the log any more; leave `after` out to begin at its start")
     })?;
     let mut items = Vec::with_capacity(page.entries.len());
     for entry in page.entries {
-        if sight.entry(&entry).await? {
+        if visibility.entry(&entry).await? {
             items.push(entry);
         }
     }
@@ -66,7 +61,6 @@ async fn get(
 
 /// What the caller may see, looked up once a run and review.
 struct CallerVisibility<'a> {
-    state: &'a AppState,
     caller: &'a Caller,
     runs: HashMap<RunId, bool>,
     reviews: HashMap<ReviewId, bool>,
@@ -94,8 +88,8 @@ impl CallerVisibility<'_> {
         if let Some(seen) = self.runs.get(&id) {
             return Ok(*seen);
         }
-        let seen = match self.state.store.find_run(id).await? {
-            Some(run) => sees(&self.state.store, self.caller.principal(), &run.summary()).await?,
+        let seen = match self.caller.state.store.find_run(id).await? {
+            Some(run) => sees(self.caller, &run.summary()).await?,
             None => false,
         };
         self.runs.insert(id, seen);
@@ -107,7 +101,7 @@ impl CallerVisibility<'_> {
         if let Some(seen) = self.reviews.get(&id) {
             return Ok(*seen);
         }
-        let review: Option<Review> = self.state.store.review(id).await?;
+        let review: Option<Review> = self.caller.state.store.review(id).await?;
         let seen = review.is_some_and(|review| access(self.caller.principal(), Act::SeeReview(&review)).is_allowed());
         self.reviews.insert(id, seen);
         Ok(seen)

@@ -54,6 +54,7 @@ use tower::service_fn;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use caller::Caller;
+use caller::Write;
 pub use host::Hosts;
 pub use origin::{PublicOrigins, origin_allowed};
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use shared::access::Act;
@@ -14,10 +13,9 @@ use shared::notification::{Delivery, DeliveryQuery, MAX_RULES, Notifications, Te
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params, limit};
-use super::idempotency::RequestKey;
 use super::pagination::List;
 use super::problem::Result;
-use super::{AppState, Caller};
+use super::{AppState, Caller, Write};
 use crate::auth::check_text;
 use crate::notify::{Untested, is_address};
 use crate::store::{self, ChosenNotifications};
@@ -57,44 +55,34 @@ impl Whose {
     }
 }
 
-async fn get(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(whose): Params<Whose>,
-) -> Result<Json<Notifications>> {
+async fn get(caller: Caller, Params(whose): Params<Whose>) -> Result<Json<Notifications>> {
     let name = whose.name(&caller)?;
-    if state.store.user(&name).await?.is_none() {
+    if caller.state.store.user(&name).await?.is_none() {
         return Err(Problem::new(Code::NotFound).into());
     }
-    let chosen = state.store.notifications(&name).await?.unwrap_or_default();
-    Ok(Json(Notifications { available: available(&state), ..chosen }))
+    let chosen = caller.state.store.notifications(&name).await?.unwrap_or_default();
+    Ok(Json(Notifications { available: available(&caller.state), ..chosen }))
 }
 
 async fn put(
-    State(state): State<AppState>,
-    caller: Caller,
+    write: Write,
     Params(whose): Params<Whose>,
-    key: RequestKey,
     body::Json { value, digest }: body::Json<Notifications>,
 ) -> Result<Json<Notifications>> {
-    let username = whose.name(&caller)?;
+    let username = whose.name(&write.caller)?;
     let notifications = checked(value)?;
     let chosen = Box::new(ChosenNotifications { username, notifications: notifications.clone() });
-    caller.commit(&state.store, key.of(&caller, digest), store::Operation::ChooseNotifications(chosen)).await?;
-    Ok(Json(Notifications { available: available(&state), ..notifications }))
+    write.commit(digest, store::Operation::ChooseNotifications(chosen)).await?;
+    Ok(Json(Notifications { available: available(&write.caller.state), ..notifications }))
 }
 
-async fn test(
-    State(state): State<AppState>,
-    caller: Caller,
-    body::Json { value, .. }: body::Json<TestNotification>,
-) -> Result<StatusCode> {
+async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotification>) -> Result<StatusCode> {
     let name = &caller.principal().username;
     caller.may(Act::ManageNotifications(name))?;
-    let person = state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
-    let chosen = state.store.notifications(name).await?.unwrap_or_default();
+    let person = caller.state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
+    let chosen = caller.state.store.notifications(name).await?.unwrap_or_default();
     let nowhere = || Untested::Failed("this server tells nobody outside the console".to_owned());
-    let notifications = state.outside.notifications.as_ref().ok_or_else(nowhere);
+    let notifications = caller.state.outside.notifications.as_ref().ok_or_else(nowhere);
     let sent = match notifications {
         Ok(notifications) => notifications.test(value.channel, &person, &chosen).await,
         Err(untested) => Err(untested),
@@ -148,21 +136,17 @@ fn checked(chosen: Notifications) -> Result<Notifications> {
     if mistakes.is_empty() { Ok(chosen) } else { Err(Problem::new(Code::Invalid).errors(mistakes).into()) }
 }
 
-async fn deliveries(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<DeliveryQuery>,
-) -> Result<Json<Page<Delivery>>> {
+async fn deliveries(caller: Caller, Params(mut query): Params<DeliveryQuery>) -> Result<Json<Page<Delivery>>> {
     caller.may(Act::ManageDeliveries)?;
     query.limit = Some(limit(query.limit)?);
     query.cursor = DELIVERIES.place(query.cursor)?;
-    Ok(Json(DELIVERIES.page(state.store.deliveries(&query).await?)))
+    Ok(Json(DELIVERIES.page(caller.state.store.deliveries(&query).await?)))
 }
 
 /// Needs no idempotency key: a message that waits already is not there to be tried again.
-async fn retry(State(state): State<AppState>, caller: Caller, Id(id): Id<DeliveryId>) -> Result<StatusCode> {
+async fn retry(caller: Caller, Id(id): Id<DeliveryId>) -> Result<StatusCode> {
     caller.may(Act::ManageDeliveries)?;
-    if !state.store.retry_delivery(id).await? {
+    if !caller.state.store.retry_delivery(id).await? {
         return Err(Problem::new(Code::NotFound).detail("no message of this id was given up").into());
     }
     tracing::info!(%id, by = %caller.principal().username, "a notification is tried again");

@@ -1,12 +1,11 @@
 //! `/api/v1/runs`: starting, watching and cancelling runs.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 use shared::JsonMap;
-use shared::access::{Act, Involvement, Principal, access};
+use shared::access::{Act, Involvement, access};
 use shared::api::{Launch, Page, Reason, RunQuery};
 use shared::error::{Code, Problem};
 use shared::id::RunId;
@@ -15,13 +14,12 @@ use shared::run::{Context, Report, Run, RunSummary};
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson, Params, limit};
-use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
-use super::{AppState, Caller};
+use super::{Caller, Write};
 use crate::clock::Moment;
 use crate::engine::{self, Input};
-use crate::store::{self, Committed, FoundRun, Store};
+use crate::store::{self, Committed, FoundRun};
 
 const RUNS: List = List("runs");
 
@@ -50,77 +48,66 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/runs/{id}/cancel", Operation::new("Cancel a run").answer::<Run>(), cancel);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<RunQuery>,
-) -> Result<Json<Page<RunSummary>>> {
+async fn list(caller: Caller, Params(mut query): Params<RunQuery>) -> Result<Json<Page<RunSummary>>> {
     query.limit = Some(limit(query.limit)?);
     query.cursor = RUNS.place(query.cursor)?;
-    Ok(Json(RUNS.page(state.store.runs(caller.principal(), &query).await?)))
+    Ok(Json(RUNS.page(caller.state.store.runs(caller.principal(), &query).await?)))
 }
 
-async fn launch(
-    State(state): State<AppState>,
-    caller: Caller,
-    key: RequestKey,
-    body::Json { value, digest }: body::Json<Launch>,
-) -> Result<Response> {
-    caller.may(Act::Launch)?;
-    let run = RunId(Moment::of(&*state.clock).ids().uuid());
+async fn launch(write: Write, body::Json { value, digest }: body::Json<Launch>) -> Result<Response> {
+    write.caller.may(Act::Launch)?;
+    let run = RunId(Moment::of(&*write.caller.state.clock).ids().uuid());
     let Launch { flow, version, input, context } = value;
     let launch = store::Operation::Launch { run, flow, version, input, context };
-    let Committed::Run { run } = caller.commit(&state.store, key.of(&caller, digest), launch).await? else {
+    let Committed::Run { run } = write.commit(digest, launch).await? else {
         return Err(unexpected());
     };
     let location = format!("/api/v1/runs/{}", run.summary.id);
     Ok((StatusCode::CREATED, AppendHeaders([(header::LOCATION, location)]), Json(run)).into_response())
 }
 
-async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Run>> {
-    let (run, summary) = visible(&state, &caller, id).await?;
+async fn get(caller: Caller, Id(id): Id<RunId>) -> Result<Json<Run>> {
+    let (run, summary) = visible(&caller, id).await?;
     let FoundRun::Read(run) = run else { return Ok(Json(unreadable(summary))) };
-    let compiled = state.store.flow_of(&run).await?.ok();
+    let compiled = caller.state.store.flow_of(&run).await?.ok();
     Ok(Json(engine::view(compiled.as_deref(), &run)))
 }
 
-async fn report(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {
-    let (run, reviews) = visible_with_reviews(&state, &caller, id).await?;
-    let steps = state.store.steps(id).await?;
+async fn report(caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {
+    let (run, reviews) = visible_with_reviews(&caller, id).await?;
+    let steps = caller.state.store.steps(id).await?;
     let output = match &run {
         FoundRun::Read(run) => {
-            let compiled = state.store.flow_of(run).await?.ok();
+            let compiled = caller.state.store.flow_of(run).await?.ok();
             compiled.and_then(|flow| engine::given_out(&flow, run))
         }
         FoundRun::Unreadable(_) => None,
     };
-    Ok(Json(engine::report(&run.summary(), output, steps, reviews, state.clock.now())))
+    Ok(Json(engine::report(&run.summary(), output, steps, reviews, caller.state.clock.now())))
 }
 
 async fn reviews(
-    State(state): State<AppState>,
     caller: Caller,
     Id(id): Id<RunId>,
     Params(RunReviews { status, limit, cursor }): Params<RunReviews>,
 ) -> Result<Json<Page<Review>>> {
-    let (_, mut items) = visible_with_reviews(&state, &caller, id).await?;
+    let (_, mut items) = visible_with_reviews(&caller, id).await?;
     items.retain(|review| status.is_none_or(|status| review.status == status));
     let paging = Paging { limit, cursor };
     Ok(Json(List("run reviews").newest(items, paging, |review| (review.created_at, review.id))?))
 }
 
 async fn cancel(
-    State(state): State<AppState>,
-    caller: Caller,
+    write: Write,
     Id(id): Id<RunId>,
-    key: RequestKey,
     OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
 ) -> Result<Json<Run>> {
-    let (_, summary) = visible(&state, &caller, id).await?;
+    let caller = &write.caller;
+    let (_, summary) = visible(caller, id).await?;
     caller.may(Act::CancelRun(&summary))?;
     let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
     let cancel = store::Operation::Run { run: id, input: Box::new(input) };
-    let Committed::Run { run } = caller.commit(&state.store, key.of(&caller, digest), cancel).await? else {
+    let Committed::Run { run } = write.commit(digest, cancel).await? else {
         return Err(unexpected());
     };
     Ok(Json(*run))
@@ -142,19 +129,15 @@ fn unreadable(summary: RunSummary) -> Run {
 }
 
 /// A run that the caller may see; `404` else.
-async fn visible(state: &AppState, caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
-    let Some(run) = state.store.find_run(id).await? else { return Err(gone(state, caller, id).await?.into()) };
+async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
+    let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
     let summary = run.summary();
-    if sees(&state.store, caller.principal(), &summary).await? {
-        Ok((run, summary))
-    } else {
-        Err(Problem::new(Code::NotFound).into())
-    }
+    if sees(caller, &summary).await? { Ok((run, summary)) } else { Err(Problem::new(Code::NotFound).into()) }
 }
 
 /// Where a run is that is not there: in the archive, as far as the caller may know.
-async fn gone(state: &AppState, caller: &Caller, id: RunId) -> Result<Problem> {
-    let archived = state.store.archived_run(id).await?.map(|(archived, _)| archived);
+async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
+    let archived = caller.state.store.archived_run(id).await?.map(|(archived, _)| archived);
     let seen = archived.filter(|archived| access(caller.principal(), Act::SeeArchivedRun(archived)).is_allowed());
     let Some(archived) = seen else { return Ok(Problem::new(Code::NotFound)) };
     let detail = format!(
@@ -166,21 +149,22 @@ async fn gone(state: &AppState, caller: &Caller, id: RunId) -> Result<Problem> {
 }
 
 /// Whether somebody may see a run. Their reviews are looked up only where it depends on them.
-pub(super) async fn sees(store: &Store, viewer: &Principal, run: &RunSummary) -> Result<bool> {
+pub(super) async fn sees(caller: &Caller, run: &RunSummary) -> Result<bool> {
+    let viewer = caller.principal();
     if access(viewer, Act::SeeRun(run, Involvement::None)).is_allowed() {
         return Ok(true);
     }
-    let involvement = store.involvement(viewer, run.id).await?;
+    let involvement = caller.state.store.involvement(viewer, run.id).await?;
     Ok(access(viewer, Act::SeeRun(run, involvement)).is_allowed())
 }
 
 /// A run that the caller may see, with those of its reviews that they may see, in the order in which they were asked.
-async fn visible_with_reviews(state: &AppState, caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
+async fn visible_with_reviews(caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
     let not_found = || Problem::new(Code::NotFound);
-    let Some((run, mut reviews)) = state.store.run_with_reviews(id).await? else {
-        return Err(gone(state, caller, id).await?.into());
+    let Some((run, mut reviews)) = caller.state.store.run_with_reviews(id).await? else {
+        return Err(gone(caller, id).await?.into());
     };
-    if !sees(&state.store, caller.principal(), &run.summary()).await? {
+    if !sees(caller, &run.summary()).await? {
         return Err(not_found().into());
     }
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());

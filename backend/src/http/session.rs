@@ -78,7 +78,7 @@ async fn link(
 
 /// Who is not logged in is logged out: no failure. A token is not ended by this.
 async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Option<InSession>) -> Result<Response> {
-    if let Some(InSession(identity)) = caller {
+    if let Some(InSession { identity, .. }) = caller {
         state.authenticator.logout(&identity).await?;
     }
     let mut response = StatusCode::NO_CONTENT.into_response();

@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use shared::access::Act;
 use shared::error::Problem;
 use shared::statistics::{DEFAULT_DAYS, GroupBy, MAX_DAYS, MAX_TIMES, Statistics, StatisticsQuery};
 use shared::time::Timestamp;
 
+use super::Caller;
 use super::api::{Api, Operation};
 use super::body::Params;
 use super::problem::Result;
-use super::{AppState, Caller};
 use crate::store::TooMuch;
 
 /// The longest name that is looked for, in characters.
@@ -25,15 +24,11 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/statistics", statistics, get);
 }
 
-async fn get(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(query): Params<StatisticsQuery>,
-) -> Result<Json<Statistics>> {
+async fn get(caller: Caller, Params(query): Params<StatisticsQuery>) -> Result<Json<Statistics>> {
     caller.may(Act::SeeStatistics)?;
-    let (from, to) = range(&query, state.clock.now())?;
+    let (from, to) = range(&query, caller.state.clock.now())?;
     check(&query, from, to)?;
-    let counted = state.store.statistics(caller.principal(), &query, from, to).await?;
+    let counted = caller.state.store.statistics(caller.principal(), &query, from, to).await?;
     let statistics = counted.map_err(|too_much| match too_much {
         TooMuch::Reviews(most) => {
             Problem::invalid("/from", format!("more than {most} reviews were asked in this time: choose a shorter one"))

@@ -1,7 +1,6 @@
 //! `/api/v1/tokens`: the caller's own tokens for programs.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use shared::access::{ADMIN, Act};
 use shared::api::{NewToken, Page, Token};
@@ -10,11 +9,10 @@ use shared::id::TokenId;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params};
-use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
-use super::{AppState, Caller};
-use crate::auth::{Secret, check_roles, digest};
+use super::{Caller, Write};
+use crate::auth::{Secret, check_roles};
 use crate::clock::Moment;
 use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
@@ -26,24 +24,16 @@ pub(super) fn mount(api: &mut Api) {
     api.delete("/api/v1/tokens/{id}", Operation::new("Revoke a token").status(204), revoke);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(paging): Params<Paging>,
-) -> Result<Json<Page<Token>>> {
+async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<Token>>> {
     caller.may(Act::ManageTokens)?;
-    let items = state.store.tokens(&caller.principal().username).await?;
+    let items = caller.state.store.tokens(&caller.principal().username).await?;
     Ok(Json(List("tokens").newest(items, paging, |token| (token.created_at, token.id))?))
 }
 
-async fn create(
-    State(state): State<AppState>,
-    caller: Caller,
-    key: RequestKey,
-    body::Json { value, digest: body }: body::Json<NewToken>,
-) -> Result<(StatusCode, Json<Token>)> {
+async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>) -> Result<(StatusCode, Json<Token>)> {
+    let caller = &write.caller;
     caller.may(Act::ManageTokens)?;
-    if caller.0.kind != CredentialKind::Session {
+    if caller.identity.kind != CredentialKind::Session {
         // Else a token that is about to run out could make itself a successor.
         return Err(Problem::new(Code::Forbidden).detail("a token makes no tokens; log in to make one").into());
     }
@@ -56,11 +46,11 @@ async fn create(
         let path = pointer(["roles", &index.to_string()]);
         return Err(Problem::invalid(path, "a token has only roles that its maker has").into());
     }
-    let moment = Moment::of(&*state.clock);
+    let moment = Moment::of(&*caller.state.clock);
     if value.expires_at.is_some_and(|at| at <= moment.now) {
         return Err(Problem::invalid("/expires_at", "this time is past").into());
     }
-    let latest = state.authenticator.policy().token_life.map(|life| moment.now.after(life));
+    let latest = caller.state.authenticator.policy().token_life.map(|life| moment.now.after(life));
     if let (Some(at), Some(latest)) = (value.expires_at, latest)
         && at > latest
     {
@@ -69,7 +59,7 @@ async fn create(
         );
     }
     let id = TokenId(moment.ids().uuid());
-    let secret = Secret::new(CredentialKind::Token, &*state.clock);
+    let secret = Secret::new(CredentialKind::Token, &*caller.state.clock);
     let credential = Credential {
         kind: CredentialKind::Token,
         id: Some(id),
@@ -82,7 +72,7 @@ async fn create(
         client: None,
     };
     let new = Box::new(NewCredential { digest: secret.digest(), credential });
-    let answer = caller.commit(&state.store, key.of(&caller, body), store::Operation::AddCredential(new)).await?;
+    let answer = write.commit(digest, store::Operation::AddCredential(new)).await?;
     let Committed::Token { token } = answer else { return Err(unexpected()) };
     if token.id != id {
         let detail = format!("token {} was made by this request before; its secret was shown then", token.id);
@@ -92,16 +82,11 @@ async fn create(
 }
 
 /// Admins revoke anybody's.
-async fn revoke(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<TokenId>,
-    key: RequestKey,
-) -> Result<StatusCode> {
+async fn revoke(write: Write, Id(id): Id<TokenId>) -> Result<StatusCode> {
+    let caller = &write.caller;
     caller.may(Act::ManageTokens)?;
     let owner = (!caller.principal().has(ADMIN)).then(|| caller.principal().username.clone());
-    let revoke = store::Operation::RevokeToken { id, owner };
-    caller.commit(&state.store, key.of(&caller, digest("")), revoke).await?;
-    state.authenticator.invalidate();
+    write.commit_without_body(store::Operation::RevokeToken { id, owner }).await?;
+    caller.state.authenticator.invalidate();
     Ok(StatusCode::NO_CONTENT)
 }

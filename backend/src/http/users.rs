@@ -1,7 +1,6 @@
 //! `/api/v1/users`: people, for admins.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use shared::access::Act;
 use shared::api::{Erasure, NewUser, Page, User, UserPatch};
@@ -13,8 +12,8 @@ use super::body::{self, Id, Params};
 use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
-use super::{AppState, Caller};
-use crate::auth::{add_user, check_roles, check_text, digest, known_of};
+use super::{Caller, Write};
+use crate::auth::{add_user, check_roles, check_text, known_of};
 use crate::store::{self, Committed, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
@@ -28,55 +27,42 @@ pub(super) fn mount(api: &mut Api) {
     api.delete("/api/v1/users/{username}/personal-data", erase, self::erase);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(paging): Params<Paging>,
-) -> Result<Json<Page<User>>> {
+async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<User>>> {
     caller.may(Act::ManagePeople)?;
-    let items = state.store.users().await?;
+    let items = caller.state.store.users().await?;
     Ok(Json(List("users").by_name(items, paging, |user| user.username.to_string())?))
 }
 
 /// Takes no idempotency key: a digest of the body would be one of the password.
-async fn create(
-    State(state): State<AppState>,
-    caller: Caller,
-    body::Json { value, .. }: body::Json<NewUser>,
-) -> Result<(StatusCode, Json<User>)> {
+async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -> Result<(StatusCode, Json<User>)> {
     caller.may(Act::ManagePeople)?;
-    let passwords = state.authenticator.passwords();
-    let user = add_user(&state.store, &state.clock, passwords, Some(caller.0.actor()), value).await?;
+    let passwords = caller.state.authenticator.passwords();
+    let user =
+        add_user(&caller.state.store, &caller.state.clock, passwords, Some(caller.identity.actor()), value).await?;
     Ok((StatusCode::CREATED, Json(user)))
 }
 
-async fn reset_totp(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(username): Id<Username>,
-    key: RequestKey,
-) -> Result<StatusCode> {
-    caller.may(Act::ManagePeople)?;
+async fn reset_totp(write: Write, Id(username): Id<Username>) -> Result<StatusCode> {
+    write.caller.may(Act::ManagePeople)?;
     let remove = store::Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
-    caller.commit(&state.store, key.of(&caller, digest("")), remove).await?;
-    state.authenticator.invalidate();
+    write.commit_without_body(remove).await?;
+    write.caller.state.authenticator.invalidate();
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Takes no idempotency key: it would keep the name, and doing it again changes nothing.
-async fn erase(State(state): State<AppState>, caller: Caller, Id(username): Id<Username>) -> Result<Json<Erasure>> {
+async fn erase(caller: Caller, Id(username): Id<Username>) -> Result<Json<Erasure>> {
     caller.may(Act::ManagePeople)?;
-    if let Some(erasure) = state.store.erasure(&username).await? {
+    if let Some(erasure) = caller.state.store.erasure(&username).await? {
         return Ok(Json(erasure));
     }
-    let answer = caller.commit(&state.store, None, store::Operation::EraseUser(username)).await?;
-    state.authenticator.invalidate();
+    let answer = caller.commit(None, store::Operation::EraseUser(username)).await?;
+    caller.state.authenticator.invalidate();
     let Committed::User { user } = answer else { return Err(unexpected()) };
-    Ok(Json(state.store.erasure(&user.username).await?.ok_or_else(unexpected)?))
+    Ok(Json(caller.state.store.erasure(&user.username).await?.ok_or_else(unexpected)?))
 }
 
 async fn update(
-    State(state): State<AppState>,
     caller: Caller,
     Id(username): Id<Username>,
     key: RequestKey,
@@ -90,15 +76,15 @@ async fn update(
     check_text("/email", patch.email.as_deref())?;
     let (key, password_hash) = match patch.password.take() {
         Some(password) => {
-            let person = state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+            let person = caller.state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
             let known = known_of(&person.user);
-            (None, Some(state.authenticator.passwords().hash(password, known, "/password").await?))
+            (None, Some(caller.state.authenticator.passwords().hash(password, known, "/password").await?))
         }
         None => (key.of(&caller, digest), None),
     };
     let change = Box::new(UserChange { username, patch, password_hash });
-    let answer = caller.commit(&state.store, key, store::Operation::UpdateUser(change)).await?;
-    state.authenticator.invalidate();
+    let answer = caller.commit(key, store::Operation::UpdateUser(change)).await?;
+    caller.state.authenticator.invalidate();
     let Committed::User { user } = answer else { return Err(unexpected()) };
     Ok(Json(*user))
 }

@@ -83,10 +83,10 @@ impl Hub {
 
 /// What sessions stand on. Cheap to clone.
 #[derive(Clone)]
-pub struct Handle(Arc<Shared>);
+pub struct Handle(Arc<HubState>);
 
 /// Somebody who listens: while there is one, observers are told of every entry, and each is made ready to be sent.
-pub struct Listening(Arc<Shared>);
+pub struct Listening(Arc<HubState>);
 
 impl Drop for Listening {
     fn drop(&mut self) {
@@ -94,7 +94,7 @@ impl Drop for Listening {
     }
 }
 
-struct Shared {
+struct HubState {
     ring: Ring,
     visibility: VisibilityCache,
     store: Store,
@@ -162,7 +162,7 @@ impl Handle {
     }
 }
 
-impl Shared {
+impl HubState {
     /// The place of a cursor that the store has given.
     fn place(&self, cursor: &Cursor) -> Result<LogPlace, store::Error> {
         self.store.place(cursor).ok_or(store::Error::Cursor)
@@ -189,7 +189,7 @@ fn of_run(kind: EntryKind) -> bool {
 
 /// Reads the log into the ring.
 pub(super) struct Tail {
-    shared: Arc<Shared>,
+    shared: Arc<HubState>,
     observers: Vec<Arc<dyn Observe>>,
 }
 
@@ -199,7 +199,7 @@ impl LogFollower for Tail {
 
     async fn advance(&mut self) -> Result<Next, store::Error> {
         let head = self.shared.store.cursor(self.shared.ring.head());
-        if !self.shared.ring.is_heard() {
+        if !self.shared.ring.has_listeners() {
             return self.skip(head).await;
         }
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
@@ -228,7 +228,7 @@ impl Tail {
     pub async fn at_end(options: Options) -> Result<Self, store::Error> {
         let head = options.store.head().await?;
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HubState {
             ring: Ring::new(head, options.ring_entries, options.ring_bytes),
             visibility: VisibilityCache::new(options.store.clone()),
             store: options.store,

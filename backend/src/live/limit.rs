@@ -35,16 +35,16 @@ impl Bucket {
 
 /// The sockets that are open, by person and by address.
 #[derive(Debug, Clone)]
-pub(super) struct SocketLimits(Arc<Shared>);
+pub(super) struct SocketLimits(Arc<LimitState>);
 
 #[derive(Debug)]
-struct Shared {
-    taken: Mutex<Counts>,
+struct LimitState {
+    taken: Mutex<SocketCounts>,
     limits: MaxSockets,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct SocketCounts {
     by_person: HashMap<Username, usize>,
     by_network: HashMap<Network, usize>,
 }
@@ -52,7 +52,7 @@ struct Counts {
 /// One open socket; given back when dropped.
 #[derive(Debug)]
 pub(super) struct OpenSocket {
-    shared: Arc<Shared>,
+    shared: Arc<LimitState>,
     username: Username,
     network: Option<Network>,
 }
@@ -60,14 +60,14 @@ pub(super) struct OpenSocket {
 impl SocketLimits {
     /// At most so many.
     pub fn new(limits: MaxSockets) -> Self {
-        Self(Arc::new(Shared { taken: Mutex::default(), limits }))
+        Self(Arc::new(LimitState { taken: Mutex::default(), limits }))
     }
 
     /// Takes one. Whoever is on this machine is not counted by address.
     pub fn take(&self, username: &Username, client: ClientAddress) -> Result<OpenSocket, Problem> {
         let MaxSockets { each, per_address, all } = self.0.limits;
         let mut taken = self.0.taken.lock();
-        let Counts { by_person, by_network } = &mut *taken;
+        let SocketCounts { by_person, by_network } = &mut *taken;
         if by_person.values().sum::<usize>() >= all {
             let detail = "this server has as many live sockets as its settings allow; try another, or later";
             return Err(Problem { retry_after: Some(5), ..Problem::new(Code::Unavailable).detail(detail) });

@@ -21,7 +21,7 @@ const MAX_REF: usize = 255;
 
 /// Why a frame was not understood.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
+pub(crate) enum FrameError {
     /// It has a `ref`: whoever sent it is told under it.
     Reply(Box<ServerMessage>),
     /// It has none: nobody could tell what an answer belongs to.
@@ -29,7 +29,7 @@ pub(crate) enum Unreadable {
 }
 
 /// Reads a frame.
-pub(crate) fn read(text: &str) -> Result<ClientMessage, Unreadable> {
+pub(crate) fn read(text: &str) -> Result<ClientMessage, FrameError> {
     /// As much of a frame as an answer needs.
     #[derive(Deserialize)]
     struct Referring {
@@ -37,8 +37,8 @@ pub(crate) fn read(text: &str) -> Result<ClientMessage, Unreadable> {
     }
 
     json::check(text.as_bytes()).and_then(message).map_err(|problem| match serde_json::from_str::<Referring>(text) {
-        Ok(Referring { r#ref }) => Unreadable::Reply(Box::new(reply(r#ref, Err(problem)))),
-        Err(_) => Unreadable::Close(problem.to_string()),
+        Ok(Referring { r#ref }) => FrameError::Reply(Box::new(reply(r#ref, Err(problem)))),
+        Err(_) => FrameError::Close(problem.to_string()),
     })
 }
 
@@ -173,14 +173,14 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_answered_under_its_ref() {
         let frame = json!({ "type": "decide", "ref": "r1", "review": "no id" }).to_string();
-        let Err(Unreadable::Reply(reply)) = read(&frame) else { panic!("not answered") };
+        let Err(FrameError::Reply(reply)) = read(&frame) else { panic!("not answered") };
         let reply = serde_json::to_value(&reply).expect("JSON");
         assert_eq!(
             (&reply["type"], &reply["ref"], &reply["problem"]["code"]),
             (&json!("reply"), &json!("r1"), &json!("invalid"))
         );
         let refused = |frame: String| match read(&frame) {
-            Err(Unreadable::Reply(reply)) => {
+            Err(FrameError::Reply(reply)) => {
                 let mistake = serde_json::to_value(&reply).expect("JSON")["problem"]["errors"][0].clone();
                 (mistake["path"].as_str().unwrap_or_default().to_owned(), mistake["code"].clone())
             }
@@ -199,9 +199,9 @@ mod tests {
             let (at, kind) = refused(with(&more));
             assert!(at.starts_with(path) && kind == code, "{more}: {at} {kind}");
         }
-        assert!(matches!(read(r#"{"type":"subscribe","topcs":[]}"#), Err(Unreadable::Close(_))));
-        assert!(matches!(read(r#"{"type":"ping","type":"ping"}"#), Err(Unreadable::Close(_))));
-        assert!(matches!(read("{"), Err(Unreadable::Close(_))));
-        assert!(matches!(read(r#"{"type":"dance"}"#), Err(Unreadable::Close(_))));
+        assert!(matches!(read(r#"{"type":"subscribe","topcs":[]}"#), Err(FrameError::Close(_))));
+        assert!(matches!(read(r#"{"type":"ping","type":"ping"}"#), Err(FrameError::Close(_))));
+        assert!(matches!(read("{"), Err(FrameError::Close(_))));
+        assert!(matches!(read(r#"{"type":"dance"}"#), Err(FrameError::Close(_))));
     }
 }

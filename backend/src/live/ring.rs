@@ -108,7 +108,7 @@ impl Ring {
     }
 
     /// Whether anybody listens.
-    pub fn is_heard(&self) -> bool {
+    pub fn has_listeners(&self) -> bool {
         self.window.read().listeners > 0
     }
 

@@ -62,10 +62,10 @@ struct Cached {
 }
 
 impl Cached {
-    fn insert(&mut self, id: RunId, sight: RunVisibility) -> Arc<RunVisibility> {
-        let sight = Arc::new(sight);
-        self.reviews += sight.reviews.len();
-        match self.runs.insert(id, Arc::clone(&sight)) {
+    fn insert(&mut self, id: RunId, visibility: RunVisibility) -> Arc<RunVisibility> {
+        let visibility = Arc::new(visibility);
+        self.reviews += visibility.reviews.len();
+        match self.runs.insert(id, Arc::clone(&visibility)) {
             Some(old) => self.reviews -= old.reviews.len(),
             None => self.order.push_back(id),
         }
@@ -74,7 +74,7 @@ impl Cached {
             let forgotten = self.runs.remove(&oldest);
             self.reviews -= forgotten.map_or(0, |forgotten| forgotten.reviews.len());
         }
-        sight
+        visibility
     }
 }
 
@@ -122,10 +122,10 @@ impl VisibilityCache {
         }
         let Some(review) = review else { return Ok(()) };
         // Loaded first where it is not known: a session that loads it now must not miss this review.
-        if let Some(sight) = self.of(id).await? {
-            let mut sight = RunVisibility::clone(&sight);
-            sight.put(review.clone());
-            self.known.lock().insert(id, sight);
+        if let Some(visibility) = self.of(id).await? {
+            let mut visibility = RunVisibility::clone(&visibility);
+            visibility.put(review.clone());
+            self.known.lock().insert(id, visibility);
         }
         Ok(())
     }

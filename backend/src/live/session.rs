@@ -20,7 +20,7 @@ use super::hub::{Handle, Listening};
 use super::limit::Bucket;
 use super::outgoing::{Audience, OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
-use super::request::{self, Unreadable};
+use super::request::{self, FrameError};
 use super::topics::Topics;
 use super::upgrade::Authenticate;
 use crate::problem;
@@ -200,8 +200,8 @@ where
                 };
                 self.answer(frame.len(), &reply).await
             }
-            Err(Unreadable::Reply(reply)) => self.say(&reply).await,
-            Err(Unreadable::Close(reason)) => Err(CloseReason::Close(close_code::INVALID, reason)),
+            Err(FrameError::Reply(reply)) => self.say(&reply).await,
+            Err(FrameError::Close(reason)) => Err(CloseReason::Close(close_code::INVALID, reason)),
         }
     }
 
@@ -355,9 +355,9 @@ where
         if !self.topics.follows(chunk.run) {
             return Ok(());
         }
-        let sight = Box::pin(self.hub.visibility(chunk.run)).await;
+        let visibility = Box::pin(self.hub.visibility(chunk.run)).await;
         // Streams may be dropped: whatever goes wrong here is told by the log in time.
-        if !sight.ok().flatten().is_some_and(|sight| sight.is_seen_by(&self.actor.principal)) {
+        if !visibility.ok().flatten().is_some_and(|visibility| visibility.is_seen_by(&self.actor.principal)) {
             return Ok(());
         }
         let Chunk { run, node, visit, attempt, offset, text } = chunk;

@@ -127,23 +127,23 @@ mod tests {
 
     #[test]
     fn a_topic_has_its_entries_and_no_others() {
-        let heard = |topics: &[&str], kind| {
+        let receives = |topics: &[&str], kind| {
             let topics = topics.iter().map(|topic| Topic::try_from((*topic).to_owned()).expect("a topic")).collect();
             Topics::new(Some(topics)).expect("few").has(kind, Some(run(1)))
         };
         let one = format!("run:{}", run(1));
         let other = format!("run:{}", run(2));
-        assert!(heard(&["reviews"], EntryKind::ReviewUpdated));
-        assert!(!heard(&["reviews"], EntryKind::RunStarted));
-        assert!(heard(&["runs"], EntryKind::WorkflowWaiting));
-        assert!(!heard(&["runs"], EntryKind::StepCompleted));
-        assert!(!heard(&["runs"], EntryKind::ReviewRequested));
+        assert!(receives(&["reviews"], EntryKind::ReviewUpdated));
+        assert!(!receives(&["reviews"], EntryKind::RunStarted));
+        assert!(receives(&["runs"], EntryKind::WorkflowWaiting));
+        assert!(!receives(&["runs"], EntryKind::StepCompleted));
+        assert!(!receives(&["runs"], EntryKind::ReviewRequested));
         for kind in [EntryKind::StepCompleted, EntryKind::ReviewResolved, EntryKind::RunFailed] {
-            assert!(heard(&[&one], kind));
-            assert!(!heard(&[&other], kind));
+            assert!(receives(&[&one], kind));
+            assert!(!receives(&[&other], kind));
         }
-        assert!(!heard(&["inbox"], EntryKind::ReviewUpdated), "numbers, and no entries");
-        assert!(!heard(&[], EntryKind::RunStarted));
+        assert!(!receives(&["inbox"], EntryKind::ReviewUpdated), "numbers, and no entries");
+        assert!(!receives(&[], EntryKind::RunStarted));
     }
 
     #[test]

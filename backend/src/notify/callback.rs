@@ -56,7 +56,7 @@ impl Outlets {
         if notice.occasion != Occasion::Resolved || review.run_id.is_some() {
             return Ok(None);
         }
-        let asked = match store.asked(review.id).await {
+        let asked = match store.question_of_review(review.id).await {
             // What cannot be read holds up nobody else.
             Err(store::Error::Stored(error)) => {
                 tracing::error!(review = %review.id, error, "whether an answer is to be posted cannot be read");
@@ -85,7 +85,7 @@ impl Outlets {
         if !asker.is_some_and(may_ask) {
             return Err(lasting("whoever asked may not ask any more".to_owned()));
         }
-        let asked = store.asked(held.review).await.map_err(|error| unread(&error))?;
+        let asked = store.question_of_review(held.review).await.map_err(|error| unread(&error))?;
         let url =
             asked.and_then(|asked| asked.callback_url).ok_or_else(|| lasting("nobody asked for it".to_owned()))?;
         let url = url_of(&url).map_err(lasting)?;

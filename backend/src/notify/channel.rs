@@ -28,7 +28,7 @@ impl Outlets {
         before: &Cursor,
         store: &Store,
     ) -> Result<Vec<NewDelivery>, store::Error> {
-        let Some((review, asked_before)) = self.slack.as_ref().and_then(|_| asked(entry)) else {
+        let Some((review, asked_before)) = self.slack.as_ref().and_then(|_| asked_review(entry)) else {
             return Ok(Vec::new());
         };
         let mut deliveries = Vec::new();
@@ -77,7 +77,7 @@ fn channel_of(review: &Review) -> Option<&str> {
 }
 
 /// The review of an entry that says who is asked, and whether others were asked before.
-fn asked(entry: &Entry) -> Option<(Review, bool)> {
+fn asked_review(entry: &Entry) -> Option<(Review, bool)> {
     match entry.event.kind {
         EntryKind::ReviewRequested => Some((entry.event.review()?, false)),
         EntryKind::ReviewUpdated => match entry.event.read()? {

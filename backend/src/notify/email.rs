@@ -31,7 +31,7 @@ pub(super) struct Mailer {
 }
 
 /// What a mail tells of one review.
-pub(super) struct Item<'a> {
+pub(super) struct MailItem<'a> {
     pub occasion: Option<Occasion>,
     pub review: &'a Review,
     pub link: String,
@@ -101,7 +101,7 @@ pub fn is_address(text: &str) -> bool {
 }
 
 /// A mail about one review, or about several.
-pub(super) fn mail(items: &[Item<'_>], url: &str, now: Timestamp) -> Mail {
+pub(super) fn mail(items: &[MailItem<'_>], url: &str, now: Timestamp) -> Mail {
     let footer = format!("\n--\nYou are told of this because you chose to be, at {url}\n");
     if let [item] = items {
         let review = item.review;

@@ -11,7 +11,7 @@ use shared::review::Review;
 use super::Outlets;
 use super::callback::CALLBACK;
 use super::channel::{CHANNEL, PASSED_ON, is_asked};
-use super::email::{Item, mail};
+use super::email::{MailItem, mail};
 use super::failure::DeliveryFailure;
 use super::plan::{Notice, OVER, UPDATE, WEBHOOK, update};
 use super::send::{Sender, unread};
@@ -132,9 +132,9 @@ impl Sender {
             outcomes.extend(open.iter().map(|(held, ..)| (*held, DeliveryOutcome::Postponed { after })));
             return Ok(outcomes);
         }
-        let items: Vec<Item<'_>> = open
+        let items: Vec<MailItem<'_>> = open
             .iter()
-            .map(|(held, occasion, review)| Item {
+            .map(|(held, occasion, review)| MailItem {
                 occasion: Some(*occasion),
                 review,
                 link: self.outlets.link(held.review),
@@ -153,7 +153,7 @@ impl Sender {
         channel: Channel,
         to: &str,
         id: DeliveryId,
-        items: &[Item<'_>],
+        items: &[MailItem<'_>],
     ) -> Result<Option<String>, DeliveryFailure> {
         let now = self.clock.now();
         let missing = || DeliveryFailure::lasting(format!("this server has no {} in its settings", channel.as_str()));
@@ -164,8 +164,8 @@ impl Sender {
         }
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
         let message = match items {
-            [Item { occasion: Some(Occasion::Resolved), review, link }] => slack::over(review, link),
-            [Item { occasion, review, link }] => {
+            [MailItem { occasion: Some(Occasion::Resolved), review, link }] => slack::over(review, link),
+            [MailItem { occasion, review, link }] => {
                 slack::open(occasion.unwrap_or(Occasion::Requested), review, link, now)
             }
             several => slack::digest(several, &self.outlets.url),
@@ -241,7 +241,7 @@ impl Sender {
 
     /// How long to wait if a receiver got too many messages lately.
     async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, DeliveryFailure> {
-        let lately = self.store.sent_lately(&held.channel, &held.target, WINDOW).await;
+        let lately = self.store.sent_since(&held.channel, &held.target, WINDOW).await;
         let (count, first) = lately.map_err(|error| unread(&error))?;
         let wait = || first.map_or(WINDOW, |first| first.after(WINDOW).since(self.clock.now()));
         Ok((count >= CAP).then(|| wait().max(Duration::from_secs(1))))

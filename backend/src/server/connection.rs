@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 use super::Limits;
 use super::body::{Received, Sent};
 use super::connection_limit::ConnectionSlot;
-use super::timeout_stream::{Phase, Stream};
+use super::timeout_stream::{ConnectionPhase, Stream};
 
 /// How long the head of a request may be, and how much of a body is read at once, in bytes.
 const BUFFER: usize = 64 * 1024;
@@ -36,7 +36,7 @@ pub(super) async fn serve(
     stopping: CancellationToken,
 ) {
     let place = Arc::new(place);
-    let phase = Arc::new(Phase::default());
+    let phase = Arc::new(ConnectionPhase::default());
     let stream = Stream::new(stream, Arc::clone(&phase), Arc::clone(&place), limits);
     let answers = RequestHandler { router, peer, place: Arc::clone(&place), phase };
     let service = service_fn(move |request| answers.clone().answer(request));
@@ -69,7 +69,7 @@ struct RequestHandler {
     router: Router,
     peer: SocketAddr,
     place: Arc<ConnectionSlot>,
-    phase: Arc<Phase>,
+    phase: Arc<ConnectionPhase>,
 }
 
 impl RequestHandler {

@@ -15,9 +15,9 @@ use super::Limits;
 use crate::client_address::Network;
 
 /// The places for connections.
-pub(super) struct ConnectionLimit(Arc<Shared>);
+pub(super) struct ConnectionLimit(Arc<LimitState>);
 
-struct Shared {
+struct LimitState {
     all: usize,
     each: usize,
     taken: Mutex<Slots>,
@@ -36,7 +36,7 @@ struct Slots {
 
 /// The place of one connection; given back when dropped.
 pub(super) struct ConnectionSlot {
-    room: Arc<Shared>,
+    room: Arc<LimitState>,
     network: Option<Network>,
     /// Its number among those that wait; 0: it does not wait.
     waits: AtomicU64,
@@ -46,7 +46,7 @@ pub(super) struct ConnectionSlot {
 impl ConnectionLimit {
     pub fn new(limits: Limits) -> Self {
         let Limits { connections: all, connections_per_address: each, .. } = limits;
-        Self(Arc::new(Shared { all, each, taken: Mutex::default(), changed: Notify::new() }))
+        Self(Arc::new(LimitState { all, each, taken: Mutex::default(), changed: Notify::new() }))
     }
 
     /// Takes a place, which waits for its client, and for which another connection may have to make room; none where

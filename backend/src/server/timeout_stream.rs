@@ -14,9 +14,9 @@ use super::connection_limit::ConnectionSlot;
 
 /// What a connection is about: whether a request is being answered. Raised when one begins and when its answer does.
 #[derive(Debug, Default)]
-pub(super) struct Phase(AtomicU32);
+pub(super) struct ConnectionPhase(AtomicU32);
 
-impl Phase {
+impl ConnectionPhase {
     /// A request begins to be answered, or its answer begins.
     pub fn next(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -26,7 +26,7 @@ impl Phase {
 /// The stream of a connection. It keeps the connection's place for as long as it lives, also as a WebSocket.
 pub(super) struct Stream<S> {
     inner: S,
-    phase: Arc<Phase>,
+    phase: Arc<ConnectionPhase>,
     _place: Arc<ConnectionSlot>,
     limits: Limits,
     /// The phase of the last look.
@@ -38,7 +38,7 @@ pub(super) struct Stream<S> {
 }
 
 impl<S> Stream<S> {
-    pub fn new(inner: S, phase: Arc<Phase>, place: Arc<ConnectionSlot>, limits: Limits) -> Self {
+    pub fn new(inner: S, phase: Arc<ConnectionPhase>, place: Arc<ConnectionSlot>, limits: Limits) -> Self {
         let (read_limit, write_limit) = (Limit::default(), Limit::default());
         let head_began = Some(Instant::now());
         Self { inner, phase, _place: place, limits, seen: 0, head_began, read_limit, write_limit }

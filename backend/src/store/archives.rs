@@ -5,10 +5,16 @@ use shared::id::{RunId, Username};
 use shared::run::ArchivedRun;
 use shared::time::Timestamp;
 
+use super::batch::Table;
 use super::cursor::LogPlace;
 use super::db::{Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::{Error, RecordRow, Store};
+
+pub(super) const ARCHIVES: Table =
+    Table { name: "archives", key: "number", others: "seq, file, position, bytes, at, up_to" };
+pub(super) const ARCHIVED_RUNS: Table =
+    Table { name: "archived_runs", key: "id", others: "flow, requested_by, ended_at, archive, removed" };
 
 /// An archive: a piece of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

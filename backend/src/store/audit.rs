@@ -49,7 +49,7 @@ impl Store {
         let log = &self.inner.log;
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let (mut page, mut places) = (Page { items: Vec::new(), next_cursor: None }, Vec::new());
-        let Some(filter) = Filter::of(query) else { return Ok((page, places)) };
+        let Some(filter) = EntryFilter::of(query) else { return Ok((page, places)) };
         let mut before = match &query.cursor {
             Some(cursor) => match LogPlace::of(cursor, log) {
                 Some(place) => place,
@@ -88,7 +88,7 @@ impl Store {
 }
 
 /// What an entry must fulfil.
-struct Filter<'a> {
+struct EntryFilter<'a> {
     query: &'a AuditQuery,
     run: Option<RunId>,
     review: Option<ReviewId>,
@@ -96,7 +96,7 @@ struct Filter<'a> {
     words: Option<Words>,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> EntryFilter<'a> {
     /// `None` where an id is no id, or an act none: nothing fits.
     fn of(query: &'a AuditQuery) -> Option<Self> {
         let run = query.run.as_deref().map(str::parse).transpose().ok()?;
@@ -140,8 +140,8 @@ impl<'a> Filter<'a> {
 
     fn has_acts(&self, event: &Event) -> bool {
         let Some(wanted) = &self.acts else { return true };
-        let told = event.acts();
-        wanted.iter().any(|act| told.has(*act))
+        let acts = event.acts();
+        wanted.iter().any(|act| acts.has(*act))
     }
 
     fn has_words(&self, event: &Event) -> bool {

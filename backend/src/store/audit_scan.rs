@@ -41,7 +41,7 @@ enum Selected {
 }
 
 /// Some rows.
-pub(super) struct Batch {
+pub(super) struct ScannedRows {
     /// The newest first.
     pub rows: Vec<Row>,
     /// Everything from this row on was looked at, or cannot fit. None: there is nothing more.
@@ -72,7 +72,7 @@ impl Scan {
     }
 
     /// The next rows before a place.
-    pub async fn next(&mut self, conn: &mut Conn, before: LogPlace) -> Result<Batch, Error> {
+    pub async fn next(&mut self, conn: &mut Conn, before: LogPlace) -> Result<ScannedRows, Error> {
         // `seen` is 0 where the whole row has been looked at, and the row of a cursor has entries before it.
         let top = if before.seen == 0 { before.seq - 1 } else { before.seq };
         let batch = self.batch;
@@ -95,19 +95,19 @@ impl Scan {
             Selected::Sought(sought) if top.min(last) >= first => {
                 self.sought(conn, sought, (first, top.min(last)), batch).await
             }
-            Selected::All | Selected::Sought(_) => Ok(Batch { rows: Vec::new(), down_to: None, looked_at: 0 }),
+            Selected::All | Selected::Sought(_) => Ok(ScannedRows { rows: Vec::new(), down_to: None, looked_at: 0 }),
         }
     }
 
     /// The newest of the rows between two.
-    async fn window(&self, conn: &mut Conn, first: i64, top: i64, batch: i64) -> Result<Batch, Error> {
+    async fn window(&self, conn: &mut Conn, first: i64, top: i64, batch: i64) -> Result<ScannedRows, Error> {
         let low = first.max(top - batch + 1);
         let rows = conn.fetch(newest(self.rows(), low, top)).await?;
-        Ok(Batch { rows, down_to: Some(low).filter(|low| *low > self.first), looked_at: top - low + 1 })
+        Ok(ScannedRows { rows, down_to: Some(low).filter(|low| *low > self.first), looked_at: top - low + 1 })
     }
 
     /// The newest rows that can have what is sought, between two that are indexed.
-    async fn sought(&self, conn: &mut Conn, sought: &Sought, of: (i64, i64), batch: i64) -> Result<Batch, Error> {
+    async fn sought(&self, conn: &mut Conn, sought: &Sought, of: (i64, i64), batch: i64) -> Result<ScannedRows, Error> {
         let (first, top) = of;
         // Where only words are sought, every row of a block is looked at.
         let most = batch / if sought.terms.is_empty() { BLOCK } else { 4 };
@@ -122,10 +122,10 @@ impl Scan {
         }
         let looked_at = i64::try_from(rows.len().max(1)).unwrap_or(batch);
         if rows.is_empty() {
-            return Ok(Batch { rows: Vec::new(), down_to, looked_at });
+            return Ok(ScannedRows { rows: Vec::new(), down_to, looked_at });
         }
         let sql = self.rows().push(" AND seq IN (").list(padded(&rows)).push(") ORDER BY seq DESC");
-        Ok(Batch { rows: conn.fetch(sql).await?, down_to, looked_at })
+        Ok(ScannedRows { rows: conn.fetch(sql).await?, down_to, looked_at })
     }
 
     fn rows(&self) -> Sql {
@@ -151,9 +151,9 @@ pub(super) fn newest(rows: Sql, first: i64, top: i64) -> Sql {
 }
 
 /// The newest rows of a query, so many at most.
-async fn newest_of(conn: &mut Conn, sql: Sql, batch: i64) -> Result<Batch, Error> {
+async fn newest_of(conn: &mut Conn, sql: Sql, batch: i64) -> Result<ScannedRows, Error> {
     let rows = conn.fetch(sql.push(" ORDER BY seq DESC LIMIT ").bind(batch)).await?;
     let looked_at = i64::try_from(rows.len()).unwrap_or(batch);
     let down_to = rows.last().filter(|_| looked_at >= batch).map(|row| row.int(0)).transpose()?;
-    Ok(Batch { rows, down_to, looked_at })
+    Ok(ScannedRows { rows, down_to, looked_at })
 }

@@ -43,9 +43,9 @@ async fn some(mut conn: Conn) -> Result<usize, Error> {
         conn.execute(sql.push(" WHERE id = ").bind(review.id.0)).await?;
         if review.is_pending() {
             let (row, class, outline) = queue::row_of(review)?;
-            let sql = Sql::new(queue::INTO_CLASSES).values([vec![class.into(), outline.into()]]);
+            let sql = Sql::new(&queue::CLASSES.insert()).values([vec![class.into(), outline.into()]]);
             conn.execute(sql.push(" ON CONFLICT (class) DO NOTHING")).await?;
-            conn.execute(Sql::new(queue::INTO).values([row]).push(queue::AGAIN)).await?;
+            conn.execute(Sql::new(&queue::QUEUE.insert()).values([row]).push(queue::AGAIN)).await?;
         }
     }
     conn.commit().await?;

@@ -6,6 +6,7 @@
 //!
 //! Imports the connection of `db` only.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use sqlx::postgres::PgArguments;
@@ -15,42 +16,75 @@ use uuid::Uuid;
 use super::db::{Arg, Conn};
 use super::driver_error::DriverError;
 
+/// A table as rows are written to it.
+pub(super) struct Table {
+    pub name: &'static str,
+    /// The columns by which a row is known, in the order of an index. Rows begin with them.
+    pub key: &'static str,
+    /// The other columns of a row, in its order.
+    pub others: &'static str,
+}
+
+impl Table {
+    /// The statement that inserts rows, up to them.
+    pub fn insert(&self) -> String {
+        let Self { name, key, others } = self;
+        format!("INSERT INTO {name} ({key}{}{others}) ", if others.is_empty() { "" } else { ", " })
+    }
+
+    /// The statement that removes rows, up to what their key equals.
+    pub fn delete(&self) -> String {
+        format!("DELETE FROM {} WHERE ({})", self.name, self.key)
+    }
+}
+
 /// What is written together. The order of tables is that in which SQLite writes them; no row may be in it twice, since in
 /// PostgreSQL none of it sees what the rest does.
 #[derive(Default)]
-pub(super) struct Batch(Vec<Write>);
+pub(super) struct Batch(Vec<TableWrite>);
 
 /// Rows for one table.
-struct Write {
+struct TableWrite {
+    /// The table, and how many columns of its rows are their key; none where the statement is its caller's own.
+    table: Option<(&'static str, usize)>,
     /// What stands before the rows, and behind them.
     sql: (String, String),
-    /// Inserted with their columns, or removed by their keys.
-    kind: Kind,
+    /// Inserted with their columns, or changed by their keys.
+    kind: WriteKind,
     /// Each with as many columns, of the same types.
     rows: Vec<Vec<Arg>>,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum WriteKind {
     Insert,
-    Delete,
+    ByKey,
 }
 
 impl Batch {
-    /// Inserts rows. `into`: the statement up to its rows; `on_conflict`: what stands behind them.
-    pub fn insert(&mut self, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) {
-        self.add(Kind::Insert, (into.to_owned(), on_conflict.to_owned()), rows);
+    /// Inserts rows. `on_conflict`: what stands behind them.
+    pub fn insert(&mut self, table: &Table, rows: Vec<Vec<Arg>>, on_conflict: &str) {
+        self.add(Some(table), WriteKind::Insert, (table.insert(), on_conflict.to_owned()), rows);
     }
 
-    /// Removes the rows with these keys. `columns`: those of a key, in the order of an index.
-    pub fn delete(&mut self, table: &str, columns: &str, keys: Vec<Vec<Arg>>) {
-        self.add(Kind::Delete, (format!("DELETE FROM {table} WHERE ({columns})"), String::new()), keys);
+    /// Removes the rows with these keys.
+    pub fn delete(&mut self, table: &Table, keys: Vec<Vec<Arg>>) {
+        self.add(Some(table), WriteKind::ByKey, (table.delete(), String::new()), keys);
     }
 
-    fn add(&mut self, kind: Kind, sql: (String, String), rows: Vec<Vec<Arg>>) {
+    fn add(&mut self, table: Option<&Table>, kind: WriteKind, sql: (String, String), rows: Vec<Vec<Arg>>) {
+        let table = table.map(|table| (table.name, table.key.split(',').count()));
         if !rows.is_empty() {
-            self.0.push(Write { sql, kind, rows });
+            self.0.push(TableWrite { table, sql, kind, rows });
         }
+    }
+
+    /// The table of a row that is in it twice.
+    fn repeated(&self) -> Option<&'static str> {
+        let mut seen = HashSet::new();
+        let tables = self.0.iter().filter_map(|write| Some((write.table?, &write.rows)));
+        let mut rows = tables.flat_map(|((table, key), rows)| rows.iter().map(move |row| (table, row.get(..key))));
+        rows.find(|row| !seen.insert(*row)).map(|(table, _)| table)
     }
 }
 
@@ -61,21 +95,37 @@ impl Conn {
     }
 
     /// Inserts rows into one table.
-    pub async fn insert(&mut self, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), DriverError> {
+    pub async fn insert(&mut self, table: &Table, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), DriverError> {
         let mut batch = Batch::default();
-        batch.insert(into, rows, on_conflict);
+        batch.insert(table, rows, on_conflict);
+        self.write(batch).await
+    }
+
+    /// Inserts rows by a statement: what stands before them, and behind them.
+    pub async fn insert_by(&mut self, into: String, rows: Vec<Vec<Arg>>, after: &str) -> Result<(), DriverError> {
+        let mut batch = Batch::default();
+        batch.add(None, WriteKind::Insert, (into, after.to_owned()), rows);
         self.write(batch).await
     }
 
     /// Removes rows of one table by their keys; answers with how many.
-    pub async fn delete_rows(&mut self, table: &str, columns: &str, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
+    pub async fn delete_rows(&mut self, table: &Table, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
         let mut batch = Batch::default();
-        batch.delete(table, columns, keys);
+        batch.delete(table, keys);
         self.write_counting(batch).await
     }
 
-    /// The same; answers with how many rows of the last table were changed.
-    async fn write_counting(&mut self, Batch(writes): Batch) -> Result<u64, DriverError> {
+    /// Changes or removes rows by their keys; answers with how many. `statement`: up to what the key equals.
+    pub async fn change_by(&mut self, statement: String, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
+        let mut batch = Batch::default();
+        batch.add(None, WriteKind::ByKey, (statement, String::new()), keys);
+        self.write_counting(batch).await
+    }
+
+    /// The same; answers with how many rows the last statement changed.
+    async fn write_counting(&mut self, batch: Batch) -> Result<u64, DriverError> {
+        debug_assert_eq!(batch.repeated(), None, "a row of this table is in a batch twice");
+        let Batch(writes) = batch;
         let mut changed = 0;
         match self {
             Self::Sqlite(conn) => {
@@ -94,23 +144,23 @@ impl Conn {
     }
 }
 
-impl Write {
+impl TableWrite {
     /// For SQLite, which of a list of keys would look up no more than the first column.
     fn for_each_row(&self) -> String {
         let places = vec!["?"; self.rows.first().map_or(0, Vec::len)].join(", ");
         let (before, after) = &self.sql;
         match self.kind {
-            Kind::Insert => format!("{before}VALUES ({places}){after}"),
-            Kind::Delete => format!("{before} = ({places})"),
+            WriteKind::Insert => format!("{before}VALUES ({places}){after}"),
+            WriteKind::ByKey => format!("{before} = ({places})"),
         }
     }
 }
 
 /// For PostgreSQL: `WITH w0 AS (…), w1 AS (…) …`, the last write by itself.
-fn one_statement(writes: Vec<Write>) -> Result<(String, PgArguments), DriverError> {
+fn one_statement(writes: Vec<TableWrite>) -> Result<(String, PgArguments), DriverError> {
     let (mut sql, mut args, mut bound) = (String::new(), PgArguments::default(), 0);
     let last = writes.len() - 1;
-    for (index, Write { sql: (before, after), kind, rows }) in writes.into_iter().enumerate() {
+    for (index, TableWrite { sql: (before, after), kind, rows, .. }) in writes.into_iter().enumerate() {
         if index < last {
             let _ = write!(sql, "{}w{index} AS (", if index == 0 { "WITH " } else { ", " });
         } else if last > 0 {
@@ -121,8 +171,8 @@ fn one_statement(writes: Vec<Write>) -> Result<(String, PgArguments), DriverErro
         bound += columns.len();
         let rows = format!("SELECT * FROM unnest({})", places.join(", "));
         let _ = match kind {
-            Kind::Insert => write!(sql, "{before}{rows}{after}"),
-            Kind::Delete => write!(sql, "{before} IN ({rows})"),
+            WriteKind::Insert => write!(sql, "{before}{rows}{after}"),
+            WriteKind::ByKey => write!(sql, "{before} IN ({rows})"),
         };
         if index < last {
             sql.push(')');
@@ -176,4 +226,22 @@ fn columns_of(rows: Vec<Vec<Arg>>) -> Result<Vec<Column>, DriverError> {
 
 fn uneven(why: &str) -> DriverError {
     DriverError::Postgres(sqlx::Error::Encode(why.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_in_a_batch_once() {
+        let queue = Table { name: "queue", key: "due, id", others: "class" };
+        let other = Table { name: "reviews", key: "due, id", others: "" };
+        let mut batch = Batch::default();
+        batch.delete(&queue, vec![vec![Arg::from(1_i64), Arg::from("a")], vec![Arg::from(2_i64), Arg::from("a")]]);
+        batch.insert(&queue, vec![vec![Arg::from(3_i64), Arg::from("a"), Arg::from("class")]], "");
+        batch.insert(&other, vec![vec![Arg::from(1_i64), Arg::from("a")]], "");
+        assert_eq!(batch.repeated(), None);
+        batch.insert(&queue, vec![vec![Arg::from(2_i64), Arg::from("a"), Arg::from("class")]], "");
+        assert_eq!(batch.repeated(), Some("queue"), "it is removed and written");
+    }
 }

@@ -12,12 +12,12 @@ use super::follow::{LogFollower, Next, follow};
 /// Runs until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
     let (commits, stop) = (inner.signal.commits(), inner.stop.clone());
-    follow(Checkpoint(inner), commits, stop).await;
+    follow(WalCheckpoint(inner), commits, stop).await;
 }
 
-struct Checkpoint(Arc<Inner>);
+struct WalCheckpoint(Arc<Inner>);
 
-impl LogFollower for Checkpoint {
+impl LogFollower for WalCheckpoint {
     type Error = DriverError;
     const TROUBLE: &'static str = "the write-ahead log was not moved into the database";
     const POLL: Duration = Duration::MAX;

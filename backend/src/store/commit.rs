@@ -7,8 +7,9 @@ use std::time::Duration;
 use shared::time::Timestamp;
 use tokio::time::Instant;
 
+use super::writer::CommitAnswer;
 use super::{Change, CommitError, Committed, Store};
-use crate::engine::{Looked, Refusal};
+use crate::engine::Looked;
 use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
 
 /// How long the programs that guardrails ask about one decision have, all together: the caller waits for them.
@@ -22,13 +23,13 @@ impl Store {
     /// The one write path: decides, writes, and answers only when it is on disk.
     pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
         match self.inner.queue.commit(change).await {
-            (Err(CommitError::Refused(Refusal::Unasked { inquiries, until })), Some(again)) => {
+            CommitAnswer::AskFirst { change, inquiries, until } => {
                 let store = self.clone();
                 // It is carried on even if the caller goes away meanwhile.
-                let looked = tokio::spawn(async move { store.commit_looked(*again, inquiries, until).await });
+                let looked = tokio::spawn(async move { store.commit_looked(*change, inquiries, until).await });
                 looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
             }
-            (committed, _) => committed,
+            CommitAnswer::Done(committed) => committed,
         }
     }
 
@@ -51,20 +52,17 @@ impl Store {
                 known.clone_from(&looked);
             }
             match self.inner.queue.commit(change).await {
-                (Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })), Some(again))
-                    if looked.len() < MAX_LOOKED =>
-                {
+                CommitAnswer::AskFirst { change: again, inquiries: more, .. } if looked.len() < MAX_LOOKED => {
                     (change, inquiries) = (*again, more);
                 }
-                // A refusal to decide before guardrails were asked is for this loop alone.
-                (Err(CommitError::Refused(Refusal::Unasked { .. })), _) => {
+                CommitAnswer::AskFirst { .. } => {
                     let message = format!("guardrails asked programs {MAX_LOOKED} times about this, and still ask");
                     return Err(CommitError::Conflict(message));
                 }
-                (Err(CommitError::Refused(refusal)), _) => {
+                CommitAnswer::Done(Err(CommitError::Refused(refusal))) => {
                     return Err(CommitError::Refused(refusal.after_asking(deadline, &asked)));
                 }
-                (committed, _) => return committed,
+                CommitAnswer::Done(committed) => return committed,
             }
         }
     }

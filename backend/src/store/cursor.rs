@@ -10,7 +10,7 @@ use shared::log::Cursor;
 use uuid::Uuid;
 
 use super::Error;
-use super::db::{Arg, Sql};
+use super::db::{Arg, DatabaseKind, Sql};
 
 /// A place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,13 +27,13 @@ impl LogPlace {
 
     /// The cursor of this place in a log.
     pub fn cursor(self, log: &Log) -> Cursor {
-        let kind = if log.postgres { 'p' } else { 's' };
+        let kind = log.letter();
         Cursor(format!("{kind}{}.0.{:x}.{:x}", log.generation, self.seq, self.seen))
     }
 
     /// The place of a cursor, where it is of this log.
     pub fn of(cursor: &str, log: &Log) -> Option<Self> {
-        let rest = cursor.strip_prefix(if log.postgres { 'p' } else { 's' })?;
+        let rest = cursor.strip_prefix(log.letter())?;
         let mut parts = rest.split('.');
         if parts.next()? != log.generation || parts.next()? != "0" {
             return None;
@@ -47,8 +47,15 @@ impl LogPlace {
 /// What tells one log from another.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
-    pub postgres: bool,
+    pub database: DatabaseKind,
     pub generation: String,
+}
+
+impl Log {
+    /// What its cursors begin with.
+    fn letter(&self) -> char {
+        self.database.either('s', 'p')
+    }
 }
 
 /// A place in a list that is ordered by time and id, newest first.
@@ -94,13 +101,13 @@ mod tests {
 
     #[test]
     fn a_cursor_of_another_log_is_none() {
-        let log = Log { postgres: false, generation: "aa".to_owned() };
-        let other = Log { postgres: false, generation: "bb".to_owned() };
+        let log = Log { database: DatabaseKind::Sqlite, generation: "aa".to_owned() };
+        let other = Log { database: DatabaseKind::Sqlite, generation: "bb".to_owned() };
         let place = LogPlace { seq: 77, seen: 3 };
         let cursor = place.cursor(&log);
         assert_eq!(LogPlace::of(&cursor.0, &log), Some(place));
         assert_eq!(LogPlace::of(&cursor.0, &other), None);
-        assert_eq!(LogPlace::of(&cursor.0, &Log { postgres: true, ..log.clone() }), None);
+        assert_eq!(LogPlace::of(&cursor.0, &Log { database: DatabaseKind::Postgres, ..log.clone() }), None);
         for garbage in ["", "s", "saa", "saa.0.1", "saa.0.-1.0", "saa.0.1.2.3", "💥", "saa.0.zz.1", "saa.5.1.1"] {
             assert_eq!(LogPlace::of(garbage, &log), None, "{garbage}");
         }

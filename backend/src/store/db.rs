@@ -12,9 +12,9 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::driver_error::DriverError;
-use super::postgres::{PostgresSession, Use};
+use super::postgres::{PostgresSession, SessionUse};
 pub(super) use super::sql::Sql;
-use super::sqlite::{self, Where};
+use super::sqlite::{self, RunsOn};
 
 /// A database: where it is read, and where it is written.
 #[derive(Clone)]
@@ -25,6 +25,23 @@ pub(super) enum Db {
     Postgres { readers: PgPool, writers: PgPool },
 }
 
+/// Which of them it is: they differ in parts of their SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DatabaseKind {
+    Sqlite,
+    Postgres,
+}
+
+impl DatabaseKind {
+    /// What is different in the two.
+    pub fn either<T>(self, sqlite: T, postgres: T) -> T {
+        match self {
+            Self::Sqlite => sqlite,
+            Self::Postgres => postgres,
+        }
+    }
+}
+
 /// A connection, or a transaction that is rolled back when it is dropped.
 pub(super) enum Conn {
     Sqlite(sqlite::SqliteSession),
@@ -32,32 +49,43 @@ pub(super) enum Conn {
 }
 
 impl Db {
+    pub fn kind(&self) -> DatabaseKind {
+        match self {
+            Self::Sqlite { .. } => DatabaseKind::Sqlite,
+            Self::Postgres { .. } => DatabaseKind::Postgres,
+        }
+    }
+
     pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres { .. })
+        self.kind() == DatabaseKind::Postgres
     }
 
     /// A connection for one statement, and for the blobs that its rows refer to: these never change.
     pub async fn read(&self) -> Result<Conn, DriverError> {
         Ok(match self {
-            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire(Where::Aside).await?),
-            Self::Postgres { readers, .. } => Conn::Postgres(PostgresSession::begin(readers, Use::Statements).await?),
+            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire(RunsOn::BlockingThread).await?),
+            Self::Postgres { readers, .. } => {
+                Conn::Postgres(PostgresSession::begin(readers, SessionUse::Statements).await?)
+            }
         })
     }
 
     /// A transaction that sees one moment, however many statements it has.
     pub async fn snapshot(&self) -> Result<Conn, DriverError> {
-        self.begin_snapshot(Where::Aside).await
+        self.begin_snapshot(RunsOn::BlockingThread).await
     }
 
     /// The same for whoever has a thread to do this in.
-    pub async fn snapshot_here(&self) -> Result<Conn, DriverError> {
-        self.begin_snapshot(Where::Here).await
+    pub async fn snapshot_on_this_thread(&self) -> Result<Conn, DriverError> {
+        self.begin_snapshot(RunsOn::ThisThread).await
     }
 
-    async fn begin_snapshot(&self, place: Where) -> Result<Conn, DriverError> {
+    async fn begin_snapshot(&self, place: RunsOn) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(place).await?),
-            Self::Postgres { readers, .. } => Conn::Postgres(PostgresSession::begin(readers, Use::Snapshot).await?),
+            Self::Postgres { readers, .. } => {
+                Conn::Postgres(PostgresSession::begin(readers, SessionUse::Snapshot).await?)
+            }
         })
     }
 
@@ -69,7 +97,7 @@ impl Db {
         E: From<DriverError> + Send + 'static,
     {
         let db = self.clone();
-        aside(async move || work(db.write_here().await?).await).await
+        on_blocking_thread(async move || work(db.write_on_this_thread().await?).await).await
     }
 
     /// Carries out one statement that writes; answers with how many rows it changed.
@@ -83,10 +111,10 @@ impl Db {
     }
 
     /// A transaction that writes, for whoever has a thread to do this in.
-    pub async fn write_here(&self) -> Result<Conn, DriverError> {
+    pub async fn write_on_this_thread(&self) -> Result<Conn, DriverError> {
         Ok(match self {
-            Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(Where::Here).await?),
-            Self::Postgres { writers, .. } => Conn::Postgres(PostgresSession::begin(writers, Use::Write).await?),
+            Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(RunsOn::ThisThread).await?),
+            Self::Postgres { writers, .. } => Conn::Postgres(PostgresSession::begin(writers, SessionUse::Write).await?),
         })
     }
 
@@ -105,7 +133,7 @@ impl Db {
 }
 
 /// Carries out work on a thread for what blocks. Whoever stops waiting leaves it to that thread.
-pub(super) async fn aside<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+pub(super) async fn on_blocking_thread<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
 where
     T: Send + 'static,
     E: From<DriverError> + Send + 'static,
@@ -121,8 +149,15 @@ where
 }
 
 impl Conn {
+    pub fn kind(&self) -> DatabaseKind {
+        match self {
+            Self::Sqlite(_) => DatabaseKind::Sqlite,
+            Self::Postgres(_) => DatabaseKind::Postgres,
+        }
+    }
+
     pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_))
+        self.kind() == DatabaseKind::Postgres
     }
 
     /// Whether rows can be held until the end of the transaction. SQLite's writer holds all of them.
@@ -133,7 +168,7 @@ impl Conn {
     /// Lets PostgreSQL end this transaction after 2 s without a statement, for one that computes nothing in between: what
     /// a frozen server holds is free again then, and not only after the time that writers have for thinking. SQLite has
     /// one server.
-    pub async fn let_go_soon(&mut self) -> Result<(), DriverError> {
+    pub async fn shorten_idle_timeout(&mut self) -> Result<(), DriverError> {
         if self.is_postgres() {
             self.fetch(Sql::new("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")).await?;
         }
@@ -203,7 +238,7 @@ fn wrap<T>(rows: Vec<T>, make: fn(T) -> Row) -> Vec<Row> {
 }
 
 /// An argument, or the null of its type.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Arg {
     Int(Option<i64>),
     Text(Option<String>),

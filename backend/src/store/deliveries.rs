@@ -137,7 +137,7 @@ impl Store {
     }
 
     /// How many messages a receiver was sent on a channel within this time, and when the first of them was.
-    pub async fn sent_lately(
+    pub async fn sent_since(
         &self,
         channel: &str,
         target: &str,

@@ -7,12 +7,14 @@ use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 use shared::feedback::{Feedback, FeedbackQuery};
 use shared::id::{FlowId, RunId};
 
+use super::batch::Table;
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
 
-/// What is written of feedback.
-pub(super) const COLUMNS: &str = "INSERT INTO feedback (id, run_id, flow, agent, type, given_by, at, body) ";
+/// Where feedback is.
+pub(super) const FEEDBACK: Table =
+    Table { name: "feedback", key: "id", others: "run_id, flow, agent, type, given_by, at, body" };
 
 impl Store {
     /// The feedback that somebody may see, newest first.

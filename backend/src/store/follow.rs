@@ -90,7 +90,7 @@ impl Conn {
         from: impl Into<Arg>,
         to: impl Into<Arg>,
     ) -> Result<bool, DriverError> {
-        self.let_go_soon().await?;
+        self.shorten_idle_timeout().await?;
         let sql = Sql::new("UPDATE ").push(table).push(" SET ").push(column).push(" = ").bind(to);
         let sql = sql.push(" WHERE ").push(column).push(" = ").bind(from);
         Ok(self.execute(sql).await? > 0)

@@ -4,8 +4,12 @@ use shared::grant::{Grant, GrantScope};
 use shared::id::{FlowId, GrantId, RunId, Username};
 use shared::time::Timestamp;
 
+use super::batch::Table;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
+
+/// Where [`grant_row`]s are.
+pub(super) const GRANTS: Table = Table { name: "grants", key: "id", others: "place, given_by, expires_at, body" };
 
 /// How many grants are read at once: more cannot be given.
 const MAX_READ: u32 = 2000;

@@ -40,7 +40,7 @@ pub(super) struct NewBody<'a> {
 /// The body of a row that is read.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Body {
-    events: Vec<Stored>,
+    events: Vec<StoredEvent>,
     #[serde(default)]
     of_no_run: bool,
 }
@@ -134,7 +134,7 @@ impl Serialize for PackedData<'_> {
 
 /// The same as it was stored.
 #[derive(Debug, Clone, Deserialize)]
-struct Stored {
+struct StoredEvent {
     kind: EntryKind,
     at: Option<Timestamp>,
     run_id: Option<RunId>,
@@ -212,13 +212,14 @@ pub(super) struct Loose {
 impl Loose {
     /// The events; those that cannot be read are marked so.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
-        let events = self.events.into_iter().map(|event| Stored::deserialize(event).map_err(|error| reason(&error)));
+        let events =
+            self.events.into_iter().map(|event| StoredEvent::deserialize(event).map_err(|error| reason(&error)));
         unpack(events, at, run.filter(|_| !self.of_no_run), form)
     }
 }
 
 fn unpack(
-    events: impl Iterator<Item = Result<Stored, String>>,
+    events: impl Iterator<Item = Result<StoredEvent, String>>,
     at: Timestamp,
     run: Option<RunId>,
     form: Form,

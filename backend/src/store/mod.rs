@@ -95,6 +95,7 @@ pub use change::{
 pub use archives::Archive;
 pub use commit::GUARDRAIL_TIME;
 pub use consumer::{Consumer, Jobs, LeaseTerms, consume};
+pub(crate) use db::DatabaseKind;
 pub use deliveries::{ClaimedDelivery, DeliveryOutcome};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};

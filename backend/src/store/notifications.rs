@@ -2,10 +2,14 @@
 
 use shared::notification::Notifications;
 
+use super::batch::Table;
 use super::blobs::encode_whole;
 use super::db::{Arg, Conn, Row, Sql};
 use super::users::{USER, USER_COLUMNS, user};
 use super::{Error, Store, UserRecord};
+
+/// Where [`choice_row`]s are.
+pub(super) const NOTIFICATIONS: Table = Table { name: "notifications", key: "username", others: "slack_user_id, body" };
 
 impl Store {
     /// What somebody chose; none: nothing yet.

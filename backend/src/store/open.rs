@@ -41,8 +41,8 @@ pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
         Access::Write => make_generation(&db, options).await?,
         Access::Read => generation(&mut db.read().await?).await?,
     };
-    let postgres = db.is_postgres();
-    Ok((db, Log { postgres, generation }))
+    let database = db.kind();
+    Ok((db, Log { database, generation }))
 }
 
 async fn open_sqlite(options: &Options) -> Result<Db, Error> {
@@ -72,7 +72,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
     let db =
         Db::Sqlite { readers: Pool::of_readers(&path, options.readers.max(2)), writer: Pool::of_the_writer(&path) };
     // Looked at where it counts: on the connection that writes.
-    let mut conn = db.write_here().await.map_err(|error| cannot(&error))?;
+    let mut conn = db.write_on_this_thread().await.map_err(|error| cannot(&error))?;
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
         // The types of the answers differ.
         let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);

@@ -62,7 +62,7 @@ impl Store {
     /// What a server that is frozen in [`Self::feed`] leaves behind.
     #[cfg(test)]
     pub(in crate::store) async fn feed_without_end(&self, seen: &Cursor, to: &Cursor) -> Result<Conn, Error> {
-        let mut conn = self.inner.db.write_here().await?;
+        let mut conn = self.inner.db.write_on_this_thread().await?;
         conn.move_outbox(Some(seen), to).await?;
         Ok(conn)
     }
@@ -96,7 +96,7 @@ impl Conn {
         if let Some(seen) = seen {
             return Ok(self.move_place(("outbox", "place"), seen.0.as_str(), to).await?);
         }
-        self.let_go_soon().await?;
+        self.shorten_idle_timeout().await?;
         let sql = Sql::new("INSERT INTO outbox (one, place) VALUES (1, ").bind(to);
         Ok(self.execute(sql.push(") ON CONFLICT (one) DO NOTHING")).await? > 0)
     }

@@ -23,7 +23,7 @@ const PING: Duration = Duration::from_secs(2);
 
 /// What a transaction may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum SessionUse {
     /// Statements apart.
     Statements,
     /// Read one moment.
@@ -35,7 +35,7 @@ pub(super) enum Use {
 /// A connection, or a transaction that is rolled back when it is dropped.
 pub(super) struct PostgresSession {
     conn: Option<PoolConnection<Postgres>>,
-    of: Use,
+    of: SessionUse,
     /// When the transaction must have ended.
     until: Option<Instant>,
     /// A transaction is open, or a statement was not waited for.
@@ -43,22 +43,22 @@ pub(super) struct PostgresSession {
 }
 
 impl PostgresSession {
-    pub async fn begin(pool: &PgPool, of: Use) -> Result<Self, sqlx::Error> {
+    pub async fn begin(pool: &PgPool, of: SessionUse) -> Result<Self, sqlx::Error> {
         let conn = pool.acquire().await?;
         let mut session = Self { conn: Some(conn), of, until: None, is_open: false };
         let begin = match of {
-            Use::Statements => return Ok(session),
-            Use::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            Use::Write => "BEGIN ISOLATION LEVEL READ COMMITTED",
+            SessionUse::Statements => return Ok(session),
+            SessionUse::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            SessionUse::Write => "BEGIN ISOLATION LEVEL READ COMMITTED",
         };
-        session.until = (of == Use::Write).then(|| Instant::now() + LIMIT);
+        session.until = (of == SessionUse::Write).then(|| Instant::now() + LIMIT);
         session.with(async |conn| conn.execute(begin).await).await?;
         session.is_open = true;
         Ok(session)
     }
 
     pub fn writes(&self) -> bool {
-        self.of == Use::Write
+        self.of == SessionUse::Write
     }
 
     /// Makes a call within the limit.

@@ -20,6 +20,7 @@ use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
+use super::batch::Table;
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
@@ -49,14 +50,13 @@ fn claimed_until(review: &Review) -> i64 {
     review.claimed_by.as_ref().map_or(0, |claim| claim.until.0)
 }
 
-/// What a row of the queue is written by, and what becomes of one that is there.
-pub(super) const INTO: &str = "INSERT INTO queue (due, severity_rank, created_at, id, class, claimed_until, question) ";
+/// What waits, and what becomes of a row that is there.
+pub(super) const QUEUE: Table =
+    Table { name: "queue", key: "due, severity_rank, created_at, id", others: "class, claimed_until, question" };
 pub(super) const AGAIN: &str = " ON CONFLICT (due, severity_rank, created_at, id) DO UPDATE SET \
                                 class = excluded.class, claimed_until = excluded.claimed_until";
-/// The columns by which a row of the queue is known.
-pub(super) const KEY: &str = "due, severity_rank, created_at, id";
-/// What a class is written by; before the rows of the queue that are of it.
-pub(super) const INTO_CLASSES: &str = "INSERT INTO classes (class, outline) ";
+/// The classes, each of which is written before the rows of the queue that are of it.
+pub(super) const CLASSES: Table = Table { name: "classes", key: "class", others: "outline" };
 
 /// The row of a pending review in the queue, with its class, and what that stands for.
 pub(super) fn row_of(review: &Review) -> Result<(Vec<Arg>, Uuid, String), Error> {
@@ -245,7 +245,7 @@ impl Store {
         let mut items = conn.reviews_in_order(&ids).await?;
         // Asked once more of the reviews themselves.
         items.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
-        Ok(Page { items: reviews::shown_to(items, viewer), next_cursor })
+        Ok(Page { items: reviews::visible_to(items, viewer), next_cursor })
     }
 }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::blobs::Blobs;
 use super::cursor::LogPlace;
 use super::db::{Arg, Conn, Sql};
-use super::review_row::{AUDIENCE_KEY, audience_rows, undecided_row};
+use super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, audience_rows, undecided_row};
 use super::{Error, Store, grants, reviews};
 
 /// A finished run that nothing needs any more.
@@ -235,9 +235,9 @@ async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u6
     }
     let undecided = found.iter().filter_map(|(_, review)| undecided_row(review)).collect();
     let ids: Vec<Uuid> = found.iter().map(|(_, review)| review.id.0).collect();
-    let mut removed = conn.delete_rows("review_audience", AUDIENCE_KEY, audience).await?;
-    removed += conn.delete_rows("undecided_reviews", "status, created_at, id", undecided).await?;
-    removed += conn.delete_rows("reviews", "id", ids.iter().map(|id| vec![Arg::from(*id)]).collect()).await?;
+    let mut removed = conn.delete_rows(&AUDIENCE, audience).await?;
+    removed += conn.delete_rows(&UNDECIDED, undecided).await?;
+    removed += conn.delete_rows(&REVIEWS, ids.iter().map(|id| vec![Arg::from(*id)]).collect()).await?;
     conn.forget_review_words(&ids).await?;
     // Whether there are more is not known where as many were found as were looked for.
     Ok(if ids.len() >= most as usize { limit } else { removed })

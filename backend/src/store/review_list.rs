@@ -15,9 +15,9 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::cursor::ListPlace;
-use super::db::{Conn, Row, Sql};
+use super::db::{Conn, DatabaseKind, Row, Sql};
 use super::log_index::{ReviewSearch, WordIndex, padded};
-use super::reviews::shown_to;
+use super::reviews::visible_to;
 use super::visibility::{self, ReviewVisibility, Tagged};
 use super::{Error, queue, search};
 
@@ -46,7 +46,7 @@ pub(super) async fn page(
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
-    let list = NewestList { parts, query, viewer, now, postgres: conn.is_postgres() };
+    let list = NewestList { parts, query, viewer, now, database: conn.kind() };
     let indexes = if query.status.is_some() { &[WordIndex::Past][..] } else { &WordIndex::ALL };
     let search = search::of(conn, query.q.as_deref(), indexes).await?;
     let (ids, next) = match &search {
@@ -72,7 +72,7 @@ pub(super) async fn page(
         }
     };
     let items = conn.reviews_in_order(&ids).await?;
-    Ok(Page { items: shown_to(items, viewer), next_cursor: next.map(ListPlace::encode) })
+    Ok(Page { items: visible_to(items, viewer), next_cursor: next.map(ListPlace::encode) })
 }
 
 /// The index along which a part of a list is read, newest first.
@@ -188,7 +188,7 @@ struct NewestList<'a> {
     query: &'a ReviewQuery,
     viewer: &'a Principal,
     now: Timestamp,
-    postgres: bool,
+    database: DatabaseKind,
 }
 
 impl NewestList<'_> {
@@ -237,7 +237,7 @@ impl NewestList<'_> {
             sql = sql.push(" AND v.status = ").bind(status.as_str());
         }
         if let Some(tagged) = tagged {
-            sql = tagged.suffices(sql.push(" AND "), self.postgres);
+            sql = tagged.suffices(sql.push(" AND "), self.database);
         }
         if !not_of.is_empty() {
             sql = sql.push(" AND NOT (v.not_requester = 1 AND v.requested_by IN (");

@@ -7,22 +7,24 @@ use shared::review::{Review, ReviewStatus};
 
 use serde_json::Value;
 
+use super::batch::Table;
 use super::blobs::{NewBlobs, encode};
 use super::compact_review::{Compact, compact};
 use super::db::Arg;
 use super::packed::pack;
 use super::{Error, queue, search, statistics, visibility};
 
-/// What [`review_row`] is written by.
-pub(super) const INTO: &str = "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, \
-                               not_requester, created_at, search, body, facts, tags, due, severity_rank, irreversible, \
-                               claimed_until) ";
-/// What [`audience_row`]s are written by.
-pub(super) const AUDIENCE: &str = "INSERT INTO review_audience (subject, created_at, review_id) ";
-/// The columns by which a row of the audience is known.
-pub(super) const AUDIENCE_KEY: &str = "subject, created_at, review_id";
-/// What [`undecided_row`]s are written by.
-pub(super) const UNDECIDED: &str = "INSERT INTO undecided_reviews (status, created_at, id) ";
+/// Where [`review_row`]s are.
+pub(super) const REVIEWS: Table = Table {
+    name: "reviews",
+    key: "id",
+    others: "run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, facts, tags, \
+             due, severity_rank, irreversible, claimed_until",
+};
+/// Where [`audience_row`]s are.
+pub(super) const AUDIENCE: Table = Table { name: "review_audience", key: "subject, created_at, review_id", others: "" };
+/// Where [`undecided_row`]s are.
+pub(super) const UNDECIDED: Table = Table { name: "undecided_reviews", key: "status, created_at, id", others: "" };
 
 /// A review's row, as it is written; `shown`: the review is JSON already.
 pub(super) fn review_row(

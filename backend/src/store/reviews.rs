@@ -132,7 +132,7 @@ impl Conn {
 }
 
 /// Reviews as somebody may see them.
-pub(super) fn shown_to(items: Vec<Review>, viewer: &Principal) -> Vec<Review> {
+pub(super) fn visible_to(items: Vec<Review>, viewer: &Principal) -> Vec<Review> {
     items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect()
 }
 

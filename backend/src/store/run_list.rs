@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader, hollow};
 use super::cursor::ListPlace;
-use super::db::{Conn, Sql};
+use super::db::{Conn, DatabaseKind, Sql};
 use super::log_index::padded;
 use super::runs::{SHOWN, found};
 use super::{Error, Store, unreadable, visibility};
@@ -32,7 +32,7 @@ const MOST: u32 = 1600;
 const MOST_IN_ALL: u32 = 4000;
 
 /// Which runs somebody sees.
-enum Sight<'a> {
+enum VisibleRuns<'a> {
     All,
     /// Those that they started, and these.
     Few(Option<&'a str>, Vec<Uuid>),
@@ -44,7 +44,7 @@ enum Sight<'a> {
 struct List<'a> {
     query: &'a RunQuery,
     viewer: &'a Principal,
-    sight: Sight<'a>,
+    visible: VisibleRuns<'a>,
 }
 
 impl Store {
@@ -54,20 +54,20 @@ impl Store {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let place = ListPlace::of(query.cursor.as_deref())?;
         let mut conn = self.inner.db.read().await?;
-        let list = List { query, viewer, sight: sight(&mut conn, viewer).await? };
-        let (ids, next) = match &list.sight {
-            Sight::All if !list.asks_status() => first_of(conn.places(list.all(place, limit + 1)).await?, limit),
-            Sight::Few(own, ids) => first_of(conn.places(list.few(*own, ids, place, limit + 1)).await?, limit),
-            Sight::All | Sight::Many(_) => list.along(&mut conn, place, limit).await?,
+        let list = List { query, viewer, visible: visible(&mut conn, viewer).await? };
+        let (ids, next) = match &list.visible {
+            VisibleRuns::All if !list.asks_status() => first_of(conn.places(list.all(place, limit + 1)).await?, limit),
+            VisibleRuns::Few(own, ids) => first_of(conn.places(list.few(*own, ids, place, limit + 1)).await?, limit),
+            VisibleRuns::All | VisibleRuns::Many(_) => list.along(&mut conn, place, limit).await?,
         };
         Ok(Page { items: conn.summaries(&ids).await?, next_cursor: next.map(ListPlace::encode) })
     }
 }
 
 /// Which runs somebody sees.
-async fn sight<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<Sight<'a>, Error> {
+async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRuns<'a>, Error> {
     if visibility::sees_all(viewer) {
-        return Ok(Sight::All);
+        return Ok(VisibleRuns::All);
     }
     let own = launched(viewer, &viewer.username).then_some(&*viewer.username);
     let involved = visibility::involved(viewer);
@@ -78,14 +78,14 @@ async fn sight<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<Sight<'a>, 
     let sql = sql.list(&involved.subjects).push(") LIMIT ").bind(most).push(") AS n");
     let rows = if involved.subjects.is_empty() { None } else { conn.fetch_one(sql).await? };
     if rows.map(|row| row.int(0)).transpose()?.is_some_and(|rows| rows >= i64::from(most)) {
-        return Ok(Sight::Many(own));
+        return Ok(VisibleRuns::Many(own));
     }
     let sql = Sql::new("SELECT v.run_id FROM review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND ");
-    let sql = involved.shows(sql, conn.is_postgres()).push(" LIMIT ").bind(most);
+    let sql = involved.shows(sql, conn.kind()).push(" LIMIT ").bind(most);
     let rows = conn.fetch(sql).await?;
     // A run stands there once for each of its reviews and names.
     let runs: BTreeSet<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
-    Ok(if rows.len() > FEW { Sight::Many(own) } else { Sight::Few(own, runs.into_iter().collect()) })
+    Ok(if rows.len() > FEW { VisibleRuns::Many(own) } else { VisibleRuns::Few(own, runs.into_iter().collect()) })
 }
 
 impl List<'_> {
@@ -133,7 +133,7 @@ impl List<'_> {
     ) -> Result<(Vec<Uuid>, Option<ListPlace>), Error> {
         let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST);
         loop {
-            let rows = conn.fetch(self.asked(place, batch, conn.is_postgres())).await?;
+            let rows = conn.fetch(self.candidates(place, batch, conn.kind())).await?;
             let ended = rows.len() < batch as usize;
             for row in &rows {
                 let here = ListPlace { id: row.uuid(0)?, at: row.int(1)? };
@@ -157,19 +157,19 @@ impl List<'_> {
     }
 
     /// Runs behind a place along one index, each with whether it fits.
-    fn asked(&self, place: Option<ListPlace>, limit: u32, postgres: bool) -> Sql {
+    fn candidates(&self, place: Option<ListPlace>, limit: u32, database: DatabaseKind) -> Sql {
         let status = self.query.status.filter(|_| !self.asks_status());
         let mut sql = Sql::new("SELECT runs.id, runs.created_at, CAST(CASE WHEN true");
         if let Some(status) = self.query.status.filter(|_| status.is_none()) {
             sql = sql.push(" AND runs.status = ").bind(status.as_str());
         }
-        if let Sight::Many(own) = self.sight {
+        if let VisibleRuns::Many(own) = self.visible {
             sql = sql
                 .push(" AND (runs.requested_by = ")
                 .bind(own.map(str::to_owned))
                 .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
                 .push(" WHERE a.created_at = v.created_at AND a.review_id = v.id AND v.run_id = runs.id AND ");
-            sql = visibility::involved(self.viewer).shows(sql, postgres).push("))");
+            sql = visibility::involved(self.viewer).shows(sql, database).push("))");
         }
         let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM ");
         let Some(status) = status else {

@@ -6,14 +6,15 @@ use shared::run::Step;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
+use super::batch::Table;
 use super::blobs::{Blobs, Reader};
 use super::db::{Arg, Conn, Sql};
 use super::{Error, Store, unreadable};
 
 /// How many visits a run has in its own row, at most.
 pub(super) const FEW: usize = if cfg!(test) { 2 } else { 16 };
-/// What rows of their own are written by, and what becomes of one that is there.
-pub(super) const INTO: &str = "INSERT INTO steps (run_id, id, body) ";
+/// Where rows of their own are, and what becomes of one that is there.
+pub(super) const STEPS: Table = Table { name: "steps", key: "run_id, id", others: "body" };
 pub(super) const AGAIN: &str = " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body";
 
 /// Where the visits of a run are to be written.

@@ -6,10 +6,19 @@ use shared::new_review::NewReview;
 use shared::review::Review;
 use shared::run::RunSummary;
 
+use super::batch::Table;
 use super::blobs::{Blobs, Reader};
 use super::db::{Row, Sql};
 use super::{Error, Store, unreadable, visibility};
-use crate::engine::{RunState, asked_by, summary};
+use crate::engine::{RunState, question_of, summary};
+
+pub(super) const RUNS: Table = Table {
+    name: "runs",
+    key: "id",
+    others: "flow, status, requested_by, created_at, format, state, carries_question, steps",
+};
+/// The places of runs in the lists by status.
+pub(super) const RUNS_BY_STATUS: Table = Table { name: "runs_by_status", key: "status, created_at, id", others: "" };
 
 /// That a run is none that carries a question, for a query that looks up ids. `= 0` would let PostgreSQL read the whole of
 /// an index `WHERE carries_question = 0`, which it takes for a small one as long as the table was not analysed.
@@ -57,9 +66,9 @@ impl Store {
     }
 
     /// What was asked where no flow asked it; none for a review of a flow.
-    pub async fn asked(&self, review: ReviewId) -> Result<Option<NewReview>, Error> {
+    pub async fn question_of_review(&self, review: ReviewId) -> Result<Option<NewReview>, Error> {
         let run = self.run_of(review).await?.filter(|run| run.shown_id().is_none());
-        let asked = run.map(|run| asked_by(&run.input)).transpose();
+        let asked = run.map(|run| question_of(&run.input)).transpose();
         asked.map_err(|error| Error::Stored(format!("what review {review} asks: {error}")))
     }
 
@@ -106,7 +115,7 @@ impl Store {
         )
         .bind(run.0)
         .push(" AND ");
-        let sql = visibility::involved(viewer).shows(sql, self.inner.db.is_postgres()).push(" LIMIT 1");
+        let sql = visibility::involved(viewer).shows(sql, self.inner.db.kind()).push(" LIMIT 1");
         let found = self.inner.db.read().await?.fetch_one(sql).await?;
         Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
     }

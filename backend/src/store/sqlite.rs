@@ -30,7 +30,7 @@ const STATEMENTS: usize = 512;
 
 /// What connections are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum PoolUse {
     /// They cannot change anything.
     Reading,
     /// Nobody can: the file is read as it is, without locks or a log beside it.
@@ -41,20 +41,20 @@ enum Use {
 
 /// Where the statements of a session run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Where {
+pub(super) enum RunsOn {
     /// On the caller's thread, which has nothing else to do.
-    Here,
+    ThisThread,
     /// On a thread for what blocks.
-    Aside,
+    BlockingThread,
 }
 
 /// Connections to one file, opened when they are needed. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Pool(Arc<Shared>);
+pub(super) struct Pool(Arc<PoolState>);
 
-struct Shared {
+struct PoolState {
     path: PathBuf,
-    of: Use,
+    of: PoolUse,
     most: u32,
     free: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
@@ -64,39 +64,39 @@ struct Shared {
 pub(super) struct SqliteSession {
     /// None while a statement runs aside.
     open: Option<Open>,
-    place: Where,
+    place: RunsOn,
 }
 
 /// A connection that somebody has, once they need it; it goes back to the pool.
 struct Open {
     conn: Option<Connection>,
-    pool: Arc<Shared>,
+    pool: Arc<PoolState>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Pool {
     /// So many connections at most that read a file that is there.
     pub fn of_readers(path: &Path, most: u32) -> Self {
-        Self::new(path, Use::Reading, most)
+        Self::new(path, PoolUse::Reading, most)
     }
 
     /// A connection that reads a file that nobody can write.
     pub fn of_an_immutable_file(path: &Path) -> Self {
-        Self::new(path, Use::Immutable, 1)
+        Self::new(path, PoolUse::Immutable, 1)
     }
 
     /// The one connection that writes to a file that is there.
     pub fn of_the_writer(path: &Path) -> Self {
-        Self::new(path, Use::Writing, 1)
+        Self::new(path, PoolUse::Writing, 1)
     }
 
-    fn new(path: &Path, of: Use, most: u32) -> Self {
+    fn new(path: &Path, of: PoolUse, most: u32) -> Self {
         let free = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(usize::MAX)));
-        Self(Arc::new(Shared { path: path.to_owned(), of, most, free, idle: Mutex::default() }))
+        Self(Arc::new(PoolState { path: path.to_owned(), of, most, free, idle: Mutex::default() }))
     }
 
     /// A connection for one statement at a time.
-    pub async fn acquire(&self, place: Where) -> Result<SqliteSession, DriverError> {
+    pub async fn acquire(&self, place: RunsOn) -> Result<SqliteSession, DriverError> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
         let permit = permit.await.map_err(|_| DriverError::Exhausted)?.map_err(|_| DriverError::Closed)?;
         let conn = self.0.idle.lock().pop();
@@ -105,9 +105,9 @@ impl Pool {
 
     /// Begins a transaction. One that writes does so at once (IMMEDIATE): what is read in it cannot change before it is
     /// written.
-    pub async fn begin(&self, place: Where) -> Result<SqliteSession, DriverError> {
+    pub async fn begin(&self, place: RunsOn) -> Result<SqliteSession, DriverError> {
         let mut session = self.acquire(place).await?;
-        let begin = if self.0.of == Use::Writing { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        let begin = if self.0.of == PoolUse::Writing { "BEGIN IMMEDIATE" } else { "BEGIN" };
         session.with(|conn| Ok(conn.execute_batch(begin)?)).await?;
         Ok(session)
     }
@@ -156,9 +156,9 @@ pub(super) fn cannot_be_written(path: &Path) -> Result<bool, String> {
     Ok(!writable)
 }
 
-impl Shared {
+impl PoolState {
     fn connect(&self) -> rusqlite::Result<Connection> {
-        if self.of == Use::Immutable {
+        if self.of == PoolUse::Immutable {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let path = percent_encode(self.path.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC);
             let conn = Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?;
@@ -174,8 +174,8 @@ impl Shared {
         conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4096")?;
         match self.of {
             // KiB. A commit of another connection empties the cache of a reader, which keeps the usual 2 MiB.
-            Use::Writing => conn.pragma_update(None, "cache_size", -16384)?,
-            Use::Reading | Use::Immutable => conn.pragma_update(None, "query_only", true)?,
+            PoolUse::Writing => conn.pragma_update(None, "cache_size", -16384)?,
+            PoolUse::Reading | PoolUse::Immutable => conn.pragma_update(None, "query_only", true)?,
         }
         Ok(conn)
     }
@@ -218,9 +218,9 @@ impl SqliteSession {
             (open, result)
         };
         let (open, result) = match self.place {
-            Where::Here => run(),
+            RunsOn::ThisThread => run(),
             // Whoever stops waiting leaves the connection to the other thread, which gives it back when it is done.
-            Where::Aside => tokio::task::spawn_blocking(run).await.map_err(|_| DriverError::Interrupted)?,
+            RunsOn::BlockingThread => tokio::task::spawn_blocking(run).await.map_err(|_| DriverError::Interrupted)?,
         };
         self.open = Some(open);
         result

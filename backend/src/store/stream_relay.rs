@@ -37,7 +37,7 @@ const MAX_NAMED: usize = 150;
 
 /// What one server tells the others.
 #[derive(Debug, Serialize, Deserialize)]
-struct Notice {
+struct ChunkNotice {
     /// Who tells it.
     from: String,
     #[serde(flatten)]
@@ -88,9 +88,9 @@ async fn listen_once(inner: &Inner, streams: &Streams) -> Result<(), Error> {
     let mut listener = PgListener::connect(&inner.url).await?;
     listener.listen(CHANNEL).await?;
     loop {
-        let heard = listener.recv().await?;
+        let notification = listener.recv().await?;
         // One of a newer server may say more than this one understands.
-        let Ok(Notice { from, what }) = serde_json::from_str(heard.payload()) else { continue };
+        let Ok(ChunkNotice { from, what }) = serde_json::from_str(notification.payload()) else { continue };
         if from == inner.name {
             continue;
         }
@@ -105,7 +105,7 @@ async fn listen_once(inner: &Inner, streams: &Streams) -> Result<(), Error> {
 /// none.
 async fn announce(inner: &Inner, streams: &Streams) {
     let mut followed = streams.followed();
-    let mut told = Interest::Runs(std::collections::HashSet::new());
+    let mut interest_of_all = Interest::Runs(std::collections::HashSet::new());
     loop {
         let wanted = {
             let followed = followed.borrow_and_update();
@@ -115,9 +115,9 @@ async fn announce(inner: &Inner, streams: &Streams) {
             }
         };
         let none = matches!(&wanted, Interest::Runs(runs) if runs.is_empty());
-        if !none || wanted != told {
+        if !none || wanted != interest_of_all {
             match notify(inner, vec![payload(inner, What::Wants(wanted.clone()))]).await {
-                Ok(()) => told = wanted,
+                Ok(()) => interest_of_all = wanted,
                 Err(error) => report(&error),
             }
         }
@@ -132,7 +132,7 @@ async fn forward(inner: &Inner, streams: &Streams) {
     let mut outgoing = streams.outgoing();
     loop {
         let Some(first) = next(&mut outgoing).await else { return };
-        let mut batch = Batch::default();
+        let mut batch = ChunkBatch::default();
         batch.add(first);
         sleep(SEND_INTERVAL).await;
         while let Ok(chunk) = outgoing.try_recv() {
@@ -156,9 +156,9 @@ async fn next(outgoing: &mut broadcast::Receiver<Chunk>) -> Option<Chunk> {
 
 /// Text that goes together.
 #[derive(Debug, Default)]
-struct Batch(Vec<Chunk>);
+struct ChunkBatch(Vec<Chunk>);
 
-impl Batch {
+impl ChunkBatch {
     /// Adds a chunk: to the one that it continues, where there is one.
     fn add(&mut self, chunk: Chunk) {
         let continues = |last: &&mut Chunk| {
@@ -203,7 +203,7 @@ fn split(chunk: &Chunk) -> Vec<Chunk> {
 
 fn payload(inner: &Inner, what: What) -> String {
     // Ids, numbers and texts cannot fail to serialise.
-    serde_json::to_string(&Notice { from: inner.name.clone(), what }).unwrap_or_default()
+    serde_json::to_string(&ChunkNotice { from: inner.name.clone(), what }).unwrap_or_default()
 }
 
 /// Sends these in one statement; what is too much or too long is dropped.
@@ -236,7 +236,7 @@ mod tests {
             offset,
             text: text.to_owned(),
         };
-        let mut batch = Batch::default();
+        let mut batch = ChunkBatch::default();
         batch.add(chunk(0, "a"));
         batch.add(Chunk { visit: 2, ..chunk(0, "other") });
         batch.add(chunk(1, &"é".repeat(1500)));

@@ -9,6 +9,7 @@ use shared::id::{DeputyId, Username};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
+use super::batch::Table;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Credential, CredentialKind, Error, ProviderAccount, Store, UserRecord};
 
@@ -289,9 +290,19 @@ fn credential(row: &Row) -> Result<([u8; 32], Credential), Error> {
     Ok((super::blobs::digest(&row.blob(0)?)?, credential))
 }
 
-/// What [`user_row`] is written by.
-pub(super) const INTO: &str = "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at, \
-                               deputyships, second_factor, provider_account) ";
+/// Where [`user_row`]s are.
+pub(super) const USERS: Table = Table {
+    name: "users",
+    key: "username",
+    others: "display_name, email, roles, active, password_hash, created_at, deputyships, second_factor, \
+             provider_account",
+};
+/// Where [`credential_row`]s are.
+pub(super) const CREDENTIALS: Table = Table {
+    name: "credentials",
+    key: "digest",
+    others: "kind, id, name, username, roles, created_at, expires_at, last_used_at, client",
+};
 
 /// A user's row, as it is written.
 pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
@@ -310,7 +321,6 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
     ]
 }
 
-/// A credential's row, as it is written.
 /// The kind as it is stored.
 pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
     match kind {
@@ -322,6 +332,7 @@ pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
     }
 }
 
+/// A credential's row, as it is written.
 pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
     vec![
         digest.into(),

@@ -8,7 +8,7 @@ use shared::access::{ADMIN, DEVELOPER, Principal, REVIEWER, launched, reviews_as
 use shared::id::Username;
 use shared::review::Review;
 
-use super::db::Sql;
+use super::db::{DatabaseKind, Sql};
 
 /// The subjects under which a review is found: those that it is for, who asked, who has decided it or handed it over,
 /// who has somebody else's vote, who may vote, and who may not. `gave:x` finds nothing for x: their own vote is with
@@ -99,10 +99,11 @@ pub(super) struct Tagged {
 
 impl Tagged {
     /// That no tag is needed by `reviews v` which they have not.
-    pub fn suffices(&self, sql: Sql, postgres: bool) -> Sql {
-        let needed = if postgres { "jsonb_array_elements_text(CAST(v.tags AS jsonb))" } else { "json_each(v.tags)" };
-        let sql = sql.push("NOT EXISTS (SELECT 1 FROM ").push(needed).push(" AS n");
-        sql.push(if postgres { "(value)" } else { "" }).push(" WHERE n.value NOT IN (").list(&self.has).push("))")
+    pub fn suffices(&self, sql: Sql, database: DatabaseKind) -> Sql {
+        let needed =
+            database.either("json_each(v.tags) AS n", "jsonb_array_elements_text(CAST(v.tags AS jsonb)) AS n(value)");
+        let sql = sql.push("NOT EXISTS (SELECT 1 FROM ").push(needed);
+        sql.push(" WHERE n.value NOT IN (").list(&self.has).push("))")
     }
 }
 
@@ -116,7 +117,7 @@ pub(super) struct ReviewVisibility {
 
 impl ReviewVisibility {
     /// That the row `a` of the audience shows its review `v`.
-    pub fn shows(&self, sql: Sql, postgres: bool) -> Sql {
+    pub fn shows(&self, sql: Sql, database: DatabaseKind) -> Sql {
         let tagged = self.tagged.iter().flat_map(|tagged| &tagged.subjects);
         let all: BTreeSet<&String> = self.subjects.iter().chain(tagged).collect();
         // PostgreSQL knows no empty list. A token without roles has one.
@@ -130,7 +131,7 @@ impl ReviewVisibility {
         }
         for tagged in &self.tagged {
             sql = sql.push(" OR (a.subject IN (").list(&tagged.subjects).push(") AND ");
-            sql = tagged.suffices(sql, postgres).push(")");
+            sql = tagged.suffices(sql, database).push(")");
         }
         sql.push(")")
     }

@@ -46,7 +46,7 @@ pub struct RunRow {
 
 /// What a row of the log has beside its events.
 #[derive(Deserialize)]
-struct Inputs {
+struct RowInputs {
     #[serde(default)]
     inputs: Value,
 }
@@ -97,7 +97,7 @@ impl Conn {
         for row in &rows {
             reader.add_column(id.0, row.text(2));
         }
-        let inputs = reader.finish::<Inputs>("a row of the log", self, blobs).await?;
+        let inputs = reader.finish::<RowInputs>("a row of the log", self, blobs).await?;
         let mut read = Vec::with_capacity(rows.len());
         for ((row, (place, entries)), inputs) in rows.iter().zip(entries).zip(inputs) {
             let entries = entries.map_err(|why| Error::Stored(format!("row {} of the log: {why}", place.seq)))?;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{MAX_RESULT, McpServer, failed, uncertain};
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
-use connection::{Connection, Server};
+use connection::{Connection, ServerConnection};
 
 /// Where a call carries its idempotency key, in its `_meta`: the protocol has no name of its own for it.
 const IDEMPOTENCY_KEY: &str = "countersign/idempotency-key";
@@ -27,14 +27,14 @@ const TO_DESCRIBE: Duration = Duration::from_secs(5);
 
 /// The MCP servers of the settings.
 pub(super) struct Mcp {
-    servers: BTreeMap<String, Server>,
+    servers: BTreeMap<String, ServerConnection>,
 }
 
 impl Mcp {
     pub(super) fn new(servers: BTreeMap<String, McpServer>) -> Self {
         // Whoever else brings a client of HTTP has done so already; the first one counts.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let server = |(name, how): (String, McpServer)| (name.clone(), Server::new(name, how));
+        let server = |(name, how): (String, McpServer)| (name.clone(), ServerConnection::new(name, how));
         Self { servers: servers.into_iter().map(server).collect() }
     }
 
@@ -80,7 +80,7 @@ impl Mcp {
 
     /// Ends all servers, and waits until they have ended.
     pub(super) async fn close(&self) {
-        join_all(self.servers.values().map(Server::close)).await;
+        join_all(self.servers.values().map(ServerConnection::close)).await;
     }
 
     #[cfg(test)]

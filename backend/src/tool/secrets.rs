@@ -24,12 +24,12 @@ pub struct SecretSettings {
 /// Secrets for tools, from this server's environment.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    secret: BTreeMap<String, Secret>,
+    secret: BTreeMap<String, NamedSecret>,
     mask: Arc<Mask>,
 }
 
 #[derive(Clone)]
-struct Secret {
+struct NamedSecret {
     value: String,
     /// Where it may be sent; none where nothing is said of it.
     hosts: Option<Vec<String>>,
@@ -49,9 +49,9 @@ impl Secrets {
             let set = || settings.get(name).map(|secret| secret.hosts.iter().map(String::as_str).collect());
             let hosts: Option<Vec<&str>> = named.or_else(set);
             let hosts = hosts.map(|hosts| hosts.iter().map(|host| host.trim().to_ascii_lowercase()).collect());
-            Some((name.to_owned(), Secret { value: value.clone(), hosts }))
+            Some((name.to_owned(), NamedSecret { value: value.clone(), hosts }))
         });
-        let secret: BTreeMap<String, Secret> = secrets.collect();
+        let secret: BTreeMap<String, NamedSecret> = secrets.collect();
         let mask = Arc::new(Mask::new(secret.values().map(|secret| secret.value.as_str())));
         Self { secret, mask }
     }

@@ -71,20 +71,10 @@ impl Options {
     }
 }
 
-/// A worker that is not running yet.
-pub struct Worker(Options);
-
-impl Worker {
-    /// A worker with these settings.
-    pub fn new(options: Options) -> Self {
-        Self(options)
-    }
-
-    /// Starts it. When it stops, it takes no more tasks, waits a while for those that were begun, and gives back the rest.
-    pub fn run(self) -> BackgroundTask {
-        let (background, due) = (self.0.store.background().clone(), self.0.store.tasks_due());
-        background.start("worker", |stop| store::consume(Arc::new(self.0), due, stop))
-    }
+/// Starts a worker. When it stops, it takes no more tasks, waits a while for those that were begun, and gives back the rest.
+pub fn start(options: Options) -> BackgroundTask {
+    let (background, due) = (options.store.background().clone(), options.store.tasks_due());
+    background.start("worker", |stop| store::consume(Arc::new(options), due, stop))
 }
 
 impl Consumer for Options {

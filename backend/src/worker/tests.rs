@@ -192,7 +192,7 @@ async fn an_agent_with_a_gated_tool_runs_from_launch_to_end() {
     flow["gates"] = json!({ "before_tool": { "publish": true } });
     let house = House::with(flow).await;
     let calls = Counting::default();
-    let worker = Worker::new(house.worker(demo(), calls.clone())).run();
+    let worker = start(house.worker(demo(), calls.clone()));
     let run = house.launch().await;
 
     let review = house.pending(run).await;
@@ -220,7 +220,7 @@ async fn an_agents_text_is_streamed_while_it_is_written() {
     let house = House::with(flow).await;
     let options = house.worker(Demo::new(Duration::from_millis(1)), tools());
     let mut chunks = options.streams.subscribe();
-    let worker = Worker::new(options).run();
+    let worker = start(options);
     let run = house.launch().await;
     let state = house.ended(run).await;
     let mut text = String::new();
@@ -236,7 +236,7 @@ async fn an_agents_text_is_streamed_while_it_is_written() {
 async fn two_workers_share_the_tasks_and_no_call_is_made_twice() {
     let house = House::with(agent_flow()).await;
     let calls = Counting::default();
-    let workers = [(); 2].map(|()| Worker::new(house.worker(demo(), calls.clone())).run());
+    let workers = [(); 2].map(|()| start(house.worker(demo(), calls.clone())));
     let mut runs = Vec::new();
     for _ in 0..20 {
         runs.push(house.launch().await);
@@ -260,7 +260,7 @@ async fn a_deadline_comes_by_itself() {
         "on_timeout": "approve",
     });
     let house = House::with(json!({ "id": "test", "nodes": { "ask": { "human": human } } })).await;
-    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let worker = start(house.worker(demo(), tools()));
     let run = house.launch().await;
     house.pending(run).await;
     let state = house.ended(run).await;
@@ -288,7 +288,7 @@ async fn a_timer_fires_on_its_time_while_every_slot_is_held_by_a_call() {
     let model = Silent::default();
     let mut options = house.worker(model.clone(), tools());
     (options.slots, options.terms.grace) = (1, Duration::ZERO);
-    let worker = Worker::new(options).run();
+    let worker = start(options);
     let run = house.launch().await;
     model.called(&house, 1).await;
     let asked = house.pending(run).await;
@@ -312,7 +312,7 @@ async fn what_a_lost_worker_held_is_done_by_another() {
     let run = house.launch().await;
     let lost = house.store.claim("lost", ROOM, Duration::from_millis(50)).await.unwrap();
     assert_eq!(lost.len(), 1);
-    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let worker = start(house.worker(demo(), tools()));
     let state = house.ended(run).await;
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
 
@@ -332,7 +332,7 @@ async fn a_call_that_may_not_be_repeated_asks_a_person_when_its_worker_was_lost(
     let run = house.launch().await;
     assert_eq!(house.store.claim("lost", ROOM, Duration::from_millis(50)).await.unwrap().len(), 1);
     let calls = Counting::default();
-    let worker = Worker::new(house.worker(demo(), calls.clone())).run();
+    let worker = start(house.worker(demo(), calls.clone()));
     let review = house.pending(run).await;
     assert_eq!(calls.0.load(Ordering::SeqCst), 0, "{}", review.prompt);
 
@@ -352,7 +352,7 @@ async fn a_call_whose_task_was_taken_away_is_broken_off() {
     let mut options = house.worker(model.clone(), tools());
     (options.terms.lease, options.terms.heartbeat) = (Duration::from_millis(50), Duration::from_millis(300));
     (options.slots, options.terms.grace) = (1, Duration::ZERO);
-    let worker = Worker::new(options).run();
+    let worker = start(options);
     let first = house.launch().await;
     model.called(&house, 1).await;
     let thief = async || house.store.claim("thief", ROOM, Duration::from_mins(1)).await.unwrap().into_iter().next();
@@ -366,7 +366,7 @@ async fn a_call_whose_task_was_taken_away_is_broken_off() {
 #[tokio::test]
 async fn a_call_that_breaks_down_fails_its_step_and_nothing_else() {
     let house = House::with(agent_flow()).await;
-    let worker = Worker::new(house.worker(Broken, tools())).run();
+    let worker = start(house.worker(Broken, tools()));
     let state = house.ended(house.launch().await).await;
     let Some(RunOutcome::Failed { error, .. }) = &state.outcome else { panic!("{:?}", state.outcome) };
     assert_eq!(error.code, shared::error::FlowCode::ModelFailed);
@@ -380,11 +380,11 @@ async fn a_worker_that_stops_gives_back_what_it_cannot_finish() {
     let model = Silent::default();
     let mut options = house.worker(model.clone(), tools());
     options.terms.grace = Duration::from_millis(50);
-    let stopping = Worker::new(options).run();
+    let stopping = start(options);
     let run = house.launch().await;
     model.called(&house, 1).await;
     stopping.stop().await;
-    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let worker = start(house.worker(demo(), tools()));
     let state =
         tokio::time::timeout(Duration::from_secs(10), house.ended(run)).await.expect("without waiting for the lease");
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::Templated;
 
@@ -19,8 +20,8 @@ use super::Templated;
     Hash,
     Serialize,
     Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

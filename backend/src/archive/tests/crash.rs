@@ -113,7 +113,7 @@ async fn a_run_that_changes_meanwhile_stays(mut world: World) {
     archiver.archive(&day, &mut all.into()).await.expect("archives");
     // As if another server had read the same runs: it comes second.
     let told = world.store().archives(0, 1).await.expect("reads").remove(0);
-    let entry = crate::audit::told(world.store(), &told).await.expect("reads").expect("it is told");
+    let entry = crate::audit::archive_entry(world.store(), &told).await.expect("reads").expect("it is told");
     let again = |archive, last_row| {
         let entry = shared::log::RunsArchived { archive, ..entry.clone() };
         let run = RunInArchive {

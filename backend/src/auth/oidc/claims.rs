@@ -60,7 +60,7 @@ impl Provider {
         let shown = |text: &String| !text.trim().is_empty() && check_text("", Some(text)).is_ok();
         Ok(Profile {
             account: ProviderAccount { issuer: self.checked.issuer.as_str().to_owned(), subject: subject.to_owned() },
-            username: username.as_deref().and_then(name_here),
+            username: username.as_deref().and_then(local_username),
             display_name: claims.name().and_then(|name| name.get(None)).map(|name| name.to_string()).filter(shown),
             email: email.filter(shown),
             roles,
@@ -71,7 +71,7 @@ impl Provider {
 
 /// A name as names are here: in small letters, and of an address what stands before the `@`. Two people may come to one
 /// name so: the second is refused, like everybody whose name is taken.
-fn name_here(name: &str) -> Option<Username> {
+fn local_username(name: &str) -> Option<Username> {
     let (name, _) = name.split_once('@').unwrap_or((name, ""));
     name.to_ascii_lowercase().parse().ok()
 }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn names_of_the_provider_become_names_of_here() {
-        let named = |name: &str| name_here(name).map(|name| name.to_string());
+        let named = |name: &str| local_username(name).map(|name| name.to_string());
         assert_eq!(named("Nora.Lind").as_deref(), Some("nora.lind"));
         assert_eq!(named("nora@example.org").as_deref(), Some("nora"));
         // Not even the sign for kelvin, which is a small k to Unicode.

@@ -21,10 +21,10 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// What is known of the provider.
 #[derive(Default)]
-pub(super) struct ConfigurationCache(Mutex<State>);
+pub(super) struct ConfigurationCache(Mutex<CacheState>);
 
 #[derive(Default)]
-struct State {
+struct CacheState {
     held: Option<(Timestamp, Arc<Configuration>)>,
     /// When it was fetched for a key that was not known.
     refreshed: Option<Timestamp>,
@@ -56,7 +56,7 @@ impl ConfigurationCache {
     }
 }
 
-impl State {
+impl CacheState {
     async fn fetch(&mut self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Fetched {
         if let Some((failed, why)) = &self.failed
             && now.since(*failed) < RETRY

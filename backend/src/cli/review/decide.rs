@@ -88,7 +88,7 @@ pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
                 metadata: metadata(&args.metadata)?,
             }
         }
-        None => asked(&args, &review).await?,
+        None => ask_at_terminal(&args, &review).await?,
     };
     let decided = api.decide(args.id, &request, args.idempotency_key.as_deref()).await.map_err(Quit::from)?;
     if args.server.json {
@@ -117,7 +117,7 @@ fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
 }
 
 /// At the terminal, with the same menu as a flow that runs there.
-async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Quit> {
+async fn ask_at_terminal(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Quit> {
     if !args.edits.is_empty() || args.comment.is_some() || args.instructions.is_some() {
         let message = "--edit, --comment and --instructions go with a decision: --option, --text, --approve, --reject or --action";
         return Err(Quit::new(Exit::Invalid, message));

@@ -38,11 +38,11 @@ async fn decide(
             continue;
         }
         // A tool node has nobody who would hear it; an agent that is about to begin is the action itself.
-        let is_heard = action.agent.is_some() || action.action_type == ActionType::Agent;
-        let told = said.strip_prefix("instructions:").filter(|_| is_heard);
-        if let Some(told) = told {
+        let has_agent = action.agent.is_some() || action.action_type == ActionType::Agent;
+        let instructions_given = said.strip_prefix("instructions:").filter(|_| has_agent);
+        if let Some(instructions_given) = instructions_given {
             asking.screen.say(" the agent is told this beside what is decided");
-            *instructions = Some(told.trim().to_owned());
+            *instructions = Some(instructions_given.trim().to_owned());
             continue;
         }
         let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((&said, ""));

@@ -67,7 +67,7 @@ impl Field<'_> {
     fn prompt(&self) -> String {
         let name = self.word("title").unwrap_or(self.name);
         let mut about = Vec::new();
-        about.extend(self.choices().map(|choices| choices.iter().map(shown).collect::<Vec<_>>().join(" or ")));
+        about.extend(self.choices().map(|choices| choices.iter().map(display).collect::<Vec<_>>().join(" or ")));
         if !self.takes_text() {
             about.push(self.word("type").map_or("JSON".to_owned(), |what| format!("{}, as JSON", text::line(what))));
         }
@@ -89,7 +89,7 @@ impl Field<'_> {
         };
         match self.choices() {
             Some(choices) if !choices.contains(&value) => {
-                let choices = choices.iter().map(shown).collect::<Vec<_>>().join(" or ");
+                let choices = choices.iter().map(display).collect::<Vec<_>>().join(" or ");
                 Err(format!("`{}` is none of these: {choices}", text::line(said)))
             }
             _ => Ok(value),
@@ -97,7 +97,7 @@ impl Field<'_> {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn display(value: &Value) -> String {
     text::line(&value.as_str().map_or_else(|| text::json_line(value), str::to_owned))
 }
 

@@ -45,8 +45,8 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Ch
             continue;
         };
         let choice = match entry {
-            Entry::Option(option) => chosen(asking, option).await?,
-            Entry::FreeText => Choice::text(asking.line(" your message: ").await?),
+            MenuEntry::Option(option) => chosen(asking, option).await?,
+            MenuEntry::FreeText => Choice::text(asking.line(" your message: ").await?),
         };
         return Ok(edits.into_iter().fold(choice, |choice, (key, value)| choice.edit(key, value)));
     }
@@ -71,7 +71,7 @@ async fn chosen(asking: &mut Prompter<'_>, option: &ReviewOption) -> Result<Choi
 }
 
 /// What has a number.
-enum Entry<'a> {
+enum MenuEntry<'a> {
     Option(&'a ReviewOption),
     FreeText,
 }
@@ -113,13 +113,13 @@ impl<'a> Menu<'a> {
     }
 
     /// What a number or an id names.
-    fn entry(&self, said: &str) -> Option<Entry<'a>> {
+    fn entry(&self, said: &str) -> Option<MenuEntry<'a>> {
         let options = &self.review.options;
         match said.parse::<usize>() {
-            Ok(number) if (1..=options.len()).contains(&number) => options.get(number - 1).map(Entry::Option),
-            Ok(number) if self.review.free_text && number == self.count() => Some(Entry::FreeText),
+            Ok(number) if (1..=options.len()).contains(&number) => options.get(number - 1).map(MenuEntry::Option),
+            Ok(number) if self.review.free_text && number == self.count() => Some(MenuEntry::FreeText),
             Ok(_) => None,
-            Err(_) => options.iter().find(|option| option.id == said).map(Entry::Option),
+            Err(_) => options.iter().find(|option| option.id == said).map(MenuEntry::Option),
         }
     }
 

@@ -17,13 +17,13 @@ use super::title;
 use crate::engine::answer::read_answer;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::Conversation;
-use crate::engine::next::Answer;
+use crate::engine::next::QuestionAnswer;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Findings, Ruling, blocked, warning};
 use crate::engine::{scope, view};
 use crate::flow::Compiled;
-use crate::flow::guardrail::{Finding, Verdict, action};
+use crate::flow::guardrail::{Finding, GuardrailVerdict, action};
 
 /// The id of the action that is an agent's step about to begin.
 pub(super) const AGENT: &str = "agent";
@@ -167,11 +167,15 @@ impl<'f> Builder<'f> {
     }
 
     /// What becomes of it, once it was decided.
-    pub(super) fn rule_action(&self, subject: &Subject, decisions: &BTreeMap<String, ActionDecision>) -> Answer {
+    pub(super) fn rule_action(
+        &self,
+        subject: &Subject,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) -> QuestionAnswer {
         let known = || Some((self.proposed(subject)?, self.state.step_of(subject)?, self.gate_of(subject)?));
         let Some((proposed, step, gate)) = known() else {
             let ruling = Ruling::Refused(FlowCode::FlowInvalid, "no gate holds it back any more".to_owned());
-            return Answer::Action { ruling, findings: Findings::default() };
+            return QuestionAnswer::Action { ruling, findings: Findings::default() };
         };
         let (ruling, findings) = match decisions.get(proposed.id()) {
             Some(ActionDecision::Approve { .. }) => self.let_pass(step, gate, &proposed, proposed.arguments.clone()),
@@ -189,7 +193,7 @@ impl<'f> Builder<'f> {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, "it was rejected".to_owned()), Vec::new())
             }
         };
-        Answer::Action { ruling, findings: Findings::of(proposed.id(), findings) }
+        QuestionAnswer::Action { ruling, findings: Findings::of(proposed.id(), findings) }
     }
 
     /// It happens with these arguments, where no guardrail says otherwise. What is redacted is looked at again.
@@ -210,7 +214,7 @@ impl<'f> Builder<'f> {
             let what = action(proposed.action_type.into(), &proposed.name, None);
             self.look(&about, &step.node, on, what, values, None)
         };
-        let Verdict { mut findings, redacted } = look(arguments.clone());
+        let GuardrailVerdict { mut findings, redacted } = look(arguments.clone());
         if let Some(refused) = blocked(&findings) {
             return (refused, findings);
         }

@@ -5,9 +5,9 @@ use shared::decision::Via;
 use shared::id::ReviewId;
 use shared::review::Advice;
 
-use super::decide::verdict::Said;
+use super::decide::verdict::CheckedVerdict;
 use super::guardrail::PutIn;
-use crate::engine::question::{Asked, Leave, Question, Subject, Timer};
+use crate::engine::question::{Approval, Asked, Question, Subject, Timer};
 use crate::flow::guardrail::Inquiry;
 
 /// A question, and the place of the handler that is asked.
@@ -44,18 +44,18 @@ impl From<Question> for Asking {
 #[derive(Debug)]
 pub(super) enum HandlerOutcome {
     /// It decides.
-    Decides(Advice, Box<Decided>),
+    Decides(Advice, Box<HandlerDecision>),
     /// The next one is asked.
     Passes(Advice),
-    /// It gives leave, and guardrails ask programs about that.
-    Asks(Leave, Vec<Inquiry>),
+    /// It approves, and guardrails ask programs about that.
+    Asks(Approval, Vec<Inquiry>),
 }
 
 /// What a handler decides in place of people, once it fits what is asked.
 #[derive(Debug)]
-pub(super) struct Decided {
+pub(super) struct HandlerDecision {
     /// What it says.
-    pub said: Said,
+    pub said: CheckedVerdict,
     /// What of it goes into the state.
     pub put_in: PutIn,
     /// Why; of a rejection it is what ends the run.

@@ -10,7 +10,7 @@ use super::asking::{Asking, HandlerOutcome};
 use super::content::handlers;
 use crate::engine::builder::Builder;
 use crate::engine::input::{HandlerAnswer, ModelAnswer, TaskFailure};
-use crate::engine::next::Answer;
+use crate::engine::next::QuestionAnswer;
 use crate::engine::question::{Asked, Subject};
 use crate::engine::transition::Refusal;
 
@@ -33,7 +33,7 @@ impl Builder<'_> {
             Some(Handler::Human | Handler::Cli) | None => self.ask_people(asking, None),
         };
         if let Err((subject, error)) = asked {
-            self.answer(subject, Answer::Failed(error));
+            self.answer(subject, QuestionAnswer::Failed(error));
         }
     }
 
@@ -93,7 +93,7 @@ impl Builder<'_> {
         if let (Some(branch), Some((task, _))) = (question.subject.branch(), question.task()) {
             self.abandon_call(branch, task);
         }
-        let Some((question, _)) = self.take_asked(review) else { return };
+        let Some((question, _)) = self.take_question(review) else { return };
         let outcome = match &question.asked {
             Asked::Program { answers_later, .. } => self.program_timed_out(&question, *answers_later),
             Asked::Channel { .. } => self.channel_timed_out(&question),
@@ -114,7 +114,7 @@ impl Builder<'_> {
                 self.advise(&mut asking, advice);
                 self.ask_next(asking);
             }
-            HandlerOutcome::Asks(leave, inquiries) => self.ask_guardrails(asking, leave, inquiries),
+            HandlerOutcome::Asks(approval, inquiries) => self.ask_guardrails(asking, approval, inquiries),
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) fn warning(from: Timestamp, deadline: Timestamp) -> Option<Timestamp>
 }
 
 impl Builder<'_> {
-    /// When the time is up of whoever is asked now; never while guardrails ask about leave that is given.
+    /// When the time is up of whoever is asked now; never while guardrails ask about an approval.
     pub(super) fn until(&self, question: &Question) -> Option<Timestamp> {
         let of_people = || self.reviews.get(&question.review)?.expires_at;
         let is_over = matches!(question.asked, Asked::Guardrails { .. });

@@ -15,7 +15,7 @@ use crate::engine::digest;
 use crate::engine::transition::Refusal;
 
 use super::fit::Fitting;
-use verdict::Said;
+use verdict::CheckedVerdict;
 
 impl Builder<'_> {
     /// Somebody decides a review.
@@ -38,11 +38,11 @@ impl Builder<'_> {
         let on_behalf_of = voice(by, review).ok().flatten();
         let votes = review.voting.is_some();
         let granted = match &said {
-            Said::Actions(decisions, _) => {
+            CheckedVerdict::Actions(decisions, _) => {
                 let review = review.clone();
                 self.remembered(&review, by, on_behalf_of.as_ref(), decisions)?
             }
-            Said::Node(_) => Vec::new(),
+            CheckedVerdict::Node(_) => Vec::new(),
         };
         let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
         let by = by.username.clone();

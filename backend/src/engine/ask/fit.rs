@@ -9,9 +9,9 @@ use shared::error::{Mistake, pointer};
 use shared::request::Request;
 use shared::review::{Changes, Item, Review};
 
-use super::asking::Decided;
+use super::asking::HandlerDecision;
 use super::calls::answer_all;
-use super::decide::verdict::{NodeVerdict, Said};
+use super::decide::verdict::{CheckedVerdict, NodeVerdict};
 use super::decide::{validate, verdict};
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
@@ -22,7 +22,7 @@ use crate::engine::transition::Refusal;
 #[derive(Debug)]
 pub(super) struct Fitting {
     /// What is said.
-    pub said: Said,
+    pub said: CheckedVerdict,
     /// What of it goes into the state.
     pub put_in: PutIn,
     /// What the calls will send whose arguments it changes, by the action's id.
@@ -40,7 +40,7 @@ impl Builder<'_> {
         validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
         let said = verdict::check(review, request).map_err(Refusal::Invalid)?;
         self.validate(review, request).map_err(Refusal::Invalid)?;
-        if let (Said::Node(NodeVerdict::Correct { .. }), Some(node)) = (&said, &review.node) {
+        if let (CheckedVerdict::Node(NodeVerdict::Correct { .. }), Some(node)) = (&said, &review.node) {
             let no_source = || {
                 let message = "no step could be corrected: choose another option";
                 Refusal::Invalid(vec![Mistake::new("/verdict/option", "not_offered", message)])
@@ -53,13 +53,13 @@ impl Builder<'_> {
         }
         let put_in = self.put_in(review, request)?;
         let requests = match &said {
-            Said::Actions(decisions, instructions) => {
+            CheckedVerdict::Actions(decisions, instructions) => {
                 self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
                 let requests = self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?;
                 self.refuse_unasked(review, subject, decisions, instructions.as_deref())?;
                 requests
             }
-            Said::Node(_) => {
+            CheckedVerdict::Node(_) => {
                 self.check_reply(subject, &put_in).map_err(Refusal::Invalid)?;
                 if matches!(subject, Subject::Takeover { .. }) {
                     check_written(review, &put_in).map_err(Refusal::Invalid)?;
@@ -107,17 +107,17 @@ impl Builder<'_> {
         comment: Option<String>,
         changes: &Changes,
         via: Via,
-    ) -> Result<Decided, Refusal> {
+    ) -> Result<HandlerDecision, Refusal> {
         let metadata = JsonMap::new();
         if !approves || (changes.is_empty() && !review.actions.is_empty()) {
             let said = said(review, approves, comment.as_deref()).map_err(|why| mistake("/approved", why))?;
-            if let Said::Actions(decisions, _) = &said {
+            if let CheckedVerdict::Actions(decisions, _) = &said {
                 self.refuse_unasked(review, subject, decisions, None)?;
             }
-            return Ok(Decided { said, put_in: PutIn::default(), comment, metadata, via });
+            return Ok(HandlerDecision { said, put_in: PutIn::default(), comment, metadata, via });
         }
         let Fitting { said, put_in, .. } = self.fit(review, subject, &approval(review, changes)?)?;
-        Ok(Decided { said, put_in, comment, metadata, via })
+        Ok(HandlerDecision { said, put_in, comment, metadata, via })
     }
 
     /// A program decides: as a person would, or by yes or no.
@@ -127,7 +127,7 @@ impl Builder<'_> {
         subject: &Subject,
         answer: &ProgramAnswer,
         via: Via,
-    ) -> Result<Decided, Refusal> {
+    ) -> Result<HandlerDecision, Refusal> {
         let ProgramAnswer { verdict, edits, comment, metadata, approved, reason, modifications, .. } = answer.clone();
         match (verdict, approved) {
             (Some(verdict), None) if reason.is_none() && modifications.is_none() => {
@@ -135,7 +135,7 @@ impl Builder<'_> {
                 let request = DecisionRequest { revision, digest, verdict, edits, comment, metadata };
                 let Fitting { said, put_in, .. } = self.fit(review, subject, &request)?;
                 let DecisionRequest { comment, metadata, .. } = request;
-                Ok(Decided { said, put_in, comment, metadata, via })
+                Ok(HandlerDecision { said, put_in, comment, metadata, via })
             }
             (None, Some(approved)) if edits.is_empty() && comment.is_none() && metadata.is_empty() => {
                 let changes = changes(review, modifications.unwrap_or_default())?;
@@ -155,13 +155,13 @@ impl Builder<'_> {
 
 /// Yes or no to what is asked, in the words of a decision. At a human node the first option that accepts is taken, or a
 /// stop; actions are all approved that may be, or all rejected. `Err`: nothing can be approved.
-pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Result<Said, String> {
+pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Result<CheckedVerdict, String> {
     if !review.actions.is_empty() {
-        return Ok(Said::Actions(answer_all(&review.actions, approves, reason), None));
+        return Ok(CheckedVerdict::Actions(answer_all(&review.actions, approves, reason), None));
     }
     let stop = || review.options.iter().find(|option| option.kind == ChoiceKind::Stop);
     let option = if approves { review.first_accept() } else { stop() };
-    Ok(Said::Node(match (approves, option.cloned()) {
+    Ok(CheckedVerdict::Node(match (approves, option.cloned()) {
         (true, Some(option)) => NodeVerdict::Accept(option),
         (true, None) => {
             return Err("nothing here can be approved: there is no option of kind `accept`".to_owned());

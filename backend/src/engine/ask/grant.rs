@@ -16,7 +16,7 @@ use super::asking::Asking;
 use super::content::{Content, handlers};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{ToolCall, ToolCallState};
-use crate::engine::question::{Leave, Subject};
+use crate::engine::question::{Approval, Subject};
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
 
@@ -162,7 +162,7 @@ impl<'f> Builder<'f> {
             let (subject, advice) = (subject.clone(), Vec::new());
             self.ask_guardrails(
                 Asking { review: id, subject, handler: 0, advice, pending: false },
-                Leave::Grant,
+                Approval::Grant,
                 inquiries,
             );
             return true;

@@ -1,11 +1,11 @@
-//! Guardrails: what is looked at after leave was given and before anything happens, whoever gave it. Calls go this one
+//! Guardrails: what is looked at after an approval and before anything happens, whoever gave it. Calls go this one
 //! way ([`Builder::rule`]): what becomes of a call that was decided is a [`Ruling`], and nothing else starts one.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::decision::{ActionDecision, DecisionRequest, Verdict as Said};
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{Effect, GuardrailScope, NodeKind};
 use shared::error::{FlowCode, Mistake, RunError, pointer};
 use shared::id::{NodeId, ReviewId};
@@ -21,7 +21,7 @@ use crate::engine::question::Subject;
 use crate::engine::ruling::{CallRulings, Findings, Ruling, blocked, inquiries, warning, words};
 use crate::engine::transition::Refusal;
 use crate::engine::{scope, view};
-use crate::flow::guardrail::{Finding, Inquiry, Matter, Verdict, action};
+use crate::flow::guardrail::{Finding, GuardrailVerdict, Inquiry, Matter, action};
 
 /// What somebody puts in at a human node, as it counts.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ impl Builder<'_> {
         said: JsonMap,
     ) -> (Result<JsonMap, Ruling<T>>, Vec<Finding>) {
         let look = || self.look(about, node, GuardrailScope::Edits, what, said.clone(), None);
-        let Verdict { mut findings, redacted } = is_guarded.then(look).unwrap_or_default();
+        let GuardrailVerdict { mut findings, redacted } = is_guarded.then(look).unwrap_or_default();
         for finding in &mut findings {
             finding.key = None;
         }
@@ -144,7 +144,7 @@ impl Builder<'_> {
         agent: Option<CallingAgent<'_>>,
         call: ToolCall,
     ) -> (Ruling<ToolCall>, Vec<Finding>) {
-        let Verdict { mut findings, redacted } = self.look_at_call(step, agent, &call);
+        let GuardrailVerdict { mut findings, redacted } = self.look_at_call(step, agent, &call);
         if let Some(refused) = blocked(&findings) {
             return (refused, findings);
         }
@@ -194,9 +194,9 @@ impl Builder<'_> {
         }
     }
 
-    fn look_at_call(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Verdict {
+    fn look_at_call(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> GuardrailVerdict {
         if !self.is_guarded(step, agent, call) {
-            return Verdict::default();
+            return GuardrailVerdict::default();
         }
         let what = self.seen_action(step, agent, call);
         let about = format!("{}.{}", step.id, call.id);
@@ -212,7 +212,7 @@ impl Builder<'_> {
         action: Value,
         values: JsonMap,
         request: Option<&shared::request::Request>,
-    ) -> Verdict {
+    ) -> GuardrailVerdict {
         let id = format!("{}.{about}", self.state.id);
         let matter = Matter { id, subject, action, values, request };
         let answered = |inquiry: &Inquiry| answer_to(&self.looked, inquiry);
@@ -234,7 +234,7 @@ impl Builder<'_> {
     ) -> Vec<Warning> {
         let of = |call: &'c ToolCall| {
             let findings = self.rule_run(step, agent, call.clone()).1;
-            // What a program would say is asked only once leave is given.
+            // What a program would say is asked only once it is approved.
             let known = findings.into_iter().filter(|finding| finding.inquiry.is_none());
             known.map(move |finding| warning(&(Some(call.id.clone()), finding)))
         };
@@ -258,8 +258,8 @@ impl Builder<'_> {
 
     pub(super) fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
         let (text, fields) = match &request.verdict {
-            Said::Text { text } if review.answers_in_words() => (Some(text.clone()), JsonMap::new()),
-            Said::Choose { fields, .. } => (None, fields.clone()),
+            Verdict::Text { text } if review.answers_in_words() => (Some(text.clone()), JsonMap::new()),
+            Verdict::Choose { fields, .. } => (None, fields.clone()),
             _ => (None, JsonMap::new()),
         };
         let mut put_in = PutIn { edits: request.edits.clone(), text, fields, findings: Vec::new() };
@@ -275,7 +275,7 @@ impl Builder<'_> {
             if values.is_empty() {
                 continue;
             }
-            let Verdict { findings, redacted } = look(values.clone());
+            let GuardrailVerdict { findings, redacted } = look(values.clone());
             let place =
                 |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
             for finding in findings {
@@ -291,7 +291,7 @@ impl Builder<'_> {
             }
         }
         if let Some(text) = put_in.text.take() {
-            let Verdict { findings, redacted } = look(of_text(&text));
+            let GuardrailVerdict { findings, redacted } = look(of_text(&text));
             let here = |finding| ("/verdict/text".to_owned(), Finding { key: None, ..finding });
             put_in.findings.extend(findings.into_iter().map(here));
             put_in.text = Some(text_of(redacted.as_ref()).map_or(text, str::to_owned));
@@ -300,7 +300,7 @@ impl Builder<'_> {
     }
 
     /// What guardrails find in the output of the run.
-    pub(in crate::engine) fn find_in_output(&self) -> Verdict {
+    pub(in crate::engine) fn find_in_output(&self) -> GuardrailVerdict {
         let output = view::output(self.flow, &self.state.keys);
         let what = action("output", self.state.flow.as_str(), None);
         self.look("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output, None)
@@ -308,8 +308,8 @@ impl Builder<'_> {
 
     /// What guardrails say of the output before it is given: what of it is redacted, or why it is not given.
     pub(in crate::engine) fn look_at_output(&mut self) -> Result<Option<JsonMap>, RunError> {
-        let Verdict { findings, redacted } = self.find_in_output();
-        self.tell_findings(None, findings.iter().map(|finding| (None, finding)));
+        let GuardrailVerdict { findings, redacted } = self.find_in_output();
+        self.emit_findings(None, findings.iter().map(|finding| (None, finding)));
         match findings.iter().find(|finding| finding.effect == Effect::Block) {
             None => Ok(redacted),
             Some(veto) => Err(RunError {
@@ -321,17 +321,17 @@ impl Builder<'_> {
     }
 
     /// Tells what guardrails found in what was decided.
-    pub(in crate::engine) fn tell_decided(&mut self, review: ReviewId, findings: &Findings) {
+    pub(in crate::engine) fn emit_decided_findings(&mut self, review: ReviewId, findings: &Findings) {
         let findings = findings.0.iter().map(|(action, finding)| (action.as_deref(), finding));
-        self.tell_findings(Some(review), findings);
+        self.emit_findings(Some(review), findings);
     }
 
     /// Tells what guardrails found in what somebody put in.
-    pub(in crate::engine) fn tell_put_in(&mut self, review: ReviewId, put_in: &PutIn) {
-        self.tell_findings(Some(review), put_in.findings.iter().map(|(_, finding)| (None, finding)));
+    pub(in crate::engine) fn emit_edit_findings(&mut self, review: ReviewId, put_in: &PutIn) {
+        self.emit_findings(Some(review), put_in.findings.iter().map(|(_, finding)| (None, finding)));
     }
 
-    fn tell_findings<'a>(
+    fn emit_findings<'a>(
         &mut self,
         review: Option<ReviewId>,
         findings: impl IntoIterator<Item = (Option<&'a str>, &'a Finding)>,

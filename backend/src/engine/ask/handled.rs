@@ -7,35 +7,35 @@ use shared::definition::AutoHandler;
 use shared::error::{FlowCode, RunError};
 use shared::review::Review;
 
-use super::asking::{Asking, Decided};
+use super::asking::{Asking, HandlerDecision};
 use super::decide::effect::Counted;
-use super::decide::verdict::Said;
+use super::decide::verdict::CheckedVerdict;
 use super::fit::said;
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
-use crate::engine::next::Answer;
-use crate::engine::question::{Leave, Subject};
+use crate::engine::next::QuestionAnswer;
+use crate::engine::question::{Approval, Subject};
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// An `auto` handler decides at once, whatever is asked.
     pub(super) fn ask_auto(&mut self, asking: Asking, auto: &AutoHandler) -> Result<(), (Subject, RunError)> {
-        let review = self.shown(&asking)?;
+        let review = self.review_to_show(&asking)?;
         let (approves, reason) = match auto {
             AutoHandler::Approve => (true, None),
             AutoHandler::Reject(reason) => (false, Some(reason.clone())),
         };
         match said(&review, approves, reason.as_deref()) {
             Ok(said) => {
-                if let Said::Actions(decisions, _) = &said
+                if let CheckedVerdict::Actions(decisions, _) = &said
                     && let Err(Refusal::Unasked { inquiries, .. }) =
                         self.refuse_unasked(&review, &asking.subject, decisions, None)
                 {
-                    self.ask_guardrails(asking, Leave::Auto, inquiries);
+                    self.ask_guardrails(asking, Approval::Auto, inquiries);
                     return Ok(());
                 }
                 let (put_in, metadata) = (PutIn::default(), JsonMap::new());
-                self.handled(asking, Decided { said, put_in, comment: reason, metadata, via: Via::Auto });
+                self.handled(asking, HandlerDecision { said, put_in, comment: reason, metadata, via: Via::Auto });
                 Ok(())
             }
             Err(message) => Err((asking.subject, RunError { code: FlowCode::FlowInvalid, message, node: review.node })),
@@ -43,12 +43,12 @@ impl Builder<'_> {
     }
 
     /// A handler decides.
-    pub(super) fn handled(&mut self, asking: Asking, decided: Decided) {
-        let review = match self.shown(&asking) {
+    pub(super) fn handled(&mut self, asking: Asking, decided: HandlerDecision) {
+        let review = match self.review_to_show(&asking) {
             Ok(review) => review,
-            Err((subject, error)) => return self.answer(subject, Answer::Failed(error)),
+            Err((subject, error)) => return self.answer(subject, QuestionAnswer::Failed(error)),
         };
-        let Decided { said, put_in, comment, metadata, via } = decided;
+        let HandlerDecision { said, put_in, comment, metadata, via } = decided;
         let (id, subject) = (asking.review, asking.subject);
         let comment = comment.filter(|comment| !comment.trim().is_empty());
         let counted = Counted { put_in: &put_in, comment: comment.as_deref(), metadata: &metadata, via, by: &[] };
@@ -60,7 +60,7 @@ impl Builder<'_> {
             let review = Review { expires_at: None, on_timeout: None, ..review };
             self.record(review, outcome, None, comment, via, answer.findings());
         }
-        self.tell_put_in(id, &put_in);
+        self.emit_edit_findings(id, &put_in);
         self.answer(subject, answer);
     }
 }

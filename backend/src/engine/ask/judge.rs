@@ -20,7 +20,7 @@ use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::invoke::listed;
 use crate::engine::model_call::{parse, without_fence};
-use crate::engine::question::{Asked, Judged, Leave, Modifications, Question, Subject, Timer};
+use crate::engine::question::{Approval, Asked, Judged, JudgedChanges, Question, Subject, Timer};
 use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, TaskKind};
 use crate::engine::view;
@@ -61,14 +61,14 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
 impl Builder<'_> {
     /// Asks a judge.
     pub(super) fn ask_judge(&mut self, asking: Asking, judge: &Judge) -> Result<(), (Subject, RunError)> {
-        let review = self.shown(&asking)?;
+        let review = self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let shown = Message::User { text: material(&step, &review, self.history()) };
         let mut conversation = Box::new(Conversation::new(NAME, Some(instructions(judge)), vec![shown]));
         self.call_model(&step, &mut conversation);
         let until = self.now.after(judge.timeout().0);
         let task = self.add_task(&step, TaskKind::Deadline { review: review.id }, until, true);
-        self.tell_asked(&asking, AskedHandler::program(judge.model.clone(), Via::Judge, until));
+        self.show_asked_handler(&asking, AskedHandler::program(judge.model.clone(), Via::Judge, until));
         let asked = Asked::Judge { until: Some(until), conversation, digest: review.digest };
         self.state.questions.push(asking.of(asked, Some(Timer { task, warn_at: None })));
         Ok(())
@@ -77,7 +77,7 @@ impl Builder<'_> {
     /// Reads what a judge has answered. One that is sure of what is still so decides; else it passes on. None where it is
     /// asked again.
     pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Asking, HandlerOutcome)> {
-        let (mut question, step) = self.take_asked(review)?;
+        let (mut question, step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return None };
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
@@ -97,22 +97,22 @@ impl Builder<'_> {
         let Question { subject, handler, pending, .. } = &question;
         let asking =
             Asking { review, subject: subject.clone(), handler: *handler, advice: Vec::new(), pending: *pending };
-        let now = self.shown(&asking).ok().filter(|now| now.digest == digest);
-        let heard = match (read, judge, now) {
+        let now = self.review_to_show(&asking).ok().filter(|now| now.digest == digest);
+        let handler_outcome = match (read, judge, now) {
             (Ok(_), _, None) => self.unable(judge, "What is reviewed changed while it was judged."),
             (Ok(verdict), Some(judge), Some(review)) => self.weigh(judge, &review, &question.subject, verdict),
             (Err(why), ..) => self.unable(judge, &why),
             (_, None, _) => self.unable(None, "The flow has no such judge."),
         };
-        Some((self.end_asking(question), heard))
+        Some((self.end_asking(question), handler_outcome))
     }
 
     fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Judged) -> HandlerOutcome {
-        let leave = Leave::Judge { said: Box::new(said.clone()), digest: review.digest.clone() };
+        let approval = Approval::Judge { said: Box::new(said.clone()), digest: review.digest.clone() };
         let Judged { approved, confidence, reasoning, modifications } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
         let reason: String = reasoning.trim().chars().take(MAX_REASON).collect();
-        let Modifications { changes: mut modified, output } = modifications;
+        let JudgedChanges { changes: mut modified, output } = modifications;
         let laid_over = if output.is_empty() { Ok(()) } else { change_output(review, &mut modified, output) };
         let changes = Some(modified.clone()).filter(|changes| !changes.is_empty());
         let advice = Advice { changes, ..self.advice(&judge.model, Some(verdict), reason.clone()) };
@@ -124,7 +124,7 @@ impl Builder<'_> {
             laid_over.and_then(|()| self.fit_yes_or_no(review, subject, approved, reason, &modified, Via::Judge));
         match fitting {
             Ok(decided) => HandlerOutcome::Decides(advice, Box::new(decided)),
-            Err(Refusal::Unasked { inquiries, .. }) => HandlerOutcome::Asks(leave, inquiries),
+            Err(Refusal::Unasked { inquiries, .. }) => HandlerOutcome::Asks(approval, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable(Some(judge), &format!("What it would change does not fit: {}.", listed(&mistakes)))
             }
@@ -134,7 +134,7 @@ impl Builder<'_> {
 
     /// The same again, once guardrails have asked about it.
     pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> HandlerOutcome {
-        match (judge_of(self.flow, &self.state, question), self.shown(&question.clone().into())) {
+        match (judge_of(self.flow, &self.state, question), self.review_to_show(&question.clone().into())) {
             (Some(judge), Ok(review)) if review.digest == digest => self.weigh(judge, &review, &question.subject, said),
             (judge, _) => self.unable(judge, "What is reviewed changed while it was judged."),
         }
@@ -142,15 +142,15 @@ impl Builder<'_> {
 
     /// The call of a judge failed. None where it is tried again.
     pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
-        let (mut question, mut step) = self.take_asked(review)?;
+        let (mut question, mut step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
         let Asked::Judge { conversation, .. } = &mut question.asked else { return None };
         let task = conversation.model_task?;
         let error = failure(why.code, &step.node, &why.message);
         let Some(due_at) = self.next_try(&step.node, conversation.tries, why) else {
             self.end_task(task);
-            let heard = self.unable(judge, &error.message);
-            return Some((self.end_asking(question), heard));
+            let handler_outcome = self.unable(judge, &error.message);
+            return Some((self.end_asking(question), handler_outcome));
         };
         conversation.tries += 1;
         let kind = TaskKind::Model { turn: conversation.turn };

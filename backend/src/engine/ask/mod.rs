@@ -6,7 +6,8 @@
 
 pub(super) mod action;
 mod action_kind;
-mod asked;
+mod approval;
+mod asked_handler;
 mod asking;
 pub(super) mod by_agent;
 mod calls;
@@ -24,10 +25,9 @@ mod grant;
 mod grantable;
 mod group;
 mod guardrail;
+mod guardrails_answered;
 mod handled;
 mod judge;
-mod leave;
-mod leave_again;
 mod node;
 mod pause;
 mod program;

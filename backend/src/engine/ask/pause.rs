@@ -7,16 +7,16 @@ use shared::log::ReviewChange;
 use shared::review::{Paused, ReviewKind};
 
 use super::by_agent::PAUSE;
-use super::decide::verdict::{NodeVerdict, Said};
+use super::decide::verdict::{CheckedVerdict, NodeVerdict};
 use crate::engine::builder::Builder;
 use crate::engine::digest;
 use crate::engine::question::Subject;
 
 impl Builder<'_> {
     /// Whether what was said is that an agent is to wait.
-    pub(super) fn pauses(&self, id: ReviewId, said: &Said) -> bool {
+    pub(super) fn pauses(&self, id: ReviewId, said: &CheckedVerdict) -> bool {
         let asks = self.reviews.get(&id).is_some_and(|review| review.kind == ReviewKind::Checkpoint);
-        asks && matches!(said, Said::Node(NodeVerdict::Accept(option)) if option.id == PAUSE)
+        asks && matches!(said, CheckedVerdict::Node(NodeVerdict::Accept(option)) if option.id == PAUSE)
     }
 
     /// It waits, for as long as it takes. Who said so is on the record with the review's next revision.

@@ -16,8 +16,8 @@ use crate::clock::Moment;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::input::{HandlerAnswer, TaskFailure};
 use crate::engine::invoke::listed;
-use crate::engine::next::Answer;
-use crate::engine::question::{Asked, Leave, Question, Subject, Timer};
+use crate::engine::next::QuestionAnswer;
+use crate::engine::question::{Approval, Asked, Question, Subject, Timer};
 use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, Snapshot, TaskKind};
 use crate::flow::{Compiled, host_of};
@@ -30,7 +30,7 @@ const MAX_REASON: usize = 2_000;
 impl Builder<'_> {
     /// Asks a program.
     pub(super) fn ask_program(&mut self, asking: Asking) -> Result<(), (Subject, RunError)> {
-        self.shown(&asking)?;
+        self.review_to_show(&asking)?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         let handler = handlers(self.flow, &self.state, &asking.subject).get(asking.handler);
         let until = self.now.after(timeout(handler).0);
@@ -38,7 +38,7 @@ impl Builder<'_> {
         let task = self.add_task(&step, TaskKind::Ask { review }, self.now, true);
         let deadline = self.add_task(&step, TaskKind::Deadline { review }, until, true);
         let (by, via) = name(handler);
-        self.tell_asked(&asking, AskedHandler::program(by, via, until));
+        self.show_asked_handler(&asking, AskedHandler::program(by, via, until));
         let asked = Asked::Program { since: self.now, until, task, tries: 1, answers_later: false };
         self.state.questions.push(asking.of(asked, Some(Timer { task: deadline, warn_at: None })));
         Ok(())
@@ -52,23 +52,23 @@ impl Builder<'_> {
         answer: HandlerAnswer,
     ) -> Result<Option<(Asking, HandlerOutcome)>, Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
-        let (question, _) = self.take_asked(review).ok_or(Refusal::TaskOver)?;
-        let heard = match answer {
+        let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
+        let handler_outcome = match answer {
             HandlerAnswer::Later => {
                 if let Err((subject, error)) = self.answers_later(question) {
-                    self.answer(subject, Answer::Failed(error));
+                    self.answer(subject, QuestionAnswer::Failed(error));
                 }
                 return Ok(None);
             }
             HandlerAnswer::Passes { reason } => HandlerOutcome::Passes(self.said(&question, &reason)),
             HandlerAnswer::Decides { answer } => self.weigh_program(&question, digest, *answer),
         };
-        Ok(Some((self.end_asking(question), heard)))
+        Ok(Some((self.end_asking(question), handler_outcome)))
     }
 
     /// Reads a decision of a program on what it was shown.
     pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> HandlerOutcome {
-        let review = match self.shown(&asking(question)) {
+        let review = match self.review_to_show(&asking(question)) {
             Ok(review) => review,
             Err((_, error)) => return self.unable_program(question, &error.message),
         };
@@ -79,7 +79,7 @@ impl Builder<'_> {
         match self.fit_program(&review, &question.subject, &answer, via) {
             Ok(decided) => HandlerOutcome::Decides(self.decided(question, answer), Box::new(decided)),
             Err(Refusal::Unasked { inquiries, .. }) => {
-                HandlerOutcome::Asks(Leave::Program { said: Box::new(answer), digest: digest.to_owned() }, inquiries)
+                HandlerOutcome::Asks(Approval::Program { said: Box::new(answer), digest: digest.to_owned() }, inquiries)
             }
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable_program(question, &format!("Its answer does not fit: {}.", listed(&mistakes)))
@@ -127,7 +127,7 @@ impl Builder<'_> {
                 None => Refusal::NotFound,
             });
         };
-        let review = self.shown(&asking(question)).map_err(|_| Refusal::NotFound)?;
+        let review = self.review_to_show(&asking(question)).map_err(|_| Refusal::NotFound)?;
         let required = |place: &str| Mistake::new(place, "required", "say which content of the review you saw");
         let (Some(revision), Some(digest)) = (answer.revision, &answer.digest) else {
             let missing = [("/revision", answer.revision.is_none()), ("/digest", answer.digest.is_none())];
@@ -138,21 +138,21 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review)));
         }
         let (_, via) = name(self.program_at(question));
-        let heard = match self.fit_program(&review, &question.subject, &answer, via) {
+        let handler_outcome = match self.fit_program(&review, &question.subject, &answer, via) {
             Ok(decided) => HandlerOutcome::Decides(self.decided(question, *answer), Box::new(decided)),
             Err(refusal) => return Err(refusal.in_time(self.until(question))),
         };
-        let (question, _) = self.take_asked(id).ok_or(Refusal::NotFound)?;
-        Ok((self.end_asking(question), heard))
+        let (question, _) = self.take_question(id).ok_or(Refusal::NotFound)?;
+        Ok((self.end_asking(question), handler_outcome))
     }
 
     /// A program could not be asked. None where it is tried again: as long as it has time.
     pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
-        let (mut question, mut step) = self.take_asked(review)?;
+        let (mut question, mut step) = self.take_question(review)?;
         let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
         let Some(due_at) = self.next_try_until(*until, *tries, why) else {
-            let heard = self.unable_program(&question, &why.message);
-            return Some((self.end_asking(question), heard));
+            let handler_outcome = self.unable_program(&question, &why.message);
+            return Some((self.end_asking(question), handler_outcome));
         };
         *tries += 1;
         let error = failure(why.code, &step.node, &why.message);
@@ -186,7 +186,7 @@ impl Builder<'_> {
             return HandlerOutcome::Passes(advice);
         }
         let comment = Some(advice.reason.clone());
-        let decided = self.shown(&asking(question)).ok().and_then(|review| {
+        let decided = self.review_to_show(&asking(question)).ok().and_then(|review| {
             let nothing = Changes::default();
             self.fit_yes_or_no(&review, &question.subject, false, comment, &nothing, advice.via).ok()
         });

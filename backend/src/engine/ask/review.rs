@@ -18,7 +18,7 @@ use super::title;
 use super::vote::void::{overlay, void};
 use crate::engine::builder::Builder;
 use crate::engine::carrier;
-use crate::engine::next::Answer;
+use crate::engine::next::QuestionAnswer;
 use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::ruling::Findings;
 use crate::engine::transition::TaskKind;
@@ -119,7 +119,7 @@ impl Builder<'_> {
         let id = review.id;
         self.add_review(review);
         if let Some(findings) = findings {
-            self.tell_decided(id, findings);
+            self.emit_decided_findings(id, findings);
         }
     }
 
@@ -238,7 +238,7 @@ impl Builder<'_> {
         outcome: Outcome,
         decision: &Decision,
         by: &[Username],
-        answer: &Answer,
+        answer: &QuestionAnswer,
     ) {
         let review = self.reviews.get(&id);
         let votes: Vec<_> = review
@@ -267,7 +267,7 @@ impl Builder<'_> {
     }
 
     /// A review's time is up.
-    pub(super) fn expire(&mut self, id: ReviewId, reason: &str, answer: &Answer) {
+    pub(super) fn expire(&mut self, id: ReviewId, reason: &str, answer: &QuestionAnswer) {
         let reason = Some(reason.to_owned());
         let expired = self.undecided(ReviewStatus::Expired, Outcome::Expired, Via::Timeout, None, reason);
         let resolution = Resolution { answer: answer.reply().cloned(), ..expired };
@@ -318,7 +318,7 @@ impl Builder<'_> {
             self.emit_resolved(&review, actor);
         }
         if let Some(findings) = findings {
-            self.tell_decided(id, findings);
+            self.emit_decided_findings(id, findings);
         }
         if let Some(question) = self.state.question(id)
             && let (Some(branch), Some((task, _))) = (question.subject.branch(), question.task())

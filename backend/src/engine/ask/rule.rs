@@ -1,10 +1,10 @@
-//! What becomes of what a question is about, once it was decided: the one way from leave to effect. Calls and other actions
+//! What becomes of what a question is about, once it was decided: the one way from approval to effect. Calls and other actions
 //! each have their own (`guardrail.rs`, `action.rs`).
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use shared::decision::{ActionDecision, DecisionRequest, Verdict as Said};
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{Builtin, Effect, ToolKind};
 use shared::review::{Checked, Review};
 use shared::run::Step;
@@ -12,7 +12,7 @@ use shared::run::Step;
 use super::action::AGENT;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::ToolCall;
-use crate::engine::next::Answer;
+use crate::engine::next::QuestionAnswer;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Findings, inquiries, veto, warning};
 use crate::engine::transition::Refusal;
@@ -29,7 +29,7 @@ impl Builder<'_> {
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
         instructions: Option<&str>,
-    ) -> Answer {
+    ) -> QuestionAnswer {
         let instructed = instructions.and_then(|more| self.instructed(subject, decisions, more));
         let decisions = instructed.as_ref().unwrap_or(decisions);
         match subject {
@@ -37,7 +37,7 @@ impl Builder<'_> {
             _ => {
                 let (rulings, findings) = self.rule_calls(review, subject, decisions);
                 let instructions = instructions.filter(|_| instructed.is_none()).map(str::to_owned);
-                Answer::Calls { rulings, findings, instructions }
+                QuestionAnswer::Calls { rulings, findings, instructions }
             }
         }
     }
@@ -87,7 +87,7 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         let asks = self.state.step_of(subject).is_some_and(|step| self.flow.of(&step.node).asks_programs());
         let answer = asks.then(|| self.rule(review, subject, decisions, instructions));
-        let unasked = answer.as_ref().and_then(Answer::findings).map(Findings::inquiries).unwrap_or_default();
+        let unasked = answer.as_ref().and_then(QuestionAnswer::findings).map(Findings::inquiries).unwrap_or_default();
         if unasked.is_empty() { Ok(()) } else { Err(Refusal::unasked(unasked)) }
     }
 
@@ -99,11 +99,13 @@ impl Builder<'_> {
         request: &DecisionRequest,
     ) -> Result<Checked, Refusal> {
         let mut findings: Vec<(Option<String>, Finding)> = Vec::new();
-        if let Said::Actions { decisions, instructions } = &request.verdict {
+        if let Verdict::Actions { decisions, instructions } = &request.verdict {
             let question = self.state.question(review.id);
             let said = instructions.as_deref().filter(|said| !said.trim().is_empty());
             let answer = question.map(|question| self.rule(review, &question.subject, decisions, said));
-            findings.extend(answer.iter().filter_map(Answer::findings).flat_map(|findings| findings.0.iter().cloned()));
+            findings.extend(
+                answer.iter().filter_map(QuestionAnswer::findings).flat_map(|findings| findings.0.iter().cloned()),
+            );
         }
         findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));
         let unasked = inquiries(findings.iter().map(|(_, finding)| finding));

@@ -16,8 +16,8 @@ use super::calls::answer_all;
 use super::deadline::warning;
 use super::decision_scope::Remembered;
 use crate::engine::builder::Builder;
-use crate::engine::next::{Answer, NodeAnswer, Then};
-use crate::engine::question::{Asked, Leave, Question, Subject};
+use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
+use crate::engine::question::{Approval, Asked, Question, Subject};
 use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
@@ -75,18 +75,20 @@ impl Builder<'_> {
             (OnTimeout::Escalate(next), _) => return self.escalate(id, next),
             // They have no time limit.
             (_, Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Specialist { .. }) => return,
-            (on_timeout, Subject::Ask { .. }) => Answer::Reply(self.reply_in_time(&subject, &on_timeout)),
+            (on_timeout, Subject::Ask { .. }) => QuestionAnswer::Reply(self.reply_in_time(&subject, &on_timeout)),
             (OnTimeout::Error, _) => {
                 let node = review.node.clone();
-                Answer::TimedOut(RunError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })
+                QuestionAnswer::TimedOut(RunError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })
             }
-            (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
+            (on_timeout, Subject::Node { .. }) => {
+                QuestionAnswer::Node(self.node_timed_out(&review, on_timeout, &reason))
+            }
             (on_timeout, _) => {
                 let decisions = answer_all(&review.actions, on_timeout == OnTimeout::Approve, Some(&reason));
                 if let Err(Refusal::Unasked { inquiries, .. }) =
                     self.refuse_unasked(&review, &subject, &decisions, None)
                 {
-                    return self.ask_guardrails_instead(id, Leave::Timer, inquiries);
+                    return self.ask_guardrails_instead(id, Approval::Timer, inquiries);
                 }
                 self.rule(&review, &subject, &decisions, None)
             }

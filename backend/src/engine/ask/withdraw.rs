@@ -13,7 +13,7 @@ use super::by_agent::withdrawn;
 use super::calls::answer_all;
 use super::decision_scope::Remembered;
 use crate::engine::builder::Builder;
-use crate::engine::next::{Answer, NodeAnswer, Then};
+use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::Subject;
 use crate::engine::transition::Refusal;
 
@@ -47,12 +47,12 @@ impl Builder<'_> {
                     via,
                 };
                 let (note, then) = (Some("withdrawn".to_owned()), Then::Stop { message: reason.to_owned() });
-                Answer::Node(NodeAnswer { decision: json!(remembered), note, then })
+                QuestionAnswer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
-            Subject::Ask { .. } => Answer::Reply(withdrawn(reason)),
+            Subject::Ask { .. } => QuestionAnswer::Reply(withdrawn(reason)),
             Subject::Takeover { .. } => {
                 let node = review.node.clone();
-                Answer::Failed(RunError { code: FlowCode::FlowHumanRejected, message: reason.to_owned(), node })
+                QuestionAnswer::Failed(RunError { code: FlowCode::FlowHumanRejected, message: reason.to_owned(), node })
             }
             Subject::Handoff { .. } => return Ok(()),
             _ => self.rule(&review, &subject, &answer_all(&review.actions, false, Some(reason)), None),

@@ -19,7 +19,7 @@ pub(super) enum Ask {
     Clarification(Clarification),
     /// To have a draft edited.
     Edit(Draft),
-    /// For leave to do something that is no call of a tool.
+    /// For approval of something that is no call of a tool.
     Approval(Box<Proposal>),
     /// To be relieved of a problem.
     Escalation(Box<Escalation>),

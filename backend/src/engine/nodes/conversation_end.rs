@@ -9,7 +9,7 @@ use shared::run::Step;
 
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{Conversation, Purpose};
-use crate::engine::next::{Answer, Reply, TurnEnd, TurnEnded};
+use crate::engine::next::{QuestionAnswer, Reply, TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope;
@@ -18,7 +18,7 @@ use crate::engine::spent::Spent;
 impl Builder<'_> {
     /// Whoever waits for a call hears what came of it.
     pub(super) fn reply_to(&mut self, branch: u32, call: &str, reply: Reply) {
-        self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, Answer::Reply(reply));
+        self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, QuestionAnswer::Reply(reply));
     }
 
     /// An agent has answered: its step is done, or whoever it worked for goes on.
@@ -35,7 +35,7 @@ impl Builder<'_> {
                 let writes = self.answer_writes(&step, &conversation.wrote, text, value);
                 self.finish_step(branch, step, writes);
             }
-            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Said { text, value }),
+            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Answered { text, value }),
             Purpose::Task { of, call } => {
                 self.pass_on_writes(*of, conversation);
                 self.reply_to(*of, call, Reply::Returns(value.unwrap_or_else(|| text.into())));
@@ -81,7 +81,7 @@ impl Builder<'_> {
         let agent = member.as_ref().unwrap_or(&conversation.agent).clone();
         let spent = Spent::of(conversation);
         let ended = TurnEnded { agent, round, as_lead, spent, wrote: conversation.wrote.clone(), end };
-        self.answer(Subject::Agent { branch: team }, Answer::Turn(Box::new(ended)));
+        self.answer(Subject::Agent { branch: team }, QuestionAnswer::Turn(Box::new(ended)));
     }
 
     /// What an agent wrote counts as written by whoever it worked for.

@@ -1,4 +1,4 @@
-//! The output of a flow: held back where its gate `before_return` closes, and given once somebody has given leave.
+//! The output of a flow: held back where its gate `before_return` closes, and given once somebody has approved it.
 
 use shared::JsonMap;
 use shared::error::FlowCode;
@@ -42,7 +42,7 @@ impl Builder<'_> {
         true
     }
 
-    /// Guardrails ask programs about the output of the run, for which nobody has to give leave. Says whether they do.
+    /// Guardrails ask programs about the output of the run, which nobody has to approve. Says whether they do.
     fn asks_about_output(&mut self) -> bool {
         let inquiries = if self.flow.asks_programs() { inquiries(&self.find_in_output().findings) } else { Vec::new() };
         if inquiries.is_empty() {

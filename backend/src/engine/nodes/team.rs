@@ -11,7 +11,7 @@ use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::{TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
 use crate::engine::scope::{self, Visit};
-use crate::engine::team::{NextTurn, Said, TeamWork};
+use crate::engine::team::{Contribution, NextTurn, TeamWork};
 
 impl Builder<'_> {
     /// A branch enters a team node. With a correction, they hear the last answer and the message.
@@ -49,7 +49,7 @@ impl Builder<'_> {
         for agent in agents {
             team.turns += 1;
             team.under_way += 1;
-            let messages = vec![Message::User { text: team.told(as_lead) }];
+            let messages = vec![Message::User { text: team.prompt_for_next(as_lead) }];
             match self.conversation_of(&step, &agent, &team, messages) {
                 Ok(conversation) => {
                     let purpose = Purpose::Turn { team: branch, round, as_lead, member: None };
@@ -82,7 +82,7 @@ impl Builder<'_> {
         let left_out =
             |team: &TeamWork| !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate);
         let (text, value) = match end {
-            TurnEnd::Said { text, value } => (Some(text), value),
+            TurnEnd::Answered { text, value } => (Some(text), value),
             TurnEnd::Refused(_) if left_out(&team) => (None, None),
             TurnEnd::Refused(error) | TurnEnd::Failed(error) => {
                 let node = step.node.clone();
@@ -94,14 +94,14 @@ impl Builder<'_> {
                 return;
             }
         };
-        team.said.push(Said { agent, round, as_lead, text, value, tokens });
+        team.contributions.push(Contribution { agent, round, as_lead, text, value, tokens });
         team.under_way = team.under_way.saturating_sub(1);
         if team.under_way > 0 {
             let node = step.node.clone();
             return self.settle(branch, &node, Phase::Team { step, team });
         }
         if std::mem::take(&mut team.changed) {
-            team.before = team.said.len();
+            team.before = team.contributions.len();
         }
         self.go_on_with_team(branch, step, team);
     }

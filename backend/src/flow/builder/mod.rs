@@ -169,7 +169,7 @@ impl Flow {
         self
     }
 
-    /// Holds the calls of a tool, or of those whose names fit a pattern, back until somebody gives leave.
+    /// Holds the calls of a tool, or of those whose names fit a pattern, back until somebody approves them.
     pub fn asks_before(mut self, tool: impl Into<String>, gate: definition::Gate) -> Self {
         self.gates.before_tool.insert(tool.into(), GateSetting::Gate(Box::new(gate)));
         self

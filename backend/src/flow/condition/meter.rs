@@ -41,10 +41,10 @@ static TYPE: Type = Type::new_unspecified_type("@meter");
 
 /// The budget of one evaluation.
 #[derive(Debug, Clone)]
-pub struct Meter(Arc<Budget>);
+pub struct Meter(Arc<EvalBudget>);
 
 #[derive(Debug)]
-struct Budget {
+struct EvalBudget {
     left: AtomicU64,
     spent: AtomicBool,
     /// The regular expressions that were compiled.
@@ -54,7 +54,7 @@ struct Budget {
 impl Meter {
     /// A budget of so many steps.
     pub fn new(steps: u64) -> Self {
-        Self(Arc::new(Budget {
+        Self(Arc::new(EvalBudget {
             left: AtomicU64::new(steps),
             spent: AtomicBool::new(false),
             patterns: Mutex::default(),

@@ -65,14 +65,14 @@ pub struct Finding {
 
 /// What all guardrails found.
 #[derive(Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct GuardrailVerdict {
     /// What they found, in their order.
     pub findings: Vec<Finding>,
     /// The values as they are redacted; none where nothing is.
     pub redacted: Option<JsonMap>,
 }
 
-impl Verdict {
+impl GuardrailVerdict {
     /// What is blocked.
     pub fn vetoes(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.effect == Effect::Block)
@@ -136,8 +136,14 @@ impl Rules {
     }
 
     /// What they find. `scope` is what conditions see beside the matter itself.
-    pub fn look(&self, matter: &Matter<'_>, conditions: &Conditions, scope: &Scope, answered: Answered<'_>) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub fn look(
+        &self,
+        matter: &Matter<'_>,
+        conditions: &Conditions,
+        scope: &Scope,
+        answered: Answered<'_>,
+    ) -> GuardrailVerdict {
+        let mut verdict = GuardrailVerdict::default();
         for rule in self.0.iter().filter(|rule| rule.looks_at(matter.subject)) {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {

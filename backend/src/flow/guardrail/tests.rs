@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::GuardrailScope;
 
-use super::{Matter, Verdict, action};
+use super::{GuardrailVerdict, Matter, action};
 use crate::flow::{Compiled, Scope, check};
 
 fn flow(guardrails: &str) -> Compiled {
@@ -14,7 +14,7 @@ fn flow(guardrails: &str) -> Compiled {
     Compiled::new(checked.flow.expect("a flow"), 1).expect("a sound flow")
 }
 
-fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> Verdict {
+fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> GuardrailVerdict {
     let values = values.as_object().cloned().unwrap_or_default();
     let kind = if subject == GuardrailScope::Actions { "tool" } else { "output" };
     let matter =
@@ -25,7 +25,7 @@ fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> Verdict {
 }
 
 /// Each finding as `guardrail effect key`.
-fn found(verdict: &Verdict) -> Vec<String> {
+fn found(verdict: &GuardrailVerdict) -> Vec<String> {
     let words = |finding: &super::Finding| {
         format!("{} {} {}", finding.guardrail, finding.effect.as_str(), finding.key.as_deref().unwrap_or("-"))
     };
@@ -41,7 +41,7 @@ fn without_a_word_of_the_flow_the_first_two_look_and_false_is_none() {
     assert_eq!(found(&look("", GuardrailScope::Actions, &json!({ "text": CARD }))), ["pii-redaction block -"]);
     assert_eq!(found(&look("", GuardrailScope::Actions, &json!({ "command": "ls" }))), [""; 0]);
     for none in ["guardrails: false", "guardrails: []"] {
-        assert_eq!(look(none, GuardrailScope::Actions, &command), Verdict::default());
+        assert_eq!(look(none, GuardrailScope::Actions, &command), GuardrailVerdict::default());
     }
 }
 
@@ -121,7 +121,7 @@ fn a_condition_that_cannot_be_answered_blocks_unless_the_flow_says_otherwise() {
     assert!(verdict.findings[0].reason.contains("cannot be answered"), "{verdict:?}");
     assert_eq!(found(&look(&rule(", effect: warn"), GuardrailScope::Actions, &json!({}))), ["own block -"]);
     for value in [json!({ "n": "text" }), json!({})] {
-        assert_eq!(look(&rule(", on_error: allow"), GuardrailScope::Actions, &value), Verdict::default());
+        assert_eq!(look(&rule(", on_error: allow"), GuardrailScope::Actions, &value), GuardrailVerdict::default());
     }
 }
 

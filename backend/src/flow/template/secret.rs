@@ -22,7 +22,7 @@ const NAMESPACE: &str = "secret";
 
 /// A text as it was rendered so far.
 #[derive(Debug, Default)]
-struct Page {
+struct RenderedText {
     text: Vec<u8>,
     places: Vec<SecretSpan>,
     /// A secret of which something else was made than is inserted.
@@ -38,10 +38,10 @@ struct SecretSpan {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Pages(Arc<Mutex<Page>>);
+struct Pages(Arc<Mutex<RenderedText>>);
 
 impl Pages {
-    fn with<T>(&self, what: impl FnOnce(&mut Page) -> T) -> T {
+    fn with<T>(&self, what: impl FnOnce(&mut RenderedText) -> T) -> T {
         what(&mut self.0.lock())
     }
 }
@@ -73,25 +73,25 @@ impl Object for Namespace {
 
     fn get_value(self: &Arc<Self>, key: &Rendered) -> Option<Rendered> {
         let name = key.as_str().filter(|name| is_name(name))?;
-        Some(Rendered::from_object(Secret { name: name.to_owned(), encoded: false, pages: self.0.clone() }))
+        Some(Rendered::from_object(SecretObject { name: name.to_owned(), encoded: false, pages: self.0.clone() }))
     }
 }
 
 /// One secret, by name.
 #[derive(Debug, Clone)]
-struct Secret {
+struct SecretObject {
     name: String,
     encoded: bool,
     pages: Pages,
 }
 
-impl Secret {
+impl SecretObject {
     fn at(&self, start: usize) -> SecretSpan {
         SecretSpan { start, name: self.name.clone(), encoded: self.encoded }
     }
 }
 
-impl Object for Secret {
+impl Object for SecretObject {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
@@ -109,7 +109,7 @@ fn is_name(name: &str) -> bool {
 
 /// Inserts a secret's place, where a template inserts a secret.
 pub(super) fn insert(out: &mut minijinja::Output<'_>, value: &Rendered) -> Option<Result<(), Error>> {
-    let secret = value.downcast_object_ref::<Secret>()?;
+    let secret = value.downcast_object_ref::<SecretObject>()?;
     let shown = SecretUse::shown(&secret.name);
     let start = secret.pages.with(|page| page.text.len());
     if let Err(error) = out.write_str(&shown) {
@@ -128,8 +128,8 @@ pub(super) fn insert(out: &mut minijinja::Output<'_>, value: &Rendered) -> Optio
 
 /// A secret that will be percent-encoded as one piece of a URL.
 pub(super) fn encoded(value: &Rendered) -> Option<Rendered> {
-    let secret = value.downcast_object_ref::<Secret>()?;
-    Some(Rendered::from_object(Secret { encoded: true, ..secret.clone() }))
+    let secret = value.downcast_object_ref::<SecretObject>()?;
+    Some(Rendered::from_object(SecretObject { encoded: true, ..secret.clone() }))
 }
 
 impl Templates {
@@ -192,7 +192,7 @@ impl Templates {
         // What is written to a page by position is written without a budget, so the same is done before within one.
         let value = on_large_stack(|| {
             if let (Some(value), _) = self.run(template, seen(&pages))? {
-                match value.downcast_object_ref::<Secret>() {
+                match value.downcast_object_ref::<SecretObject>() {
                     Some(secret) => {
                         let shown = SecretUse::shown(&secret.name);
                         pages.with(|page| {
@@ -204,7 +204,7 @@ impl Templates {
                     None => to_json(&value, 0),
                 }
             } else {
-                pages.with(|page| *page = Page::default());
+                pages.with(|page| *page = RenderedText::default());
                 let compiled = self.environment.get_template(template)?;
                 compiled.render_captured_to(seen(&pages), pages.clone())?;
                 Ok(Value::String(pages.with(|page| String::from_utf8_lossy(&page.text).into_owned())))

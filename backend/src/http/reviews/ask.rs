@@ -1,7 +1,6 @@
 //! `POST /api/v1/reviews`: programs that ask people something without a flow.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use shared::access::Act;
@@ -11,29 +10,24 @@ use shared::new_review::NewReview;
 
 use crate::clock::Moment;
 use crate::engine::Carrier;
+use crate::http::Write;
 use crate::http::body;
-use crate::http::idempotency::RequestKey;
 use crate::http::problem::{Result, unexpected};
-use crate::http::{AppState, Caller};
 use crate::notify::NO_CALLBACKS;
 use crate::store::{Committed, Operation};
 
-pub(super) async fn ask(
-    State(state): State<AppState>,
-    caller: Caller,
-    key: RequestKey,
-    body::Json { value: asked, digest }: body::Json<NewReview>,
-) -> Result<Response> {
+pub(super) async fn ask(write: Write, body::Json { value: asked, digest }: body::Json<NewReview>) -> Result<Response> {
+    let caller = &write.caller;
     caller.may(Act::Ask)?;
     let question = Carrier::of(&asked).map_err(|mistakes| Problem::new(Code::Invalid).errors(mistakes))?;
     if let Some(url) = &asked.callback_url {
-        let notifications = state.outside.notifications.as_ref();
+        let notifications = caller.state.outside.notifications.as_ref();
         let fits = notifications.map_or_else(|| Err(NO_CALLBACKS.to_owned()), |service| service.check_callback(url));
         fits.map_err(|why| Problem::invalid("/callback_url", why))?;
     }
-    let run = RunId(Moment::of(&*state.clock).ids().uuid());
+    let run = RunId(Moment::of(&*caller.state.clock).ids().uuid());
     let ask = Operation::Ask { run, question: Box::new(question) };
-    let Committed::Review { review } = caller.commit(&state.store, key.of(&caller, digest), ask).await? else {
+    let Committed::Review { review } = write.commit(digest, ask).await? else {
         return Err(unexpected());
     };
     let location = format!("/api/v1/reviews/{}", review.id);

@@ -1,7 +1,6 @@
 //! What guardrails would do with a decision, before anybody makes it: asked while somebody edits.
 
 use axum::Json;
-use axum::extract::State;
 use shared::access::Act;
 use shared::decision::DecisionRequest;
 use shared::error::{Code, Problem};
@@ -11,28 +10,27 @@ use tokio::time::Instant;
 
 use crate::clock::Moment;
 use crate::engine::{self, Refusal, Snapshot};
+use crate::http::Caller;
 use crate::http::body::{self, Id};
 use crate::http::problem::Result;
-use crate::http::{AppState, Caller};
 use crate::problem::of_commit;
 use crate::store::{self, CommitError};
 
 /// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
 /// would be to the decision.
 pub(super) async fn check(
-    State(state): State<AppState>,
     caller: Caller,
     Id(id): Id<ReviewId>,
     body: body::Json<DecisionRequest>,
 ) -> Result<Json<Checked>> {
     let not_found = || Problem::new(Code::NotFound);
-    let review = state.store.review(id).await?.ok_or_else(not_found)?;
+    let review = caller.state.store.review(id).await?.ok_or_else(not_found)?;
     caller.may(Act::SeeReview(&review))?;
-    let run = state.store.run_of(id).await?.ok_or_else(not_found)?;
-    let flow = state.store.flow_of(&run).await?;
+    let run = caller.state.store.run_of(id).await?.ok_or_else(not_found)?;
+    let flow = caller.state.store.flow_of(&run).await?;
     let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;
     let snapshot = Snapshot::new(run, [review]);
-    let moment = Moment::of(&*state.clock);
+    let moment = Moment::of(&*caller.state.clock);
     let principal = caller.principal();
     let mut looked = Vec::new();
     let until = Instant::now() + store::GUARDRAIL_TIME;
@@ -40,7 +38,7 @@ pub(super) async fn check(
         let checked = engine::check(&flow, snapshot.clone(), id, principal, &body.value, &looked, moment);
         match checked {
             Err(Refusal::Unasked { inquiries, .. }) if Instant::now() < until => {
-                looked.extend(state.store.look(inquiries, until).await);
+                looked.extend(caller.state.store.look(inquiries, until).await);
             }
             checked => {
                 return Ok(Json(checked.map_err(|refusal| of_commit(CommitError::Refused(refusal), Some(principal)))?));

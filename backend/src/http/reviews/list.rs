@@ -1,18 +1,17 @@
 //! Lists of reviews, and how many of which there are.
 
 use axum::Json;
-use axum::extract::State;
 use shared::api::{Page, ReviewQuery};
 use shared::error::Problem;
 use shared::inbox::{Facets, ReviewOrder};
 use shared::review::{Review, ReviewStatus};
 use shared::search::Found;
 
+use super::super::Caller;
 use super::super::api::{Api, Operation};
 use super::super::body::{Params, limit};
 use super::super::pagination::List;
 use super::super::problem::Result;
-use super::super::{AppState, Caller};
 
 const REVIEWS: List = List("reviews");
 const QUEUE: List = List("queue");
@@ -38,11 +37,7 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/reviews/facets", facets, self::facets);
 }
 
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<ReviewQuery>,
-) -> Result<Json<Page<Review>>> {
+async fn list(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<Json<Page<Review>>> {
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
     let list = match query.order.unwrap_or_default() {
@@ -57,14 +52,10 @@ async fn list(
         }
     };
     query.cursor = list.place(query.cursor)?;
-    Ok(Json(list.page(state.store.reviews(caller.principal(), &query).await?)))
+    Ok(Json(list.page(caller.state.store.reviews(caller.principal(), &query).await?)))
 }
 
-async fn search(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<ReviewQuery>,
-) -> Result<Json<Found<Review>>> {
+async fn search(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<Json<Found<Review>>> {
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
     let why = "what is found by relevance has no other order and no pages: leave it out";
@@ -77,14 +68,10 @@ async fn search(
             return Err(Problem::invalid(path, why).into());
         }
     }
-    Ok(Json(state.store.search_reviews(caller.principal(), &query).await?))
+    Ok(Json(caller.state.store.search_reviews(caller.principal(), &query).await?))
 }
 
-async fn facets(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(query): Params<ReviewQuery>,
-) -> Result<Json<Facets>> {
+async fn facets(caller: Caller, Params(query): Params<ReviewQuery>) -> Result<Json<Facets>> {
     check(&query)?;
     only_pending(&query, "only what is pending is counted: say `pending`, or nothing")?;
     if query.run.is_some() {
@@ -98,7 +85,7 @@ async fn facets(
             return Err(Problem::invalid(path, "counts have no order and no pages: leave it out").into());
         }
     }
-    Ok(Json(state.store.facets(caller.principal(), &query).await?))
+    Ok(Json(caller.state.store.facets(caller.principal(), &query).await?))
 }
 
 fn only_newest(query: &ReviewQuery) -> std::result::Result<(), Problem> {

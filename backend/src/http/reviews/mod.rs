@@ -7,7 +7,7 @@ mod view;
 mod wait;
 
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use shared::access::{Act, Principal};
 use shared::api::{Decided, NewComment, Reason};
@@ -20,9 +20,8 @@ use shared::time::Span;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson, Params};
-use super::idempotency::RequestKey;
 use super::problem::{Result, unexpected};
-use super::{AppState, Caller};
+use super::{AppState, Caller, Write};
 use crate::engine::Input;
 use crate::json;
 use crate::store::{self, Committed, CredentialKind};
@@ -68,7 +67,6 @@ pub(super) fn mount(api: &mut Api) {
 }
 
 async fn get(
-    State(state): State<AppState>,
     caller: Caller,
     headers: HeaderMap,
     Id(id): Id<ReviewId>,
@@ -77,25 +75,27 @@ async fn get(
     let person = &caller.principal().username;
     let wait = wait.map(wait::checked).transpose()?;
     // Before the first look: an end that comes between the two is not missed.
-    let end = wait.map(|wait| Ok::<_, Problem>((wait, state.waits.end_of(id, person, &state.store)?))).transpose()?;
-    let mut review = visible(&state, &caller, id).await?;
-    view::record(&state, &caller, &review).await;
+    let end = wait
+        .map(|wait| Ok::<_, Problem>((wait, caller.state.waits.end_of(id, person, &caller.state.store)?)))
+        .transpose()?;
+    let mut review = visible(&caller, id).await?;
+    view::record(&caller, &review).await;
     if let Some((wait, mut end)) = end.filter(|_| review.is_pending()) {
         tokio::select! {
             () = end.come() => {}
             () = tokio::time::sleep(wait) => {}
-            () = state.edge.stopping.cancelled() => {}
+            () = caller.state.edge.stopping.cancelled() => {}
         }
         // Rights may have been lost meanwhile.
-        let identity = state.authenticator.authenticate(&headers).await?;
+        let identity = caller.state.authenticator.authenticate(&headers).await?;
         identity.may_go_on()?;
-        review = visible(&state, &Caller(identity), id).await?;
+        review = visible(&Caller { identity, ..caller.clone() }, id).await?;
     }
     Ok(Json(review.seen_by(Some(person))))
 }
 
-async fn visible(state: &AppState, caller: &Caller, id: ReviewId) -> Result<Review> {
-    let review = state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+async fn visible(caller: &Caller, id: ReviewId) -> Result<Review> {
+    let review = caller.state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
     caller.may(Act::SeeReview(&review))?;
     Ok(review)
 }
@@ -103,28 +103,25 @@ async fn visible(state: &AppState, caller: &Caller, id: ReviewId) -> Result<Revi
 /// Everything that a write to a review needs beside its body.
 #[derive(FromRequestParts)]
 #[from_request(state(AppState))]
-pub(super) struct Write {
-    #[from_request(via(State))]
-    state: AppState,
-    caller: Caller,
+pub(super) struct ReviewWrite {
+    write: Write,
     #[from_request(via(Id))]
     review: ReviewId,
-    key: RequestKey,
     headers: HeaderMap,
 }
 
-impl Write {
+impl ReviewWrite {
     /// The engine asks who may, with the rights and the review of the transaction: asking here too would read it twice.
     async fn commit(
         self,
         body: [u8; 32],
         input: impl FnOnce(ReviewId, Principal, Via) -> Input,
     ) -> Result<Json<Decided>> {
-        let Self { state, caller, review, key, headers } = self;
-        let input = Box::new(input(review, caller.principal().clone(), via(&caller, &headers)));
+        let Self { write, review, headers } = self;
+        let caller = &write.caller;
+        let input = Box::new(input(review, caller.principal().clone(), via(caller, &headers)));
         let operation = store::Operation::Review { review, input };
-        let key = key.of(&caller, body);
-        let Committed::Decided { decided } = caller.commit(&state.store, key, operation).await? else {
+        let Committed::Decided { decided } = write.commit(body, operation).await? else {
             return Err(unexpected());
         };
         Ok(Json(*decided))
@@ -135,34 +132,34 @@ impl Write {
 /// that what came from a browser is never taken for something else.
 fn via(caller: &Caller, headers: &HeaderMap) -> Via {
     let said = headers.get("countersign-via").is_some_and(|said| said == "cli");
-    if said && caller.0.kind == CredentialKind::Token { Via::Cli } else { Via::Human }
+    if said && caller.identity.kind == CredentialKind::Token { Via::Cli } else { Via::Human }
 }
 
-async fn decide(write: Write, body: body::Json<DecisionRequest>) -> Result<Json<Decided>> {
+async fn decide(write: ReviewWrite, body: body::Json<DecisionRequest>) -> Result<Json<Decided>> {
     let request = body.value;
     json::check_metadata(&request.metadata)?;
     write.commit(body.digest, |review, by, via| Input::decide(review, by, via, request)).await
 }
 
-async fn claim(write: Write, OptionalJson(body): OptionalJson<EmptyBody>) -> Result<Json<Decided>> {
+async fn claim(write: ReviewWrite, OptionalJson(body): OptionalJson<EmptyBody>) -> Result<Json<Decided>> {
     write.commit(body.digest, |review, by, via| Input::Claim { review, by, via }).await
 }
 
-async fn release(write: Write, OptionalJson(body): OptionalJson<EmptyBody>) -> Result<Json<Decided>> {
+async fn release(write: ReviewWrite, OptionalJson(body): OptionalJson<EmptyBody>) -> Result<Json<Decided>> {
     write.commit(body.digest, |review, by, via| Input::Release { review, by, via }).await
 }
 
-async fn delegate(write: Write, body: body::Json<Delegate>) -> Result<Json<Decided>> {
+async fn delegate(write: ReviewWrite, body: body::Json<Delegate>) -> Result<Json<Decided>> {
     let to = body.value.to;
     write.commit(body.digest, |review, by, via| Input::Delegate { review, by, via, to, person: None }).await
 }
 
-async fn comment(write: Write, body: body::Json<NewComment>) -> Result<Json<Decided>> {
+async fn comment(write: ReviewWrite, body: body::Json<NewComment>) -> Result<Json<Decided>> {
     let text = body.value.text;
     write.commit(body.digest, |review, by, via| Input::Comment { review, by, via, text }).await
 }
 
-async fn withdraw(write: Write, OptionalJson(body): OptionalJson<Reason>) -> Result<Json<Decided>> {
+async fn withdraw(write: ReviewWrite, OptionalJson(body): OptionalJson<Reason>) -> Result<Json<Decided>> {
     let reason = body.value.reason;
     write.commit(body.digest, |review, by, via| Input::Withdraw { review, by, via, reason }).await
 }

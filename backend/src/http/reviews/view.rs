@@ -9,7 +9,7 @@ use shared::id::{ReviewId, Username};
 use shared::review::Review;
 
 use crate::engine::Input;
-use crate::http::{AppState, Caller};
+use crate::http::Caller;
 use crate::store::{Change, IdempotencyKey, Operation};
 
 /// How many looks are remembered; beyond that the store finds out that it knows them.
@@ -39,11 +39,11 @@ impl Views {
 
 /// Records that somebody who may decide a pending review has opened it. It never fails the reading, and the key makes
 /// it happen once however many servers and restarts there are.
-pub(super) async fn record(state: &AppState, caller: &Caller, review: &Review) {
+pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
     let look = (principal.username.clone(), review.id, review.revision);
-    if !counts || !state.views.is_first_look(look.clone()) {
+    if !counts || !caller.state.views.is_first_look(look.clone()) {
         return;
     }
     let key = IdempotencyKey {
@@ -53,8 +53,8 @@ pub(super) async fn record(state: &AppState, caller: &Caller, review: &Review) {
     };
     let input = Box::new(Input::View { review: review.id, by: principal.clone() });
     let operation = Operation::Review { review: review.id, input };
-    let change = Change { by: Some(caller.0.actor()), key: Some(key), operation };
-    let state = state.clone();
+    let change = Change { by: Some(caller.identity.actor()), key: Some(key), operation };
+    let state = caller.state.clone();
     let recording = tokio::spawn(async move {
         if let Err(error) = state.store.commit(change).await {
             tracing::debug!(%error, "a look at a review was not recorded");

@@ -8,7 +8,7 @@ use shared::request::Request;
 use shared::review::{Review, ReviewOption};
 use shared::time::Timestamp;
 
-use super::super::email::Item;
+use super::super::email::MailItem;
 use super::super::message;
 use super::button::{ButtonPress, Chosen};
 
@@ -94,7 +94,7 @@ pub(in super::super) fn passed_on(review: &Review, link: &str) -> Message {
 }
 
 /// Several reviews at once, without buttons.
-pub(in super::super) fn digest(items: &[Item<'_>], url: &str) -> Message {
+pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> Message {
     let headline = format!("{} reviews", items.len());
     let mut blocks = vec![json!({ "type": "header", "text": plain(&headline, 150) })];
     for item in items.iter().take(MAX_LISTED) {

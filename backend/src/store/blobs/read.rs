@@ -18,12 +18,12 @@ use crate::engine::RunState;
 /// Stored values of runs that are read together, so that all their blobs come in one query a level.
 #[derive(Default)]
 pub(in crate::store) struct Reader {
-    values: Vec<(Uuid, Stored)>,
+    values: Vec<(Uuid, StoredJson)>,
     /// Whether each blob is held against its digest.
     verify: bool,
 }
 
-enum Stored {
+enum StoredJson {
     /// Nothing in it is a reference: it is read as it is.
     Whole(String),
     /// What was replaced is to be put back.
@@ -44,7 +44,7 @@ impl Reader {
     }
 
     fn add_json(&mut self, run: Uuid, json: String) {
-        let stored = if is_marked(&json) { Stored::parse(&json) } else { Stored::Whole(json) };
+        let stored = if is_marked(&json) { StoredJson::parse(&json) } else { StoredJson::Whole(json) };
         self.values.push((run, stored));
     }
 
@@ -58,7 +58,7 @@ impl Reader {
         match stored.and_then(unpack) {
             Ok(json) if RunState::is_current(&json) => self.add_json(run, json),
             Ok(json) => self.add_prepared_json(run, &json, RunState::upgrade),
-            Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
+            Err(error) => self.values.push((run, StoredJson::Broken(error.to_string()))),
         }
     }
 
@@ -66,13 +66,13 @@ impl Reader {
     pub fn add_prepared(&mut self, run: Uuid, stored: Result<String, DriverError>, prepare: impl FnOnce(&mut Value)) {
         match stored.and_then(unpack) {
             Ok(json) => self.add_prepared_json(run, &json, prepare),
-            Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
+            Err(error) => self.values.push((run, StoredJson::Broken(error.to_string()))),
         }
     }
 
     fn add_prepared_json(&mut self, run: Uuid, json: &str, prepare: impl FnOnce(&mut Value)) {
-        let mut stored = Stored::parse(json);
-        if let Stored::Parts(value) = &mut stored {
+        let mut stored = StoredJson::parse(json);
+        if let StoredJson::Parts(value) = &mut stored {
             prepare(value);
         }
         self.values.push((run, stored));
@@ -82,7 +82,7 @@ impl Reader {
     pub fn add_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
         match stored.and_then(unpack) {
             Ok(json) => self.add_json(run, json),
-            Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
+            Err(error) => self.values.push((run, StoredJson::Broken(error.to_string()))),
         }
     }
 
@@ -106,7 +106,7 @@ impl Reader {
     ) -> Result<Vec<Result<T, Error>>, Error> {
         let mut wanted = BTreeSet::new();
         for (run, stored) in &self.values {
-            if let Stored::Parts(value) = stored {
+            if let StoredJson::Parts(value) = stored {
                 want(*run, value, blobs, &mut wanted);
             }
         }
@@ -115,10 +115,10 @@ impl Reader {
         }
         let read = self.values.into_iter().map(|(run, stored)| {
             let read = match stored {
-                Stored::Whole(text) => serde_json::from_str(&text).map_err(|error| reason(&error)),
-                Stored::Parts(value) => restore(run, value, blobs)
+                StoredJson::Whole(text) => serde_json::from_str(&text).map_err(|error| reason(&error)),
+                StoredJson::Parts(value) => restore(run, value, blobs)
                     .and_then(|value| serde_json::from_value(value).map_err(|error| reason(&error))),
-                Stored::Broken(why) => Err(why),
+                StoredJson::Broken(why) => Err(why),
             };
             read.map_err(|why| Error::Stored(format!("{what} of run {run}: {why}")))
         });
@@ -126,7 +126,7 @@ impl Reader {
     }
 }
 
-impl Stored {
+impl StoredJson {
     fn parse(text: &str) -> Self {
         serde_json::from_str(text).map_or_else(|error| Self::Broken(reason(&error)), Self::Parts)
     }

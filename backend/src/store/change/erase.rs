@@ -8,7 +8,7 @@ use super::super::erasure::ErasureStep;
 #[derive(Debug, Clone)]
 pub struct NewErasure {
     /// What the log is told of the entries that change; nothing where none does.
-    pub told: Vec<EntriesErased>,
+    pub erased_entries: Vec<EntriesErased>,
     /// What changes.
     pub step: ErasureStep,
 }

@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::super::blobs::{Blobs, NewBlobs, Reader, digest, encode, typed};
 use super::super::db::{Arg, Conn, Row, Sql};
-use super::super::feedback::{COLUMNS as FEEDBACK, feedback_row};
+use super::super::feedback::{FEEDBACK, feedback_row};
 use super::super::log_row::{Body, Form};
 use super::super::packed::pack;
-use super::super::review_row::{AUDIENCE, AUDIENCE_KEY, INTO, audience_rows, review_row};
+use super::super::review_row::{AUDIENCE, REVIEWS, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
 use super::super::{Error, Inner, Store};
 use super::Erasing;
@@ -88,11 +88,11 @@ enum StoredPart {
         scope: String,
         key: String,
     },
-    Row(LogRow),
+    Row(ErasedLogRow),
 }
 
 /// A row of the log beside its body.
-struct LogRow {
+struct ErasedLogRow {
     seq: i64,
     at: i64,
     commit: Uuid,
@@ -210,7 +210,7 @@ impl Conn {
 }
 
 fn log_row(row: &Row) -> Result<(StoredPart, String), Error> {
-    let of = LogRow { seq: row.int(0)?, at: row.int(2)?, commit: row.uuid(3)?, mac: row.blob_opt(4)? };
+    let of = ErasedLogRow { seq: row.int(0)?, at: row.int(2)?, commit: row.uuid(3)?, mac: row.blob_opt(4)? };
     Ok((StoredPart::Row(of), row.text(1)?))
 }
 
@@ -306,19 +306,19 @@ impl<'a> Made<'a> {
                 let before: Review = typed("a review", document.before.clone())?;
                 let review: Review = typed("a review", value)?;
                 for row in audience_rows(&before) {
-                    let sql = Sql::new("DELETE FROM review_audience WHERE (").push(AUDIENCE_KEY).push(") = (");
+                    let sql = Sql::new(&AUDIENCE.delete()).push(" = (");
                     statements.push(sql.list(row).push(")"));
                 }
                 statements.push(Sql::new("DELETE FROM reviews WHERE id = ").bind(*id));
                 let row = review_row(RunId(key), &review, None, &mut self.blobs)?;
-                statements.push(Sql::new(INTO).values([row]));
-                statements.push(Sql::new(AUDIENCE).values(audience_rows(&review)));
+                statements.push(Sql::new(&REVIEWS.insert()).values([row]));
+                statements.push(Sql::new(&AUDIENCE.insert()).values(audience_rows(&review)));
                 self.step.reviews = true;
             }
             StoredPart::Feedback(id) => {
                 let feedback: Feedback = typed("feedback", value)?;
                 statements.push(Sql::new("DELETE FROM feedback WHERE id = ").bind(*id));
-                statements.push(Sql::new(FEEDBACK).values([feedback_row(&feedback)]));
+                statements.push(Sql::new(&FEEDBACK.insert()).values([feedback_row(&feedback)]));
             }
             StoredPart::Answer { scope, key: name } => {
                 let sql =
@@ -331,8 +331,8 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
-    fn row(&mut self, document: &Document, row: &LogRow, run: Option<RunId>) -> Result<(), Error> {
-        let LogRow { seq, at, commit, ref mac } = *row;
+    fn row(&mut self, document: &Document, row: &ErasedLogRow, run: Option<RunId>) -> Result<(), Error> {
+        let ErasedLogRow { seq, at, commit, ref mac } = *row;
         let id = run.map(|run| run.0);
         let body = pack(encode(id.unwrap_or_default(), &document.after, &mut self.blobs)?);
         let stored = |body| Stored { generation: self.generation, seq, commit, at, run: id, body };

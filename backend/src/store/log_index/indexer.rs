@@ -9,7 +9,7 @@ use shared::id::RunId;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::super::db::{Arg, Conn, Sql, aside};
+use super::super::db::{Arg, Conn, Sql, on_blocking_thread};
 use super::super::follow::{LogFollower, Next, follow};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
@@ -86,14 +86,14 @@ impl Store {
     /// has indexed before; where another server has gone on since, it is left to that one.
     pub(in crate::store) async fn index_log(&self, mine: &mut Option<i64>, at_once: i64) -> Result<Indexed, Error> {
         let (store, before) = (self.clone(), *mine);
-        let (indexed, place) = aside(async move || store.index_some(before, at_once).await).await?;
+        let (indexed, place) = on_blocking_thread(async move || store.index_some(before, at_once).await).await?;
         *mine = Some(place);
         Ok(indexed)
     }
 
     /// The same, with the place where it stands then.
     async fn index_some(&self, mine: Option<i64>, at_once: i64) -> Result<(Indexed, i64), Error> {
-        let mut conn = self.inner.db.snapshot_here().await?;
+        let mut conn = self.inner.db.snapshot_on_this_thread().await?;
         let next = conn.indexed_to().await?;
         if mine.is_some_and(|mine| mine != next) {
             return Ok((Indexed::Elsewhere, next));
@@ -154,18 +154,17 @@ impl Store {
         blocks: &[NewBlock],
         runs: &BTreeSet<RunId>,
     ) -> Result<bool, Error> {
-        let mut conn = self.inner.db.write_here().await?;
+        let mut conn = self.inner.db.write_on_this_thread().await?;
         // What was erased since it was read must not stand in the index.
         if !conn.move_place(("log_index", "next"), next, to).await? || conn.last_erasure().await? != erasures {
             conn.rollback().await?;
             return Ok(false);
         }
-        let postgres = conn.is_postgres();
         for block in blocks {
             let row = [Arg::from(block.number), block.latest.into(), block.behind.into()];
             let row = row.into_iter().chain([Arg::Blob(Some(block.terms.masks()))]);
-            let terms = as_text(&block.terms.tokens(), postgres);
-            if postgres {
+            let terms = as_text(&block.terms.tokens(), conn.kind());
+            if conn.is_postgres() {
                 let sql = Sql::new("INSERT INTO log_blocks (block, latest, behind, masks, terms) VALUES (").list(row);
                 conn.execute(sql.push(", CAST(").bind(terms).push(" AS tsvector))")).await?;
             } else {

@@ -1,7 +1,7 @@
 //! Which blocks have what is sought.
 
 use super::super::Error;
-use super::super::db::{Conn, Sql};
+use super::super::db::{Conn, DatabaseKind, Sql};
 use super::super::words::Words;
 use super::BLOCK;
 use super::terms::{ANY_WORD, Term, rows_with, stem};
@@ -34,7 +34,7 @@ impl Block {
 impl Conn {
     /// The newest blocks among these that have what is sought, at most so many.
     pub async fn blocks(&mut self, sought: &Sought, from: i64, to: i64, most: i64) -> Result<Vec<Block>, Error> {
-        let expression = expression(sought, self.is_postgres());
+        let expression = expression(sought, self.kind());
         let sql = if self.is_postgres() {
             let sql = Sql::new("SELECT block, masks FROM log_blocks WHERE terms @@ CAST(").bind(expression);
             sql.push(" AS tsquery) AND block <= ").bind(to).push(" AND block >= ").bind(from).push(" ORDER BY block")
@@ -82,9 +82,9 @@ impl Conn {
 }
 
 /// The same in the language of the database's full-text search.
-fn expression(sought: &Sought, postgres: bool) -> String {
-    let (and, or) = if postgres { (" & ", " | ") } else { (" AND ", " OR ") };
-    let quote = if postgres { '\'' } else { '"' };
+fn expression(sought: &Sought, database: DatabaseKind) -> String {
+    let (and, or) = database.either((" AND ", " OR "), (" & ", " | "));
+    let quote = database.either('"', '\'');
     let quoted = |token: &str| format!("{quote}{token}{quote}");
     let mut parts = Vec::new();
     if !sought.terms.is_empty() {
@@ -92,14 +92,14 @@ fn expression(sought: &Sought, postgres: bool) -> String {
         parts.push(format!("({})", terms.join(or)));
     }
     if let Some(words) = &sought.words {
-        let words = words_in(words.iter().map(stem), postgres);
+        let words = words_in(words.iter().map(stem), database);
         parts.push(format!("(({words}){or}{})", quoted(ANY_WORD)));
     }
     parts.join(and)
 }
 
 /// That all of these begin words, in the language of the database's full-text search.
-pub(super) fn words_in<'w>(words: impl Iterator<Item = &'w str>, postgres: bool) -> String {
-    let each = words.map(|word| if postgres { format!("'{word}':*") } else { format!("\"{word}\" *") });
-    each.collect::<Vec<_>>().join(if postgres { " & " } else { " AND " })
+pub(super) fn words_in<'w>(words: impl Iterator<Item = &'w str>, database: DatabaseKind) -> String {
+    let each = words.map(|word| database.either(format!("\"{word}\" *"), format!("'{word}':*")));
+    each.collect::<Vec<_>>().join(database.either(" AND ", " & "))
 }

@@ -32,7 +32,7 @@ impl Conn {
                     terms.add(row, event);
                 }
             }
-            let words = as_text(&terms.tokens(), self.is_postgres());
+            let words = as_text(&terms.tokens(), self.kind());
             let sql = Sql::new("UPDATE log_blocks SET masks = ").bind(Arg::Blob(Some(terms.masks())));
             if self.is_postgres() {
                 let sql = sql.push(", terms = CAST(").bind(words).push(" AS tsvector)");

@@ -10,7 +10,7 @@ use shared::review::ReviewStatus;
 use uuid::Uuid;
 
 use super::super::Error;
-use super::super::db::{Conn, Sql};
+use super::super::db::{Conn, DatabaseKind, Sql};
 use super::super::words::{Words, each_word};
 use super::lookup::words_in;
 use super::terms::as_text;
@@ -78,7 +78,7 @@ impl Conn {
         let mut found = BTreeSet::new();
         for index in indexes {
             let most = u32::try_from(few + 1 - found.len()).unwrap_or(0);
-            for row in self.fetch(reviews_with(&words, *index, most, self.is_postgres())).await? {
+            for row in self.fetch(reviews_with(&words, *index, most, self.kind())).await? {
                 found.insert(row.uuid(0)?);
             }
             if found.len() > few {
@@ -115,7 +115,7 @@ impl Conn {
                         words.insert(word.to_owned());
                     }
                 });
-                let words = as_text(&words.into_iter().collect::<Vec<_>>(), self.is_postgres());
+                let words = as_text(&words.into_iter().collect::<Vec<_>>(), self.kind());
                 found.push((row.uuid(0)?, WordIndex::of(&row.text(1)?), words));
             }
             if self.is_postgres() {
@@ -125,7 +125,7 @@ impl Conn {
                     "INSERT INTO review_words (review_id, pending, words) SELECT a, b, CAST(c AS tsvector) FROM (";
                 let again = ") AS k (a, b, c) \
                              ON CONFLICT (review_id) DO UPDATE SET pending = excluded.pending, words = excluded.words";
-                self.insert(into, rows.collect(), again).await?;
+                self.insert_by(into.to_owned(), rows.collect(), again).await?;
                 continue;
             }
             for (id, index, words) in found {
@@ -176,9 +176,9 @@ impl Conn {
 }
 
 /// Asks for the reviews that the index has all words of.
-fn reviews_with(words: &Words, index: WordIndex, most: u32, postgres: bool) -> Sql {
-    let expression = words_in(words.iter(), postgres);
-    let sql = if postgres {
+fn reviews_with(words: &Words, index: WordIndex, most: u32, database: DatabaseKind) -> Sql {
+    let expression = words_in(words.iter(), database);
+    let sql = if database == DatabaseKind::Postgres {
         let sql = Sql::new("SELECT review_id FROM review_words WHERE pending = ");
         sql.push(&index.pending().to_string()).push(" AND words @@ CAST(").bind(expression).push(" AS tsquery)")
     } else {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest as _, Sha256};
 use shared::log::{Event, ReviewAct};
 
+use super::super::db::DatabaseKind;
 use super::super::words::each_word_of;
 
 /// How many characters of a word the index has: whoever looks for more looks at the entries themselves.
@@ -113,7 +114,9 @@ pub(super) fn rows_with(masks: &[u8], terms: &[Term]) -> u32 {
 }
 
 /// How a text column takes tokens: none holds a space or a quote.
-pub(super) fn as_text(tokens: &[String], postgres: bool) -> String {
-    let quoted = |token: &String| format!("'{token}'");
-    if postgres { tokens.iter().map(quoted).collect::<Vec<_>>().join(" ") } else { tokens.join(" ") }
+pub(super) fn as_text(tokens: &[String], database: DatabaseKind) -> String {
+    match database {
+        DatabaseKind::Sqlite => tokens.join(" "),
+        DatabaseKind::Postgres => tokens.iter().map(|token| format!("'{token}'")).collect::<Vec<_>>().join(" "),
+    }
 }

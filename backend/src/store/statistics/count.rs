@@ -14,7 +14,7 @@ use super::facts::{Became, Facts};
 const MAX_COUNTED: usize = 10_000;
 
 /// A review to be counted.
-pub(super) struct Row {
+pub(super) struct CountedReview {
     pub asked: Timestamp,
     pub flow: Option<FlowId>,
     pub kind: ReviewKind,
@@ -25,12 +25,12 @@ pub(super) struct Row {
 #[derive(Default)]
 pub(super) struct Count {
     by: Option<GroupBy>,
-    all: Group,
-    groups: BTreeMap<String, Group>,
+    all: CountedGroup,
+    groups: BTreeMap<String, CountedGroup>,
 }
 
 #[derive(Default)]
-struct Group {
+struct CountedGroup {
     figures: Figures,
     response_ms: Vec<u64>,
 }
@@ -43,7 +43,7 @@ impl Count {
         Self { by, ..Self::default() }
     }
 
-    pub fn add(&mut self, row: &Row) -> Result<(), TooManyGroups> {
+    pub fn add(&mut self, row: &CountedReview) -> Result<(), TooManyGroups> {
         self.all.add(row);
         for key in self.by.iter().flat_map(|by| keys(*by, row)) {
             if self.groups.len() >= MAX_COUNTED && !self.groups.contains_key(&key) {
@@ -69,8 +69,8 @@ impl Count {
 }
 
 /// The groups that a review is in.
-fn keys(by: GroupBy, row: &Row) -> Vec<String> {
-    let Row { asked, flow, kind, facts } = row;
+fn keys(by: GroupBy, row: &CountedReview) -> Vec<String> {
+    let CountedReview { asked, flow, kind, facts } = row;
     match by {
         GroupBy::Hour | GroupBy::Day | GroupBy::Week => by.begin(*asked).iter().map(ToString::to_string).collect(),
         GroupBy::Flow => flow.iter().map(ToString::to_string).collect(),
@@ -81,9 +81,9 @@ fn keys(by: GroupBy, row: &Row) -> Vec<String> {
     }
 }
 
-impl Group {
-    fn add(&mut self, row: &Row) {
-        let Row { kind, facts, .. } = row;
+impl CountedGroup {
+    fn add(&mut self, row: &CountedReview) {
+        let CountedReview { kind, facts, .. } = row;
         let figures = &mut self.figures;
         figures.requests += 1;
         let became = match facts.became {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn groups_beyond_the_limit_are_left_out_and_counted() {
-        let row = |flow: usize| Row {
+        let row = |flow: usize| CountedReview {
             asked: Timestamp(0),
             flow: format!("f{flow}").parse().ok(),
             kind: ReviewKind::Approval,

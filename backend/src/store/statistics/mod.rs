@@ -14,7 +14,7 @@ use strum::VariantArray as _;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use self::count::{Count, Row, TooManyGroups};
+use self::count::{Count, CountedReview, TooManyGroups};
 use self::facts::Facts;
 use super::db::{Arg, Conn, Sql};
 use super::{Error, Store, db};
@@ -126,7 +126,7 @@ fn page(query: &StatisticsQuery, from: Timestamp, to: Timestamp, place: Option<(
 
 impl Wanted<'_> {
     /// A review, where it is wanted and may be counted for whoever asks.
-    fn row(&self, row: &db::Row) -> Result<Option<Row>, Error> {
+    fn row(&self, row: &db::Row) -> Result<Option<CountedReview>, Error> {
         let text = row.text_opt(4)?;
         let facts: Option<Facts> = text.and_then(|text| serde_json::from_str(&text).ok());
         let flow: Option<FlowId> = row.text_opt(2)?.and_then(|flow| flow.parse().ok());
@@ -144,7 +144,12 @@ impl Wanted<'_> {
         let nobody = BTreeSet::new();
         let saved_by = flow.as_ref().and_then(|flow| self.saved_by.get(flow)).unwrap_or(&nobody);
         let counted = access(self.viewer, Act::CountReview { saved_by, decided_by: &facts.by });
-        Ok(counted.is_allowed().then(|| Row { asked: Timestamp(row.int(0).unwrap_or_default()), flow, kind, facts }))
+        Ok(counted.is_allowed().then(|| CountedReview {
+            asked: Timestamp(row.int(0).unwrap_or_default()),
+            flow,
+            kind,
+            facts,
+        }))
     }
 }
 

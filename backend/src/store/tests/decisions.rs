@@ -122,11 +122,11 @@ async fn a_transaction_that_nobody_ends_leaves_nothing(world: World) {
     let review = world.launched_review("hello").await;
     let spoil = || Sql::new("UPDATE reviews SET body = '{}'");
     let db = &world.store.inner.db;
-    let mut conn = db.write_here().await.expect("a transaction");
+    let mut conn = db.write_on_this_thread().await.expect("a transaction");
     assert_eq!(conn.execute(spoil()).await.expect("updates"), 1);
     drop(conn);
     // Nor where nobody waits for its last statement.
-    let mut conn = db.write_here().await.expect("a transaction");
+    let mut conn = db.write_on_this_thread().await.expect("a transaction");
     let _ = tokio::time::timeout(Duration::ZERO, conn.execute(spoil())).await;
     drop(conn);
     decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("the review is as it was");
@@ -137,7 +137,7 @@ async fn a_transaction_that_nobody_ends_leaves_nothing(world: World) {
 async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
     let world = World::sqlite().await;
     let room = async |pages: &str| {
-        let mut conn = world.store.inner.db.write_here().await.expect("a transaction");
+        let mut conn = world.store.inner.db.write_on_this_thread().await.expect("a transaction");
         conn.fetch(Sql::new("PRAGMA max_page_count = ").push(pages)).await.expect("is set");
         conn.rollback().await.expect("ended");
     };
@@ -155,7 +155,7 @@ async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_whose_caller_has_gone_before_it_is_begun_is_never_made() {
     let world = World::sqlite().await;
-    let lock = world.store.inner.db.write_here().await.expect("a transaction");
+    let lock = world.store.inner.db.write_on_this_thread().await.expect("a transaction");
     let mut begun = Box::pin(world.store.commit(launch("begun")));
     assert!(futures::poll!(&mut begun).is_pending());
     while world.store.inner.queue.waiting() > 0 {

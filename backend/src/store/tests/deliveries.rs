@@ -84,7 +84,7 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     assert!(!world.store.settle(&first, &taken).await.expect("writes"));
     assert!(other.settle(&second, &taken).await.expect("writes"));
     assert!(!other.settle(&second, &taken).await.expect("writes"), "it has ended");
-    assert_eq!(world.store.sent_lately("webhook", "now", LEASE).await.expect("reads").0, 1);
+    assert_eq!(world.store.sent_since("webhook", "now", LEASE).await.expect("reads").0, 1);
     assert_eq!(world.store.next_delivery().await.expect("reads"), Some(made[1].due_at));
     other.close().await;
 }

@@ -232,7 +232,7 @@ async fn postgres_gives_numbers_in_the_order_of_commits() {
         Sql::new("INSERT INTO log (commit_id, at, body) VALUES (gen_random_uuid(), 0, '{\"events\":[]}') RETURNING seq")
     };
     let start = world.store.head().await.expect("reads");
-    let mut first = db.write_here().await.expect("begins");
+    let mut first = db.write_on_this_thread().await.expect("begins");
     let number = first.fetch_one(row()).await.expect("inserts").expect("a row").int(0).expect("a number");
     let store = world.store.clone();
     let second = tokio::spawn(async move { store.commit(launch("hello")).await });
@@ -255,7 +255,7 @@ async fn postgres_gives_numbers_in_the_order_of_commits() {
 async fn postgres_ends_whoever_goes_silent_while_holding_the_log() {
     let Some(world) = World::postgres().await else { return };
     let start = world.store.head().await.expect("reads");
-    let mut silent = world.store.inner.db.write_here().await.expect("begins");
+    let mut silent = world.store.inner.db.write_on_this_thread().await.expect("begins");
     let row = Sql::new("INSERT INTO log (commit_id, at, body) VALUES (gen_random_uuid(), 0, '{\"events\":[]}')");
     silent.execute(row).await.expect("inserts");
     let run = tokio::time::timeout(Duration::from_secs(10), world.launch("hello")).await.expect("it is let in");

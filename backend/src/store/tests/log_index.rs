@@ -222,7 +222,7 @@ async fn a_server_that_dies_while_it_indexes_leaves_the_index_as_it_was(world: W
     make_entries(&world, &mut dice, 60).await;
     world.store.index_log(&mut None, BLOCK).await.expect("indexes");
     let before = blocks(&world).await;
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(Sql::new("UPDATE log_index SET next = next + 32")).await.expect("writes");
     drop(conn);
     assert_eq!(blocks(&world).await, before);
@@ -238,7 +238,7 @@ async fn rows_that_are_gone_are_forgotten_and_the_rest_is_found(world: World) {
     while world.store.index_log(&mut None, BLOCK).await.expect("indexes") != Indexed::All {}
     let indexed = blocks(&world).await;
     let gone = 2 * BLOCK + 5;
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(Sql::new("DELETE FROM log WHERE seq < ").bind(gone)).await.expect("writes");
     conn.commit().await.expect("writes");
     check(&world, &mut dice, 20).await;
@@ -250,7 +250,7 @@ async fn rows_that_are_gone_are_forgotten_and_the_rest_is_found(world: World) {
     };
     let (before, removed) = (words().await, world.launched_review("stays").await.id);
     let oldest = all(&world.store).await.iter().rev().find_map(|entry| entry.event.review_id).expect("is of a review");
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.forget_blocks(&(0..gone).collect::<Vec<_>>()).await.expect("writes");
     conn.forget_review_words(&[oldest.0, removed.0]).await.expect("writes");
     conn.commit().await.expect("writes");

@@ -80,7 +80,7 @@ async fn only_classes_that_nothing_waits_for_are_removed(world: World) {
     decided(world.store.commit(decide(&first, "ana", "yes")).await).expect("decides");
     for (pending, kept) in [(1, 1), (0, 0)] {
         assert_eq!(rows(&world, "SELECT COUNT(*) FROM queue").await, pending);
-        let mut conn = world.store.inner.db.write_here().await.expect("writes");
+        let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
         conn.forget_classes().await.expect("removes");
         conn.commit().await.expect("commits");
         assert_eq!(rows(&world, "SELECT COUNT(*) FROM classes").await, kept);

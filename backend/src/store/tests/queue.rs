@@ -263,7 +263,7 @@ async fn reviews_of_an_earlier_version_stand_in_the_queue_after_a_start(world: W
     let query = ReviewQuery::default();
     let before = pages(&world, &boss, &query).await;
     let broken = before[0].id;
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     let old =
         "UPDATE reviews SET facts = NULL, due = NULL, severity_rank = NULL, irreversible = NULL, claimed_until = NULL";
     for old in [old, "DELETE FROM queue", "DELETE FROM classes"] {

@@ -181,7 +181,7 @@ async fn reviews_of_an_earlier_version_are_counted_after_a_start(world: World) {
     world.launched_review("three").await;
     let before = figures(&world).await;
     assert_eq!((before.requests, before.rejected, before.pending), (3, 1, 2));
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(Sql::new("UPDATE reviews SET facts = NULL, severity_rank = NULL")).await.expect("writes");
     conn.execute(Sql::new("UPDATE reviews SET body = '{' WHERE id = ").bind(broken.id.0)).await.expect("writes");
     conn.commit().await.expect("writes");

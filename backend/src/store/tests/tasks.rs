@@ -25,7 +25,7 @@ on_both! {
 /// Makes every task due now: PostgreSQL has a clock of its own.
 async fn make_due(world: &World) {
     let sql = super::super::db::Sql::new("UPDATE tasks SET ready_at = 0");
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(sql).await.expect("writes");
     conn.commit().await.expect("writes");
 }
@@ -108,7 +108,7 @@ async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
     let lost = world.store.claim("lost", one, LEASE).await.expect("claims").remove(0);
     // Of the two calls, one is held in its second attempt, and the other by nobody.
     let sql = super::super::db::Sql::new("UPDATE tasks SET ready_at = 0 WHERE owner IS NOT NULL");
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(sql).await.expect("writes");
     conn.commit().await.expect("writes");
     let held = world.store.claim("holder", one, LEASE).await.expect("claims").remove(0);

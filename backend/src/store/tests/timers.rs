@@ -34,7 +34,7 @@ async fn launched(world: &World) -> Review {
 /// The one timer that there is, as a worker finds it.
 async fn timer(world: &World) -> TaskId {
     // PostgreSQL has a clock of its own.
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(super::super::db::Sql::new("UPDATE tasks SET ready_at = 0")).await.expect("writes");
     conn.commit().await.expect("writes");
     let room = Room { calls: 10, timers: 10, suspects: 1 };

@@ -70,21 +70,23 @@ pub async fn rewrite(world: &World, review: &Review) {
     for (name, value) in columns.into_iter().chain(queued) {
         update = update.push(", ").push(name).push(" = ").bind(value);
     }
-    let mut conn = world.store.inner.db.write_here().await.expect("writes");
+    let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(update.push(" WHERE id = ").bind(review.id.0)).await.expect("writes");
     for (table, key) in [("review_audience", "review_id"), ("queue", "id"), ("undecided_reviews", "id")] {
         let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE ").push(key).push(" = ").bind(review.id.0);
         conn.execute(sql).await.expect("writes");
     }
-    conn.execute(Sql::new(review_row::AUDIENCE).values(review_row::audience_rows(review))).await.expect("writes");
+    conn.execute(Sql::new(&review_row::AUDIENCE.insert()).values(review_row::audience_rows(review)))
+        .await
+        .expect("writes");
     if review.is_pending() {
         let (row, class, outline) = queue::row_of(review).expect("a row");
-        let class = Sql::new(queue::INTO_CLASSES).values([vec![class.into(), outline.into()]]);
+        let class = Sql::new(&queue::CLASSES.insert()).values([vec![class.into(), outline.into()]]);
         conn.execute(class.push(" ON CONFLICT DO NOTHING")).await.expect("writes");
-        conn.execute(Sql::new(queue::INTO).values([row])).await.expect("writes");
+        conn.execute(Sql::new(&queue::QUEUE.insert()).values([row])).await.expect("writes");
     }
     if let Some(row) = review_row::undecided_row(review) {
-        conn.execute(Sql::new(review_row::UNDECIDED).values([row])).await.expect("writes");
+        conn.execute(Sql::new(&review_row::UNDECIDED.insert()).values([row])).await.expect("writes");
     }
     conn.commit().await.expect("writes");
 }

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use shared::id::RunId;
 use shared::log::EventData;
 
-use super::super::archives::{signed, unsigned};
+use super::super::archives::{ARCHIVED_RUNS, ARCHIVES, signed, unsigned};
 use super::super::db::{Arg, Conn, Sql};
+use super::super::runs::{RUNS, RUNS_BY_STATUS};
 use super::super::{Change, CommitError, Committed, Error, NewArchive, Operation};
 use super::group::Group;
-use super::write::for_each;
 use crate::clock::Moment;
 
 /// How many runs one statement looks up.
@@ -26,11 +26,11 @@ pub(super) struct Archiving {
     rows: BTreeMap<RunId, i64>,
     /// Where each of them is listed by its status, if it is.
     statuses: BTreeMap<RunId, Vec<Arg>>,
-    new: Option<Written>,
+    new: Option<NewArchiveRows>,
 }
 
 /// An archive that is to be written.
-struct Written {
+struct NewArchiveRows {
     archive: NewArchive,
     at: i64,
     /// Which of the entries of no run tells of it.
@@ -95,14 +95,14 @@ impl Group {
         self.archiving.up_to = self.archiving.up_to.max(last_row);
         let entry = self.out.events.len();
         self.emit(None, &EventData::RunsArchived(archive.entry.clone()), moment);
-        self.archiving.new = Some(Written { archive: archive.clone(), at: moment.now.0, entry });
+        self.archiving.new = Some(NewArchiveRows { archive: archive.clone(), at: moment.now.0, entry });
         Ok(Committed::Done)
     }
 
     /// Takes the runs out of the table of runs, and says where they are. `first`: the number of the row of the log that
     /// has the first entry of no run.
     pub async fn write_archive(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
-        let Some(Written { archive, at, entry }) = self.archiving.new.take() else { return Ok(()) };
+        let Some(NewArchiveRows { archive, at, entry }) = self.archiving.new.take() else { return Ok(()) };
         let NewArchive { entry: told, runs, .. } = archive;
         let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));
         let archived = vec![
@@ -114,10 +114,9 @@ impl Group {
             at.into(),
             self.archiving.up_to.into(),
         ];
-        let into = "INSERT INTO archives (number, seq, file, position, bytes, at, up_to) ";
-        conn.insert(into, vec![archived], "").await?;
+        conn.insert(&ARCHIVES, vec![archived], "").await?;
         let statuses = runs.iter().filter_map(|run| self.archiving.statuses.remove(&run.id)).collect();
-        let gone = runs.iter().map(|run| Arg::from(run.id.0)).collect();
+        let gone = runs.iter().map(|run| vec![Arg::from(run.id.0)]).collect();
         let rows = runs.into_iter().map(|run| {
             let archive = signed(told.archive).into();
             vec![
@@ -129,9 +128,9 @@ impl Group {
                 false.into(),
             ]
         });
-        let into = "INSERT INTO archived_runs (id, flow, requested_by, ended_at, archive, removed) ";
-        conn.insert(into, rows.collect(), "").await?;
-        conn.delete_rows("runs_by_status", "status, created_at, id", statuses).await?;
-        for_each(conn, "DELETE FROM runs WHERE id IN (", gone).await
+        conn.insert(&ARCHIVED_RUNS, rows.collect(), "").await?;
+        conn.delete_rows(&RUNS_BY_STATUS, statuses).await?;
+        conn.delete_rows(&RUNS, gone).await?;
+        Ok(())
     }
 }

@@ -15,7 +15,7 @@ const CLEAN_AT_ONCE: i64 = 1000;
 /// Removes, on the thread of a writer, some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last,
 /// sessions, tokens and links after their time, and classes of reviews of which none is pending, where there are many.
 pub(super) async fn some(db: &Db, now: Timestamp) -> Result<(), DriverError> {
-    let mut conn = db.write_here().await?;
+    let mut conn = db.write_on_this_thread().await?;
     let keys = Sql::new(
         "DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ",
     )
@@ -44,7 +44,7 @@ pub(super) async fn some(db: &Db, now: Timestamp) -> Result<(), DriverError> {
         .push(")");
     conn.execute(grants).await?;
     conn.commit().await?;
-    let mut conn = db.write_here().await?;
+    let mut conn = db.write_on_this_thread().await?;
     let classes = conn.fetch(Sql::new("SELECT class FROM classes LIMIT ").bind(KEPT_CLASSES + 1)).await?;
     if i64::try_from(classes.len()).unwrap_or(i64::MAX) > KEPT_CLASSES {
         conn.forget_classes().await?;

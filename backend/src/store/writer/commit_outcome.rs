@@ -57,7 +57,7 @@ pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, erro
 
 /// Whether the transaction is in the log. Its locks are taken first: they are free only when it has ended.
 async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<bool, DriverError> {
-    let mut conn = inner.db.write_here().await?;
+    let mut conn = inner.db.write_on_this_thread().await?;
     locks::acquire(&mut conn, locks).await?;
     let sql =
         Sql::new("SELECT 1 FROM log WHERE seq = ").bind(written.seq).push(" AND commit_id = ").bind(written.commit.0);

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use shared::id::Username;
 
 use super::super::db::{Arg, Conn, Sql};
-use super::super::users::{credential_kind, credential_row};
+use super::super::users::{CREDENTIALS, credential_kind, credential_row};
 use super::super::{Credential, CredentialKind, Error};
-use super::group::{Ended, Group};
-use super::write::for_each;
+use super::group::{EndedAccess, Group};
 
 /// How many sessions one person has at most, and how many browsers are known to have logged in to their account.
 const MAX_SESSIONS: u32 = 100;
@@ -21,17 +20,15 @@ impl Group {
         for (name, ended) in &out.ended_access {
             let sql = Sql::new("DELETE FROM credentials WHERE username = ").bind(name.as_str());
             conn.execute(match ended {
-                Ended::All => sql,
-                Ended::AllButTokensAnd(kept) => sql.push(" AND kind <> 'token' AND digest <> ").bind(kept),
+                EndedAccess::All => sql,
+                EndedAccess::AllButTokensAnd(kept) => sql.push(" AND kind <> 'token' AND digest <> ").bind(kept),
             })
             .await?;
         }
-        let digests = out.ended_credentials.iter().map(Arg::from).collect();
-        for_each(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
+        let digests = out.ended_credentials.iter().map(|digest| vec![Arg::from(digest)]).collect();
+        conn.delete_rows(&CREDENTIALS, digests).await?;
         let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
-        let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at, last_used_at, \
-                    client) ";
-        conn.insert(into, new, "").await?;
+        conn.insert(&CREDENTIALS, new, "").await?;
         self.end_the_oldest(conn).await
     }
 

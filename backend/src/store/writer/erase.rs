@@ -11,14 +11,17 @@ use shared::review::Review;
 use uuid::Uuid;
 
 use super::super::archives::signed;
+use super::super::batch::Table;
 use super::super::db::{Arg, Conn, Sql};
 use super::super::log_index::padded;
 use super::super::packed::unpack;
-use super::super::users::{INTO as INTO_USERS, USER, user, user_row};
+use super::super::users::{USER, USERS, user, user_row};
 use super::super::{Change, CommitError, Committed, Error, NewErasure, Operation, SignIn, UserRecord, visibility};
-use super::group::{Ended, Group};
+use super::group::{EndedAccess, Group};
 use super::rights::allow;
 use crate::clock::Moment;
+
+const ERASURES: Table = Table { name: "erasures", key: "number", others: "seq" };
 
 /// What erasing rests on, as it was read; and what is to be written.
 #[derive(Default)]
@@ -166,7 +169,7 @@ impl Group {
         }
         self.users.remove(name);
         self.out.users.remove(name);
-        self.end_access(name, Ended::All);
+        self.end_access(name, EndedAccess::All);
         self.credentials.retain(|_, credential| credential.username != *name);
         self.emit(by, &EventData::UserErased(UserErased { username: pseudonym.clone() }), moment);
         self.erasures.names.extend([name.clone(), pseudonym.clone()]);
@@ -177,7 +180,7 @@ impl Group {
 
     pub fn erase_entries(&mut self, new: &NewErasure, moment: Moment) -> Result<Committed, CommitError> {
         let last = self.erasures.last;
-        if !new.told.iter().zip(last + 1..).all(|(told, number)| told.erasure == number) {
+        if !new.erased_entries.iter().zip(last + 1..).all(|(erased_entries, number)| erased_entries.erasure == number) {
             return Err(CommitError::Conflict(format!("this step does not follow erasure {last}")));
         }
         if let Some((run, last_row)) = new.step.run {
@@ -193,10 +196,10 @@ impl Group {
         if new.step.rows().iter().any(|row| indexed.contains(&row.number)) {
             return Err(CommitError::Conflict("more of the log was indexed since it was read".to_owned()));
         }
-        for told in &new.told {
-            self.erasures.last = told.erasure;
-            self.erasures.entries.push((self.out.events.len(), told.erasure));
-            self.emit(None, &EventData::EntriesErased(told.clone()), moment);
+        for erased_entries in &new.erased_entries {
+            self.erasures.last = erased_entries.erasure;
+            self.erasures.entries.push((self.out.events.len(), erased_entries.erasure));
+            self.emit(None, &EventData::EntriesErased(erased_entries.clone()), moment);
         }
         self.erasures.steps.push(new.clone());
         Ok(Committed::Done)
@@ -213,7 +216,7 @@ impl Group {
             for of in ["notifications WHERE username = ", "grants WHERE given_by = ", "users WHERE username = "] {
                 conn.execute(Sql::new("DELETE FROM ").push(of).bind(name.as_str())).await?;
             }
-            conn.insert(INTO_USERS, vec![user_row(record)], "").await?;
+            conn.insert(&USERS, vec![user_row(record)], "").await?;
             let row = vec![record.user.username.as_str().into(), Arg::from(name.as_str()), now.into()];
             conn.execute(Sql::new("INSERT INTO erased_users (pseudonym, username, at) ").values([row])).await?;
         }
@@ -240,7 +243,7 @@ impl Group {
             let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));
             vec![signed(number).into(), row.into()]
         });
-        Ok(conn.insert("INSERT INTO erasures (number, seq) ", entries.collect(), "").await?)
+        Ok(conn.insert(&ERASURES, entries.collect(), "").await?)
     }
 }
 

@@ -46,8 +46,8 @@ impl Group {
             saved_at: moment.now,
             warnings: Vec::new(),
         };
-        let told = FlowSaved { flow: saved.id.clone(), version, digest: saved.digest.clone() };
-        self.emit(by, &EventData::FlowSaved(told), moment);
+        let saved_event = FlowSaved { flow: saved.id.clone(), version, digest: saved.digest.clone() };
+        self.emit(by, &EventData::FlowSaved(saved_event), moment);
         self.compiled.insert((saved.id.clone(), version), Arc::new(compiled.with_env(Arc::clone(&self.env))));
         self.newest.insert(saved.id.clone(), (version, Some(saved.clone())));
         self.out.flows.push(saved.clone());

@@ -81,7 +81,7 @@ pub(super) struct RunWork {
     /// Where its reviews that are pending in the database are found there.
     pub stored_reviews: BTreeMap<ReviewId, StoredPlaces>,
     /// Where what is stored of it cannot be read: the snapshot is what its columns say, and it can only be given up.
-    pub unreadable: Option<Unreadable>,
+    pub unreadable: Option<UnreadableRun>,
     /// The tasks that are named, with their attempts.
     pub tasks: HashMap<TaskId, u32>,
     pub changed: Option<Changed>,
@@ -95,7 +95,7 @@ pub(super) struct StoredPlaces {
 }
 
 /// A run of which the state or a pending review cannot be read.
-pub(super) struct Unreadable {
+pub(super) struct UnreadableRun {
     pub why: String,
     /// All its tasks.
     pub tasks: Vec<TaskId>,
@@ -126,7 +126,7 @@ impl Changed {
 
 /// What of that which lets somebody in ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ended {
+pub(super) enum EndedAccess {
     /// All of it.
     All,
     /// All but their tokens, and the session with this SHA-256.
@@ -141,7 +141,7 @@ pub(super) struct Out {
     pub notifications: BTreeMap<Username, Notifications>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// People whose sessions, links and more end.
-    pub ended_access: Vec<(Username, Ended)>,
+    pub ended_access: Vec<(Username, EndedAccess)>,
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
@@ -212,8 +212,8 @@ impl Group {
                 self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)
             }
             Operation::Ask { run, question } => self.ask(by, *run, question, moment),
-            Operation::Run { run, input } => self.tell_run(by, *run, (**input).clone(), moment),
-            Operation::Review { review, input } => self.tell_review(by, *review, (**input).clone(), moment),
+            Operation::Run { run, input } => self.apply_to_run(by, *run, (**input).clone(), moment),
+            Operation::Review { review, input } => self.apply_to_review(by, *review, (**input).clone(), moment),
             Operation::GiveFeedback { run, involvement, feedback } => {
                 self.give_feedback(by, *run, *involvement, (**feedback).clone(), moment)
             }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, Error, Inner, Operation, SignIn, grants, reviews, visibility};
-use super::group::{Group, StoredPlaces, Unreadable, UsedKey};
+use super::group::{Group, StoredPlaces, UnreadableRun, UsedKey};
 use super::named::Named;
 use crate::engine::{Input, Snapshot};
 use crate::flow::Compiled;
@@ -38,7 +38,7 @@ impl Group {
         let mut group =
             Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, run_of, ..Self::default() };
         group.load_people(conn, &named, inner.clock.now()).await?;
-        group.load_asked(conn, changes).await?;
+        group.load_open_questions(conn, changes).await?;
         group.load_runs(inner, conn, &mut named).await?;
         group.load_flows(inner, conn, &named.newest, &named.saved, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
@@ -134,7 +134,7 @@ impl Group {
             let work = self.runs.entry(run).or_default();
             work.stored_steps = steps.filter(|steps| !steps.is_empty());
             work.stored_status = Some(status);
-            work.unreadable = unreadable.map(|why| Unreadable { why, tasks: Vec::new() });
+            work.unreadable = unreadable.map(|why| UnreadableRun { why, tasks: Vec::new() });
             work.snapshot = Some(Snapshot::new(state, []));
         }
         let sql = reviews::select()
@@ -152,7 +152,7 @@ impl Group {
             let Some(work) = self.runs.get_mut(&run) else { continue };
             if review.unreadable && review.is_pending() {
                 let why = review.problem.clone().unwrap_or_default();
-                work.unreadable.get_or_insert(Unreadable { why, tasks: Vec::new() });
+                work.unreadable.get_or_insert(UnreadableRun { why, tasks: Vec::new() });
             }
             if review.is_pending() {
                 let subjects = (!review.unreadable).then(|| visibility::subjects_of(&review));

@@ -47,6 +47,7 @@ use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
 use crate::engine::Refusal;
 use crate::flow::LARGE_STACK;
+use crate::flow::guardrail::Inquiry;
 use shared::time::Timestamp;
 
 /// The most changes in one transaction. Twice as many would come a little cheaper each, but a full load of callers would
@@ -60,29 +61,40 @@ const ENQUEUE_TIMEOUT: Duration = Duration::from_secs(2);
 const CLEANUP: Duration = Duration::from_mins(10);
 
 /// A change that waits, and where its answer goes.
-pub(super) struct Job {
+pub(super) struct QueuedChange {
     change: Change,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<CommitAnswer>,
 }
 
-/// What became of a change; and the change itself where programs are to be asked before it is sent again.
-pub(super) type Answer = (Result<Committed, CommitError>, Option<Box<Change>>);
+/// What became of a change.
+pub(super) enum CommitAnswer {
+    /// It was made, or refused.
+    Done(Result<Committed, CommitError>),
+    /// Programs of guardrails are to be asked before it is sent again.
+    AskFirst { change: Box<Change>, inquiries: Vec<Inquiry>, until: Option<Timestamp> },
+}
+
+impl From<CommitError> for CommitAnswer {
+    fn from(error: CommitError) -> Self {
+        Self::Done(Err(error))
+    }
+}
 
 /// Where changes wait, one queue a writer.
-pub(super) struct Queue(Vec<mpsc::Sender<Job>>);
+pub(super) struct Queue(Vec<mpsc::Sender<QueuedChange>>);
 
 impl Queue {
-    pub fn new(writers: u32) -> (Self, Vec<mpsc::Receiver<Job>>) {
+    pub fn new(writers: u32) -> (Self, Vec<mpsc::Receiver<QueuedChange>>) {
         let (senders, receivers) = (0..writers).map(|_| mpsc::channel(WAITING)).unzip();
         (Self(senders), receivers)
     }
 
     /// Puts a change in the queue, and waits for its answer.
-    pub async fn commit(&self, change: Change) -> Answer {
+    pub async fn commit(&self, change: Change) -> CommitAnswer {
         let (answer, answered) = oneshot::channel();
         let writer = self.writer_of(&change.operation);
-        let unavailable = |why: &str| (Err(CommitError::Unavailable(why.to_owned())), None);
-        match writer.send_timeout(Job { change, answer }, ENQUEUE_TIMEOUT).await {
+        let unavailable = |why: &str| CommitError::Unavailable(why.to_owned()).into();
+        match writer.send_timeout(QueuedChange { change, answer }, ENQUEUE_TIMEOUT).await {
             Ok(()) => {}
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
                 return unavailable("too much waits to be written; try again in a moment");
@@ -91,7 +103,7 @@ impl Queue {
         }
         answered.await.unwrap_or_else(|_| {
             let why = "the writer ended, and whether the change was made is not known";
-            (Err(CommitError::Unknown(why.to_owned())), None)
+            CommitError::Unknown(why.to_owned()).into()
         })
     }
 
@@ -102,7 +114,7 @@ impl Queue {
     }
 
     /// What concerns one run goes through one writer, so that it meets in one group instead of waiting for a lock.
-    fn writer_of(&self, operation: &Operation) -> &mpsc::Sender<Job> {
+    fn writer_of(&self, operation: &Operation) -> &mpsc::Sender<QueuedChange> {
         let mut hasher = DefaultHasher::new();
         match operation {
             Operation::Launch { run, .. }
@@ -121,7 +133,10 @@ impl Queue {
 }
 
 /// A writer, to be run in the background. SQLite's has a thread, where its statements run.
-pub(super) fn start(inner: &Arc<Inner>, queue: mpsc::Receiver<Job>) -> std::io::Result<BoxFuture<'static, ()>> {
+pub(super) fn start(
+    inner: &Arc<Inner>,
+    queue: mpsc::Receiver<QueuedChange>,
+) -> std::io::Result<BoxFuture<'static, ()>> {
     let writer = run(Arc::clone(inner), queue);
     if inner.db.is_postgres() {
         return Ok(writer.boxed());
@@ -145,7 +160,7 @@ pub(super) fn start(inner: &Arc<Inner>, queue: mpsc::Receiver<Job>) -> std::io::
 }
 
 /// A writer: ends when the store is closed and what waited is written.
-async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<Job>) {
+async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
     let mut jobs = Vec::with_capacity(GROUP);
     let mut cleaned = Timestamp::default();
     let mut stopping = false;
@@ -174,7 +189,7 @@ async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<Job>) {
 }
 
 /// Writes a group. Where it fails for a reason that one change can be to blame for, each half is written by itself.
-async fn write_all(inner: &Inner, jobs: Vec<Job>) {
+async fn write_all(inner: &Inner, jobs: Vec<QueuedChange>) {
     // What nobody waits for any more is not begun: its caller was told that it may not have taken effect.
     let (jobs, gone): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| !job.answer.is_closed());
     if !gone.is_empty() {
@@ -187,15 +202,18 @@ async fn write_all(inner: &Inner, jobs: Vec<Job>) {
     match write_group(inner, &changes).await {
         Ok(results) => {
             for ((answer, mut change), result) in answers.into_iter().zip(changes).zip(results) {
-                let again =
-                    matches!(result, Err(CommitError::Refused(Refusal::Unasked { .. }))) && change.looked().is_some();
-                let _ = answer.send((result, again.then(|| Box::new(change))));
+                let _ = answer.send(match result {
+                    Err(CommitError::Refused(Refusal::Unasked { inquiries, until })) if change.looked().is_some() => {
+                        CommitAnswer::AskFirst { change: Box::new(change), inquiries, until }
+                    }
+                    result => CommitAnswer::Done(result),
+                });
             }
         }
         Err(error) if changes.len() > 1 && error.can_be_due_to_one_change() => {
             tracing::warn!(%error, changes = changes.len(), "a group could not be written: its halves are written apart");
-            let jobs = changes.into_iter().zip(answers).map(|(change, answer)| Job { change, answer });
-            let mut first: Vec<Job> = jobs.collect();
+            let jobs = changes.into_iter().zip(answers).map(|(change, answer)| QueuedChange { change, answer });
+            let mut first: Vec<QueuedChange> = jobs.collect();
             let second = first.split_off(first.len() / 2);
             Box::pin(write_all(inner, first)).await;
             Box::pin(write_all(inner, second)).await;
@@ -203,7 +221,7 @@ async fn write_all(inner: &Inner, jobs: Vec<Job>) {
         Err(error) => {
             tracing::error!(%error, changes = changes.len(), "changes could not be written");
             for answer in answers {
-                let _ = answer.send((Err(error.of_commit()), None));
+                let _ = answer.send(error.of_commit().into());
             }
         }
     }
@@ -211,7 +229,7 @@ async fn write_all(inner: &Inner, jobs: Vec<Job>) {
 
 /// One transaction. `Err`: nothing of it was written.
 async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Committed, CommitError>>, Error> {
-    let mut conn = inner.db.write_here().await?;
+    let mut conn = inner.db.write_on_this_thread().await?;
     let named = Named::of_all(changes);
     let run_of = load::runs_of(&mut conn, &named.reviews).await?;
     let locks = if inner.db.is_postgres() { locks::take(&mut conn, changes, &run_of).await? } else { Vec::new() };

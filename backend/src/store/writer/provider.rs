@@ -7,7 +7,7 @@ use shared::log::{EventData, LoginFailed, SingleSignOn, UserChanged};
 use shared::single_sign_on::Trouble;
 
 use super::super::{CommitError, Committed, NewCredential, ProviderAccount, ProviderSignIn, RefusedSignIn, UserRecord};
-use super::group::{Ended, Group};
+use super::group::{EndedAccess, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 
@@ -110,7 +110,7 @@ impl Group {
         record.password_hash = None;
         record.account = linked.cloned();
         self.out.users.insert(name.clone());
-        self.end_access(name, Ended::All);
+        self.end_access(name, EndedAccess::All);
         let now = linked.map_or(SingleSignOn::Linked(false), account);
         let changed = UserChanged { single_sign_on: Some(now), ..UserChanged::of(name.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);

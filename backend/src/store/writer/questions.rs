@@ -19,7 +19,7 @@ const MOST_PENDING: u64 = 100;
 
 impl Group {
     /// Reads how many questions wait of those who ask one more.
-    pub async fn load_asked(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
+    pub async fn load_open_questions(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
         let mut subjects = BTreeSet::new();
         for change in changes {
             if let (Operation::Ask { question, .. }, Some(actor)) = (&change.operation, &change.by) {

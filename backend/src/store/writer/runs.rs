@@ -10,7 +10,7 @@ use shared::run::Context;
 
 use super::super::log_row::Recorded;
 use super::super::{CommitError, Committed};
-use super::group::{Group, RunWork, Unreadable};
+use super::group::{Group, RunWork, UnreadableRun};
 use super::rights::allow;
 use super::{grants, questions};
 use crate::clock::Moment;
@@ -85,7 +85,7 @@ impl Group {
         self.runs.entry(run).or_default().absorb(transition, recorded)
     }
 
-    pub fn tell_run(
+    pub fn apply_to_run(
         &mut self,
         by: Option<&Principal>,
         run: RunId,
@@ -98,7 +98,7 @@ impl Group {
         Ok(Committed::Run { run: Box::new(engine::view(compiled, state)) })
     }
 
-    pub fn tell_review(
+    pub fn apply_to_review(
         &mut self,
         by: Option<&Principal>,
         review: ReviewId,
@@ -145,7 +145,7 @@ impl Group {
                 state.format
             )));
         }
-        if let Some(Unreadable { why, tasks }) = &work.unreadable {
+        if let Some(UnreadableRun { why, tasks }) = &work.unreadable {
             let Input::Cancel { by, reason } = &input else { return Err(CommitError::Unreadable(why.clone())) };
             let transition = engine::give_up(snapshot.clone(), why, tasks, by, reason.as_deref(), moment)?;
             let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;

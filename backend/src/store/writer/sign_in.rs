@@ -8,7 +8,7 @@ use super::super::{
     CommitError, Committed, Credential, CredentialKind, FactorChange, NewSession, PasswordChange, Proof, SecondFactor,
     SignIn, UserRecord,
 };
-use super::group::{Ended, Group};
+use super::group::{EndedAccess, Group};
 use super::provider::account;
 use super::rights::allow;
 use crate::clock::Moment;
@@ -103,7 +103,7 @@ impl Group {
         }
         record.password_hash = Some(change.to);
         self.out.users.insert(by.username.clone());
-        self.end_access(&by.username, Ended::AllButTokensAnd(change.keep));
+        self.end_access(&by.username, EndedAccess::AllButTokensAnd(change.keep));
         let changed = UserChanged { password: true, ..UserChanged::of(by.username.clone()) };
         self.emit(Some(by), &EventData::UserUpdated(changed), moment);
         Ok(Committed::Done)
@@ -159,12 +159,12 @@ impl Group {
     }
 
     /// Ends what lets somebody in. What follows in the same group finds it gone, too.
-    pub fn end_access(&mut self, name: &Username, ended: Ended) {
+    pub fn end_access(&mut self, name: &Username, ended: EndedAccess) {
         let ends = |digest: &[u8; 32], credential: &Credential| {
             credential.username == *name
                 && match ended {
-                    Ended::All => true,
-                    Ended::AllButTokensAnd(kept) => credential.kind != CredentialKind::Token && *digest != kept,
+                    EndedAccess::All => true,
+                    EndedAccess::AllButTokensAnd(kept) => credential.kind != CredentialKind::Token && *digest != kept,
                 }
         };
         self.credentials.retain(|digest, credential| !ends(digest, credential));

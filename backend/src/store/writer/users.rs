@@ -6,7 +6,7 @@ use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, 
 
 use super::super::users::token;
 use super::super::{CommitError, Committed, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
-use super::group::{Ended, Group};
+use super::group::{EndedAccess, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 
@@ -83,7 +83,7 @@ impl Group {
         }
         let user = user.clone();
         if new_password || !user.active {
-            self.end_access(&user.username, Ended::All);
+            self.end_access(&user.username, EndedAccess::All);
         }
         self.out.users.insert(user.username.clone());
         self.emit(by, &EventData::UserUpdated(changed), moment);

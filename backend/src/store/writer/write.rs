@@ -8,28 +8,33 @@ use shared::log::Event;
 use shared::review::Review;
 use uuid::Uuid;
 
-use super::super::batch::Batch;
+use super::super::batch::{Batch, Table};
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
 use super::super::compact_review::Compact;
 use super::super::db::{Arg, Conn, Sql};
-use super::super::feedback::{self, feedback_row};
-use super::super::grants::grant_row;
+use super::super::feedback::{FEEDBACK, feedback_row};
+use super::super::grants::{GRANTS, grant_row};
 use super::super::log_row::{NewBody, review_in};
-use super::super::notifications::choice_row;
+use super::super::notifications::{NOTIFICATIONS, choice_row};
 use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
-use super::super::review_row::{self, review_row};
+use super::super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, review_row};
 use super::super::row_mac::Stored;
 use super::super::run_steps;
+use super::super::runs::{RUNS, RUNS_BY_STATUS};
 use super::super::tasks::lane;
-use super::super::users::{self, user_row};
+use super::super::users::{USERS, user_row};
 use super::super::{Committed, Error, Inner, queue, statistics};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group, RunWork};
 use crate::engine::{RunState, Snapshot, summary};
 
-/// How many keys one statement looks up. Each number of them is a statement of its own that stays prepared.
-const CHUNK: usize = 64;
+const BLOBS: Table = Table { name: "blobs", key: "run_id, digest", others: "body" };
+const FLOWS: Table =
+    Table { name: "flows", key: "id, version", others: "digest, source, definition, saved_by, saved_at" };
+const IDEMPOTENCY: Table = Table { name: "idempotency", key: "scope, key", others: "body, run_id, answer, created_at" };
+const LOG: Table = Table { name: "log", key: "seq", others: "commit_id, at, run_id, body, mac" };
+const TASKS: Table = Table { name: "tasks", key: "id", others: "run_id, lane, ready_at, attempt, format, body" };
 
 /// Rows for each table.
 #[derive(Default)]
@@ -50,8 +55,8 @@ pub(super) struct Rows {
     /// Reviews of which nobody knows under which subjects they are found.
     pub(super) unknown: Vec<ReviewId>,
     pub(super) steps: Vec<Vec<Arg>>,
-    pub(super) ended_tasks: Vec<Arg>,
-    pub(super) abandoned_tasks: Vec<Arg>,
+    pub(super) ended_tasks: Vec<Vec<Arg>>,
+    pub(super) abandoned_tasks: Vec<Vec<Arg>>,
     pub(super) tasks: Vec<Vec<Arg>>,
     pub(super) log: Vec<LogRow>,
     /// A row of the log is not to be kept in memory.
@@ -78,44 +83,45 @@ impl Group {
         }
         let mut batch = Batch::default();
         batch.insert(
-            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question, steps) ",
+            &RUNS,
             rows.runs,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state, \
              steps = COALESCE(excluded.steps, runs.steps)",
         );
-        batch.delete("runs_by_status", "status, created_at, id", rows.left_statuses);
-        batch.insert("INSERT INTO runs_by_status (status, created_at, id) ", rows.statuses, "");
+        batch.delete(&RUNS_BY_STATUS, rows.left_statuses);
+        batch.insert(&RUNS_BY_STATUS, rows.statuses, "");
         let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
         let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), pack(body).into()]).collect();
-        batch.insert("INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING");
+        batch.insert(&BLOBS, blobs, " ON CONFLICT (run_id, digest) DO NOTHING");
         batch.insert(
-            review_row::INTO,
+            &REVIEWS,
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
              facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until",
         );
-        batch.delete("queue", queue::KEY, rows.left_queue);
+        batch.delete(&queue::QUEUE, rows.left_queue);
         // In one order: of two groups with the same new class, one waits for the other.
         let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
-        batch.insert(queue::INTO_CLASSES, classes, " ON CONFLICT (class) DO NOTHING");
-        batch.insert(queue::INTO, rows.queue, queue::AGAIN);
-        batch.insert(review_row::UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING");
-        batch.delete("review_audience", review_row::AUDIENCE_KEY, rows.left_audience);
-        batch.insert(review_row::AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
-        batch.insert(run_steps::INTO, rows.steps, run_steps::AGAIN);
-        batch.delete("tasks", "id", rows.ended_tasks.into_iter().map(|task| vec![task]).collect());
-        batch.delete("grants", "id", self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
+        batch.insert(&queue::CLASSES, classes, " ON CONFLICT (class) DO NOTHING");
+        batch.insert(&queue::QUEUE, rows.queue, queue::AGAIN);
+        batch.insert(&UNDECIDED, rows.undecided, " ON CONFLICT DO NOTHING");
+        batch.delete(&AUDIENCE, rows.left_audience);
+        batch.insert(&AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
+        batch.insert(&run_steps::STEPS, rows.steps, run_steps::AGAIN);
+        batch.delete(&TASKS, rows.ended_tasks);
+        batch.delete(&GRANTS, self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
         let given = self.out.new_grants.values().map(grant_row).collect();
-        batch.insert("INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "");
+        batch.insert(&GRANTS, given, "");
         let given = self.out.feedback.iter().map(feedback_row).collect();
-        batch.insert(feedback::COLUMNS, given, "");
-        batch.insert("INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "");
+        batch.insert(&FEEDBACK, given, "");
+        batch.insert(&IDEMPOTENCY, rows.keys, "");
         conn.write(batch).await?;
-        for_each(conn, "DELETE FROM tasks WHERE owner IS NULL AND id IN (", rows.abandoned_tasks.clone()).await?;
-        for_each(conn, "UPDATE tasks SET lane = 'over' WHERE id IN (", rows.abandoned_tasks).await?;
+        let unclaimed = "DELETE FROM tasks WHERE owner IS NULL AND (id)";
+        conn.change_by(unclaimed.to_owned(), rows.abandoned_tasks.clone()).await?;
+        conn.change_by("UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks).await?;
         // Behind the batch: a task may have ended, and begun again.
         conn.insert(
-            "INSERT INTO tasks (id, run_id, lane, ready_at, attempt, format, body) ",
+            &TASKS,
             rows.tasks,
             " ON CONFLICT (id) DO UPDATE SET ready_at = excluded.ready_at, attempt = tasks.attempt + 1, owner = NULL, \
              lost = 0, format = excluded.format, body = excluded.body",
@@ -203,11 +209,10 @@ impl Group {
                 flow.saved_at.0.into(),
             ]);
         }
-        let into = "INSERT INTO flows (id, version, digest, source, definition, saved_by, saved_at) ";
-        conn.insert(into, flows, "").await?;
+        conn.insert(&FLOWS, flows, "").await?;
         let people = out.users.iter().filter_map(|name| self.users.get(name)).map(user_row).collect();
         conn.insert(
-            users::INTO,
+            &USERS,
             people,
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
@@ -217,7 +222,7 @@ impl Group {
         .await?;
         let chosen = out.notifications.iter().map(|(name, chosen)| choice_row(name, chosen));
         conn.insert(
-            "INSERT INTO notifications (username, slack_user_id, body) ",
+            &NOTIFICATIONS,
             chosen.collect::<Result<_, _>>()?,
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
@@ -248,8 +253,8 @@ impl Rows {
             self.reviews.push(review_row(run, review, shown, &mut self.blobs)?);
             self.places(review, work.stored_reviews.get(&review.id))?;
         }
-        self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| Arg::from(task.0)));
-        self.abandoned_tasks.extend(changed.abandoned_tasks.iter().map(|task| Arg::from(task.0)));
+        self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| vec![task.0.into()]));
+        self.abandoned_tasks.extend(changed.abandoned_tasks.iter().map(|task| vec![task.0.into()]));
         for task in changed.tasks.values() {
             self.tasks.push(vec![
                 task.id.0.into(),
@@ -291,9 +296,11 @@ async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<L
         let mac = inner.row_keys.as_ref().map(|keys| keys.mac(&row));
         vec![seq.into(), commit.0.into(), at.into(), run.into(), body.into(), Arg::Blob(mac)]
     });
-    let into = "INSERT INTO log (seq, commit_id, at, run_id, body, mac) ";
-    let into = if conn.is_postgres() { format!("{into}OVERRIDING SYSTEM VALUE ") } else { into.to_owned() };
-    conn.insert(&into, rows.collect(), "").await?;
+    let mut into = LOG.insert();
+    if conn.is_postgres() {
+        into.push_str("OVERRIDING SYSTEM VALUE ");
+    }
+    conn.insert_by(into, rows.collect(), "").await?;
     Ok(written)
 }
 
@@ -314,14 +321,6 @@ async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
 /// Whether what a row tells is long, or refers to what may be.
 fn is_large(body: &str) -> bool {
     body.len() > LARGE || is_marked(body)
-}
-
-pub(super) async fn for_each(conn: &mut Conn, of: &str, keys: Vec<Arg>) -> Result<(), Error> {
-    let mut keys = keys.into_iter().peekable();
-    while keys.peek().is_some() {
-        conn.execute(Sql::new(of).list(keys.by_ref().take(CHUNK)).push(")")).await?;
-    }
-    Ok(())
 }
 
 /// The run whose blobs an answer uses.

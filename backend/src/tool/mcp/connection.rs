@@ -33,15 +33,15 @@ const MAX_SCHEMA: usize = 64 * 1024;
 pub(super) type Service = RunningService<RoleClient, ()>;
 
 /// A server, connected or not.
-pub(super) struct Server {
+pub(super) struct ServerConnection {
     name: String,
     how: McpServer,
     /// Held while connecting, so that two calls do not connect twice; not while calling.
-    state: tokio::sync::Mutex<State>,
+    state: tokio::sync::Mutex<ProcessState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ProcessState {
     live: Option<Live>,
     /// How often in a row it did not start, or did not stay.
     failures: u32,
@@ -97,7 +97,7 @@ impl Connection {
     }
 }
 
-impl Server {
+impl ServerConnection {
     pub(super) fn new(name: String, how: McpServer) -> Self {
         Self { name, how, state: tokio::sync::Mutex::default() }
     }
@@ -117,7 +117,7 @@ impl Server {
             tokio::spawn(dead.close());
         }
         if let Some(wait) = state.wait() {
-            let message = format!("the MCP server `{name}` has ended, and is not started again for {}", shown(wait));
+            let message = format!("the MCP server `{name}` has ended, and is not started again for {}", seconds(wait));
             return Err(TaskFailure { retry_after: Some(Span(wait)), ..failed(message, true) });
         }
         match timeout_at(end, self.how.connect()).await {
@@ -165,7 +165,7 @@ impl Server {
     }
 }
 
-impl State {
+impl ProcessState {
     /// It has ended, or was not there at all.
     fn ended(&mut self, stayed: bool) {
         self.failures = if stayed { 0 } else { self.failures.saturating_add(1) };
@@ -249,6 +249,6 @@ impl McpServer {
 }
 
 /// A wait in whole seconds, rounded up.
-fn shown(wait: Duration) -> String {
+fn seconds(wait: Duration) -> String {
     format!("{} s", wait.as_secs_f64().ceil())
 }

@@ -98,7 +98,7 @@ fn hostile() -> Value {
 async fn a_gate_shows_the_whole_request_and_later_edits_of_the_state_do_not_change_it() {
     let server = answering(200).await;
     let house = House::with(payment(&server, &json!({}))).await;
-    let worker = Worker::new(house.worker(demo(), reaching(&server))).run();
+    let worker = start(house.worker(demo(), reaching(&server)));
     let run = house.launch().await;
     let asked = house.at_node(run, "pay").await;
     let shown = serde_json::to_value(&asked.actions[0].request).unwrap();
@@ -123,7 +123,7 @@ async fn a_gate_shows_the_whole_request_and_later_edits_of_the_state_do_not_chan
 async fn an_edit_of_the_arguments_changes_nothing_else_and_is_on_the_record_with_its_request() {
     let server = answering(200).await;
     let house = House::with(payment(&server, &json!({}))).await;
-    let worker = Worker::new(house.worker(demo(), reaching(&server))).run();
+    let worker = start(house.worker(demo(), reaching(&server)));
     let run = house.launch().await;
     let asked = house.at_node(run, "pay").await;
     house.change(run, hostile()).await;
@@ -147,7 +147,7 @@ async fn every_try_sends_the_same() {
     Mock::given(any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
     let clock = ManualClock::now();
     let house = House::at(clock.clone(), payment(&server, &json!({ "idempotent": true }))).await;
-    let worker = Worker::new(house.worker(demo(), reaching(&server))).run();
+    let worker = start(house.worker(demo(), reaching(&server)));
     let run = house.launch().await;
     house.approve(&house.at_node(run, "pay").await, Value::Null).await;
     house.received(&server, 1).await;
@@ -172,7 +172,7 @@ async fn a_grant_does_not_reach_a_call_whose_request_is_made_of_another_state() 
     let server = answering(200).await;
     for (edits, runs) in [(json!({}), true), (json!({ "amount": 999_999 }), false)] {
         let house = House::with(payment(&server, &json!({}))).await;
-        let worker = Worker::new(house.worker(demo(), reaching(&server))).run();
+        let worker = start(house.worker(demo(), reaching(&server)));
         let run = house.launch().await;
         let asked = house.at_node(run, "pay").await;
         house.approve(&asked, json!({ "scope": "run", "arguments": ["to"] })).await;
@@ -197,7 +197,7 @@ async fn a_call_that_may_not_be_repeated_is_not_repeated_after_a_timeout_or_a_se
         Mock::given(any()).respond_with(answer).up_to_n_times(1).mount(&server).await;
         Mock::given(any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
         let house = House::with(payment(&server, &json!({ "timeout": "300ms" }))).await;
-        let worker = Worker::new(house.worker(demo(), reaching(&server))).run();
+        let worker = start(house.worker(demo(), reaching(&server)));
         let run = house.launch().await;
         let asked = house.at_node(run, "pay").await;
         house.approve(&asked, Value::Null).await;

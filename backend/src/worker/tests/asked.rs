@@ -39,7 +39,7 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
 /// A worker that asks receivers on loopback.
 fn worker(house: &House) -> BackgroundTask {
     let programs = Arc::new(webhooks(house, SECRETS, &["127.0.0.1"]));
-    Worker::new(Options { programs, ..house.worker(demo(), tools()) }).run()
+    start(Options { programs, ..house.worker(demo(), tools()) })
 }
 
 /// What comes of a run whose webhook answers so.
@@ -190,7 +190,7 @@ async fn private_hosts_are_not_asked_and_nothing_is_asked_unsigned() {
     ] {
         let house = House::with(asking(&format!("{}/decide?key=s3cret", receiver.uri()))).await;
         let programs = Arc::new(webhooks(&house, secrets, allowed));
-        let worker = Worker::new(Options { programs, ..house.worker(demo(), tools()) }).run();
+        let worker = start(Options { programs, ..house.worker(demo(), tools()) });
         let state = house.ended(house.launch().await).await;
         assert!(error(&state).message.starts_with(why), "{:?}", error(&state));
         assert!(!error(&state).message.contains("s3cret"));

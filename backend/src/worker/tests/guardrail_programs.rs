@@ -47,7 +47,7 @@ fn programs(house: &House) -> Arc<Webhooks> {
 }
 
 fn worker(house: &House) -> BackgroundTask {
-    Worker::new(Options { programs: programs(house), ..house.worker(demo(), tools()) }).run()
+    start(Options { programs: programs(house), ..house.worker(demo(), tools()) })
 }
 
 async fn answering(answer: ResponseTemplate) -> MockServer {

@@ -64,12 +64,12 @@ fn tool_flow() -> Value {
 async fn a_tools_answer_that_is_nested_too_deeply_fails_its_step() {
     for depth in [65, 126, 1_000] {
         let house = House::with(tool_flow()).await;
-        let worker = Worker::new(house.worker(demo(), Deep(depth))).run();
+        let worker = start(house.worker(demo(), Deep(depth)));
         failed(&house, FlowCode::ToolFailed).await;
         worker.stop().await;
     }
     let house = House::with(tool_flow()).await;
-    let worker = Worker::new(house.worker(demo(), Deep(64))).run();
+    let worker = start(house.worker(demo(), Deep(64)));
     let state = house.ended(house.launch().await).await;
     assert_eq!(state.keys.get("draft"), Some(&nested(64)));
     reads_all(&house).await;
@@ -80,7 +80,7 @@ async fn a_tools_answer_that_is_nested_too_deeply_fails_its_step() {
 async fn a_models_arguments_that_are_nested_too_deeply_fail_its_step() {
     for depth in [65, 118, 126] {
         let house = House::with(agent_flow()).await;
-        let worker = Worker::new(house.worker(DeepCall(depth), tools())).run();
+        let worker = start(house.worker(DeepCall(depth), tools()));
         failed(&house, FlowCode::ModelFailed).await;
         worker.stop().await;
     }

@@ -28,7 +28,7 @@ async fn a_task_whose_workers_keep_dying_fails_its_step_and_the_failure_policy_a
     let run = house.launch().await;
     assert_eq!(die(&house, MOST_LOST).await, 1);
     let calls = Counting::default();
-    let worker = Worker::new(house.worker(demo(), calls.clone())).run();
+    let worker = start(house.worker(demo(), calls.clone()));
     let state = house.ended(run).await;
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
     assert_eq!(state.keys.get("told"), Some(&json!(true)));
@@ -44,7 +44,7 @@ async fn a_timer_or_a_failure_that_also_ends_the_process_fails_the_run() {
     let house = House::with(forgiving()).await;
     let run = house.launch().await;
     die(&house, MOST_LOST + 2).await;
-    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let worker = start(house.worker(demo(), tools()));
     let state = house.ended(run).await;
     let Some(RunOutcome::Failed { error, .. }) = &state.outcome else { panic!("{:?}", state.outcome) };
     assert_eq!(error.code, FlowCode::TaskAbandoned);

@@ -1,7 +1,7 @@
 //! What an agent asks people by itself: what they are shown, and what comes of their answer.
 
+mod presentation;
 mod reply;
-mod shown;
 mod words;
 
 use std::borrow::Cow;
@@ -21,8 +21,8 @@ use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope;
 
+use presentation::{AskContent, Relief};
 pub(super) use reply::withdrawn;
-use shown::{AskContent, Relief};
 use words::CONTENT;
 pub(super) use words::PAUSE;
 
@@ -36,7 +36,7 @@ struct AskingCall<'a> {
 
 impl Builder<'_> {
     /// What a call asks, and whose it is.
-    fn asked_by<'s>(&'s self, subject: &'s Subject) -> Option<AskingCall<'s>> {
+    fn ask_of<'s>(&'s self, subject: &'s Subject) -> Option<AskingCall<'s>> {
         let (agent, mut calls) = self.state.calls_of(subject);
         let call = calls.next()?;
         let tool = self.flow.of(&self.state.step_of(subject)?.node).tool(&call.tool)?;
@@ -46,7 +46,7 @@ impl Builder<'_> {
 
     /// What people are asked.
     pub(super) fn content_of_ask(&self, step: &Step, subject: &Subject) -> Option<Content> {
-        let AskingCall { ask, agent, tool } = self.asked_by(subject)?;
+        let AskingCall { ask, agent, tool } = self.ask_of(subject)?;
         let (asked_by, who) = match (agent, self.state.shown_id()) {
             (Some(agent), _) => (AskedBy::Agent, format!("Agent `{agent}`")),
             (None, Some(_)) => (AskedBy::Step, format!("Step `{}`", step.node.place())),
@@ -57,7 +57,7 @@ impl Builder<'_> {
         let own_time = tool.timeout.or(self.flow.of(&step.node).flow.defaults.timeout);
         let mut timeout = shown.timeout.or(own_time);
         if agent.is_some() && *on_timeout.last() == OnTimeout::Approve {
-            // An agent may give people more time, but no leave to itself before the flow would, or where it would not.
+            // An agent may give people more time, but no approval to itself before the flow would, or where it would not.
             timeout = own_time.map(|own| shown.timeout.map_or(own, |asked| asked.max(own)));
         }
         if matches!(subject, Subject::Ask { paused: true, .. }) {
@@ -109,7 +109,7 @@ impl Builder<'_> {
         let value = |key: &str| scope::value(self.flow, &self.state, step, key).cloned();
         let items = scope::write_keys(self.flow, &step.node, node).into_iter().map(|key| {
             let value = value(&key).unwrap_or_else(|| Value::String(String::new()));
-            shown::written(key, value)
+            presentation::written(key, value)
         });
         let place = step.node.place();
         Some(Content {
@@ -124,7 +124,7 @@ impl Builder<'_> {
             timeout: None,
             on_timeout: None,
             items: items.collect(),
-            options: vec![shown::done()],
+            options: vec![presentation::done()],
             free_text: false,
             source: None,
             actions: Vec::new(),
@@ -138,7 +138,7 @@ impl Builder<'_> {
     pub(super) fn check_reply(&self, subject: &Subject, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
         let is_json = |draft: &Draft| draft.content_type == DraftType::Json;
         let draft =
-            self.asked_by(subject).is_some_and(|asking| matches!(&asking.ask, Ask::Edit(draft) if is_json(draft)));
+            self.ask_of(subject).is_some_and(|asking| matches!(&asking.ask, Ask::Edit(draft) if is_json(draft)));
         match put_in.edits.get(CONTENT).and_then(Value::as_str) {
             Some(content) if draft => match serde_json::from_str::<Value>(content) {
                 Ok(_) => Ok(()),

@@ -30,7 +30,7 @@ impl Builder<'_> {
         metadata: &JsonMap,
         by: &[Username],
     ) -> Reply {
-        let Some(AskingCall { ask, agent, .. }) = self.asked_by(subject) else { return gone() };
+        let Some(AskingCall { ask, agent, .. }) = self.ask_of(subject) else { return gone() };
         let comment = comment.map(str::trim).filter(|comment| !comment.is_empty());
         let field = |name: &str| put_in.fields.get(name).cloned();
         let mut result = match &ask {
@@ -77,7 +77,7 @@ impl Builder<'_> {
     /// Nobody has answered in time.
     pub(in crate::engine::ask) fn reply_in_time(&self, subject: &Subject, on_timeout: &OnTimeout) -> Reply {
         let late = || Reply::Fails(FlowCode::FlowHumanTimeout, "nobody answered in time".to_owned());
-        let Some(AskingCall { ask, .. }) = self.asked_by(subject) else { return gone() };
+        let Some(AskingCall { ask, .. }) = self.ask_of(subject) else { return gone() };
         match (ask, on_timeout) {
             (Ask::Edit(draft), OnTimeout::Follow | OnTimeout::Approve) => {
                 Reply::Returns(edited(&draft.content, &draft.content, Some("nobody reviewed it in time"), None))

@@ -7,11 +7,11 @@ use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
 use shared::review::{Outcome, Review, ReviewOption};
 
-use super::verdict::{NodeVerdict, Said};
+use super::verdict::{CheckedVerdict, NodeVerdict};
 use crate::engine::ask::decision_scope::Remembered;
 use crate::engine::ask::guardrail::PutIn;
 use crate::engine::builder::Builder;
-use crate::engine::next::{Answer, NodeAnswer, Then};
+use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::Subject;
 
 /// What counts of a decision, whoever made it.
@@ -34,7 +34,7 @@ impl Builder<'_> {
     pub(in crate::engine::ask) fn carry_out(
         &mut self,
         id: ReviewId,
-        said: Said,
+        said: CheckedVerdict,
         decision: &Decision,
         put_in: &PutIn,
         by: &[Username],
@@ -48,7 +48,7 @@ impl Builder<'_> {
         let review = self.reviews.get(&id)?.clone();
         let (outcome, answer) = self.effect(&review, &subject, said, counted)?;
         self.resolve(id, outcome, decision, by, &answer);
-        self.tell_put_in(id, put_in);
+        self.emit_edit_findings(id, put_in);
         self.answer(subject, answer);
         Some(())
     }
@@ -59,28 +59,28 @@ impl Builder<'_> {
         &mut self,
         review: &Review,
         subject: &Subject,
-        said: Said,
+        said: CheckedVerdict,
         counted: Counted<'_>,
-    ) -> Option<(Outcome, Answer)> {
+    ) -> Option<(Outcome, QuestionAnswer)> {
         Some(match (subject, said) {
-            (Subject::Node { .. }, Said::Node(verdict)) => {
+            (Subject::Node { .. }, CheckedVerdict::Node(verdict)) => {
                 self.merge_metadata(counted.metadata);
-                (outcome(&verdict), Answer::Node(self.node_decided(verdict, counted)))
+                (outcome(&verdict), QuestionAnswer::Node(self.node_decided(verdict, counted)))
             }
-            (Subject::Takeover { .. }, Said::Node(verdict)) => {
-                (outcome(&verdict), Answer::Written(counted.put_in.edits.clone()))
+            (Subject::Takeover { .. }, CheckedVerdict::Node(verdict)) => {
+                (outcome(&verdict), QuestionAnswer::Written(counted.put_in.edits.clone()))
             }
-            (Subject::Ask { .. } | Subject::Handoff { .. }, Said::Node(verdict)) => {
+            (Subject::Ask { .. } | Subject::Handoff { .. }, CheckedVerdict::Node(verdict)) => {
                 self.merge_metadata(counted.metadata);
                 let option = chosen(&verdict).map(|option| option.id.as_str());
                 let reply = self.reply(subject, option, counted.comment, counted.put_in, counted.metadata, counted.by);
-                (outcome(&verdict), Answer::Reply(reply))
+                (outcome(&verdict), QuestionAnswer::Reply(reply))
             }
             (
                 Subject::Node { .. } | Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. },
-                Said::Actions(..),
+                CheckedVerdict::Actions(..),
             ) => return None,
-            (_, Said::Actions(decisions, instructions)) => {
+            (_, CheckedVerdict::Actions(decisions, instructions)) => {
                 self.merge_metadata(counted.metadata);
                 (Outcome::Decided, self.rule(review, subject, &decisions, instructions.as_deref()))
             }

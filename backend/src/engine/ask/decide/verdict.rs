@@ -15,7 +15,7 @@ const MAX_TEXT: usize = 100_000;
 
 /// What was said, once it fits.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::engine::ask) enum Said {
+pub(in crate::engine::ask) enum CheckedVerdict {
     /// At a human node.
     Node(NodeVerdict),
     /// An answer to each action, and what the agent is told beside.
@@ -45,13 +45,16 @@ pub(in crate::engine::ask) enum NodeVerdict {
 }
 
 /// Checks a decision against its review.
-pub(in crate::engine::ask) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, Vec<Mistake>> {
+pub(in crate::engine::ask) fn check(
+    review: &Review,
+    request: &DecisionRequest,
+) -> Result<CheckedVerdict, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     let comment = request.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
     limit("/comment", request.comment.as_deref(), &mut mistakes);
     let said = match &request.verdict {
         Verdict::Choose { option, fields } => {
-            option_said(review, option, fields, comment, &mut mistakes).map(Said::Node)
+            option_said(review, option, fields, comment, &mut mistakes).map(CheckedVerdict::Node)
         }
         Verdict::Text { text } => text_said(review, text, comment, &mut mistakes),
         Verdict::Actions { decisions, instructions } => {
@@ -63,7 +66,7 @@ pub(in crate::engine::ask) fn check(review: &Review, request: &DecisionRequest) 
             }
             check_actions(review, decisions, &mut mistakes);
             let instructions = instructions.as_ref().filter(|text| !text.trim().is_empty()).cloned();
-            Some(Said::Actions(decisions.clone(), instructions))
+            Some(CheckedVerdict::Actions(decisions.clone(), instructions))
         }
     };
     check_edits(review, request, said.as_ref(), &mut mistakes);
@@ -116,7 +119,12 @@ fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mista
     })
 }
 
-fn text_said(review: &Review, text: &str, comment: Option<&str>, mistakes: &mut Vec<Mistake>) -> Option<Said> {
+fn text_said(
+    review: &Review,
+    text: &str,
+    comment: Option<&str>,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<CheckedVerdict> {
     limit("/verdict/text", Some(text), mistakes);
     if text.trim().is_empty() {
         mistakes.push(Mistake::new("/verdict/text", "required", "the text is empty"));
@@ -124,14 +132,14 @@ fn text_said(review: &Review, text: &str, comment: Option<&str>, mistakes: &mut 
     }
     if !review.actions.is_empty() {
         let reject = |action: &Action| (action.id.clone(), ActionDecision::Reject { message: Some(text.to_owned()) });
-        return Some(Said::Actions(review.actions.iter().map(reject).collect(), None));
+        return Some(CheckedVerdict::Actions(review.actions.iter().map(reject).collect(), None));
     }
     if !review.free_text {
         let message = "free text is not offered here: choose an option";
         mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
         return None;
     }
-    Some(Said::Node(if review.answers_in_words() {
+    Some(CheckedVerdict::Node(if review.answers_in_words() {
         NodeVerdict::Text(text.to_owned())
     } else {
         NodeVerdict::Correct { option: None, text: Some(text.to_owned()), message: joined([Some(text), comment]) }
@@ -193,10 +201,13 @@ fn check_action(review: &Review, action: &Action, decision: &ActionDecision, pla
 }
 
 /// Edits go with an accept or an answer, name editable items, and fit their schemas.
-fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&Said>, mistakes: &mut Vec<Mistake>) {
+fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&CheckedVerdict>, mistakes: &mut Vec<Mistake>) {
     if matches!(
         said,
-        Some(Said::Node(NodeVerdict::Correct { .. } | NodeVerdict::Stop(_) | NodeVerdict::Refuse) | Said::Actions(..))
+        Some(
+            CheckedVerdict::Node(NodeVerdict::Correct { .. } | NodeVerdict::Stop(_) | NodeVerdict::Refuse)
+                | CheckedVerdict::Actions(..)
+        )
     ) && !request.edits.is_empty()
     {
         let message = "edits go with an accept option or an answer only";

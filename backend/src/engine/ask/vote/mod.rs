@@ -18,11 +18,11 @@ use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::voting::Edited;
 
-use super::decide::verdict::{NodeVerdict, Said, joined};
+use super::decide::verdict::{CheckedVerdict, NodeVerdict, joined};
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
-use tally::{Outcome, VoteFor};
+use tally::{VoteFor, VoteOutcome};
 use void::void;
 
 impl Builder<'_> {
@@ -61,13 +61,13 @@ impl Builder<'_> {
             }
             words::refresh(review);
         })?;
-        self.tell_put_in(id, put_in);
+        self.emit_edit_findings(id, put_in);
         if edited {
             let voided = Some(voided).filter(|_| !review.is_secret());
             self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
             return self.settle_votes(id);
         }
-        if tally::outcome(&review) == Outcome::Open {
+        if tally::outcome(&review) == VoteOutcome::Open {
             self.emit_vote(&review, Some(actor), ReviewChange::Vote);
             return Some(());
         }
@@ -78,8 +78,8 @@ impl Builder<'_> {
     pub(super) fn settle_votes(&mut self, id: ReviewId) -> Option<()> {
         let review = self.reviews.get(&id)?;
         let choice = match tally::outcome(review) {
-            Outcome::Open => return Some(()),
-            Outcome::Accepted(choice) | Outcome::Refused(choice) => choice,
+            VoteOutcome::Open => return Some(()),
+            VoteOutcome::Accepted(choice) | VoteOutcome::Refused(choice) => choice,
         };
         let (said, decision, by) = ruling(review, &choice)?;
         // What is shown was looked at when it was put in.
@@ -114,7 +114,7 @@ pub(in crate::engine::ask) fn refresh(review: &mut Review) {
 
 /// What all who voted for it said together: their comments and texts in order, the metadata of all votes, the edits
 /// that are shown; and who they are. Its verdict is that of the newest of these votes.
-fn ruling(review: &Review, choice: &VoteFor) -> Option<(Said, Decision, Vec<Username>)> {
+fn ruling(review: &Review, choice: &VoteFor) -> Option<(CheckedVerdict, Decision, Vec<Username>)> {
     let winners: Vec<_> = review.decisions.iter().filter(|vote| tally::choice(review, vote) == *choice).collect();
     // Nobody sent it as a whole: what each person sent is with their vote.
     let mut decision = Decision { sent: None, shown: None, ..(*winners.last()?).clone() };
@@ -143,7 +143,7 @@ fn ruling(review: &Review, choice: &VoteFor) -> Option<(Said, Decision, Vec<User
     if choice.kind != ChoiceKind::Accept {
         decision.edits.clear();
     }
-    Some((Said::Node(answer), decision, by))
+    Some((CheckedVerdict::Node(answer), decision, by))
 }
 
 fn text_of(vote: &Decision) -> Option<&str> {

@@ -30,7 +30,7 @@ pub(super) struct VoteFor {
 
 /// What comes of the votes so far.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum VoteOutcome {
     /// Nothing yet.
     Open,
     /// It is accepted.
@@ -48,20 +48,20 @@ pub(super) fn choice(review: &Review, vote: &Decision) -> VoteFor {
 }
 
 /// What comes of the votes.
-pub(super) fn outcome(review: &Review) -> Outcome {
-    let Some(voting) = &review.voting else { return Outcome::Open };
+pub(super) fn outcome(review: &Review) -> VoteOutcome {
+    let Some(voting) = &review.voting else { return VoteOutcome::Open };
     let votes = Votes::of(review, voting);
     if is_enough(&review.policy, voting, &votes.accepting) {
-        return most(review, |kind| kind == ChoiceKind::Accept).map_or(Outcome::Open, Outcome::Accepted);
+        return most(review, |kind| kind == ChoiceKind::Accept).map_or(VoteOutcome::Open, VoteOutcome::Accepted);
     }
     let against = count(votes.against);
     let can_be_denied = review.deny.is_some_and(|deny| against + count(votes.open.len()) >= deny);
     let denied = review.deny.is_some_and(|deny| against >= deny);
     let ended = !can_be_accepted(review, voting, &votes) && !can_be_denied && is_possible(&review.policy, voting);
     if denied || ended {
-        return most(review, |kind| kind != ChoiceKind::Accept).map_or(Outcome::Open, Outcome::Refused);
+        return most(review, |kind| kind != ChoiceKind::Accept).map_or(VoteOutcome::Open, VoteOutcome::Refused);
     }
-    Outcome::Open
+    VoteOutcome::Open
 }
 
 /// Whether those who may vote could accept at all, if everybody did.

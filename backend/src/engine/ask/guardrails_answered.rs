@@ -1,5 +1,5 @@
-//! Leave that is given again, once the programs have answered that guardrails asked about it: by whoever gave it, with the
-//! answers known.
+//! An approval that is given again, once the programs have answered that guardrails asked about it: by whoever gave it,
+//! with the answers known.
 
 use shared::JsonMap;
 use shared::id::TaskId;
@@ -7,7 +7,7 @@ use shared::id::TaskId;
 use crate::engine::builder::Builder;
 use crate::engine::looked::{Looked, answer_to};
 use crate::engine::phase::Phase;
-use crate::engine::question::{Asked, Leave, Question, Subject};
+use crate::engine::question::{Approval, Asked, Question, Subject};
 use crate::engine::transition::Refusal;
 use crate::flow::guardrail::{GuardrailAnswer, Inquiry};
 
@@ -15,12 +15,12 @@ impl Builder<'_> {
     /// Programs have answered what guardrails asked.
     pub(in crate::engine) fn guardrails_answered(&mut self, task: TaskId, looked: Vec<Looked>) -> Result<(), Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
-        let (question, _) = self.take_asked(review).ok_or(Refusal::TaskOver)?;
-        let Question { asked: Asked::Guardrails { leave, inquiries, looked: before, .. }, .. } = &question else {
+        let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
+        let Question { asked: Asked::Guardrails { approval, inquiries, looked: before, .. }, .. } = &question else {
             self.state.questions.push(question);
             return Err(Refusal::TaskOver);
         };
-        let leave = leave.clone();
+        let approval = approval.clone();
         self.looked = [before.clone(), looked].concat();
         // What was asked is answered, whatever became of it: nothing is asked twice.
         for inquiry in inquiries {
@@ -30,7 +30,7 @@ impl Builder<'_> {
             }
         }
         self.end_task(task);
-        self.give_leave(question, leave);
+        self.approve_again(question, approval);
         Ok(())
     }
 
@@ -53,30 +53,30 @@ impl Builder<'_> {
         })
     }
 
-    /// Leave is given again, with what the programs have said.
-    fn give_leave(&mut self, question: Question, leave: Leave) {
+    /// It is approved again, with what the programs have said.
+    fn approve_again(&mut self, question: Question, approval: Approval) {
         let review = question.review;
-        match leave {
-            Leave::Auto => self.ask_handler(question.into()),
-            Leave::Judge { said, digest } => {
-                let heard = self.weigh_again(&question, *said, &digest);
-                self.go_on(question.into(), heard);
+        match approval {
+            Approval::Auto => self.ask_handler(question.into()),
+            Approval::Judge { said, digest } => {
+                let handler_outcome = self.weigh_again(&question, *said, &digest);
+                self.go_on(question.into(), handler_outcome);
             }
-            Leave::Program { said, digest } => {
-                let heard = self.weigh_program(&question, &digest, *said);
-                self.go_on(question.into(), heard);
+            Approval::Program { said, digest } => {
+                let handler_outcome = self.weigh_program(&question, &digest, *said);
+                self.go_on(question.into(), handler_outcome);
             }
-            Leave::Timer => {
+            Approval::Timer => {
                 self.state.questions.push(Question { asked: Asked::People, ..question });
                 self.time_is_up(review);
             }
-            Leave::Grant => {
+            Approval::Grant => {
                 let gate = self.gate_of(&question.subject);
                 if !gate.is_some_and(|gate| self.is_granted(&question.subject, gate)) {
                     self.ask(question.subject);
                 }
             }
-            Leave::End => self.end_again(&question.subject),
+            Approval::End => self.end_again(&question.subject),
         }
     }
 

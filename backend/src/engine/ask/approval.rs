@@ -1,36 +1,36 @@
-//! Leave that is given by nobody who waits for an answer: by a handler, a timer, a grant, or by the end of the run. Where
+//! Approvals for whose effect nobody waits: they are given by a handler, a timer, a grant, or by the end of the run. Where
 //! guardrails ask programs about what it lets happen, a worker asks them first, and nothing counts until they have answered
-//! (`leave_again.rs`). Of what a person decides they are asked before it is written
+//! (`guardrails_answered.rs`). Of what a person decides they are asked before it is written
 //! ([`Refusal::Unasked`](crate::engine::Refusal::Unasked)).
 
 use shared::id::ReviewId;
 
 use super::asking::Asking;
 use crate::engine::builder::Builder;
-use crate::engine::question::{Asked, Leave, Subject};
+use crate::engine::question::{Approval, Asked, Subject};
 use crate::engine::transition::TaskKind;
 use crate::flow::guardrail::Inquiry;
 
 impl Builder<'_> {
-    /// Guardrails ask programs about leave that is given.
-    pub(super) fn ask_guardrails(&mut self, asking: Asking, leave: Leave, inquiries: Vec<Inquiry>) {
+    /// Guardrails ask programs about an approval.
+    pub(super) fn ask_guardrails(&mut self, asking: Asking, approval: Approval, inquiries: Vec<Inquiry>) {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
         let task = self.add_task(&step, TaskKind::Look { review: asking.review }, self.now, true);
-        let asked = Asked::Guardrails { leave, task, inquiries, looked: self.looked.clone() };
+        let asked = Asked::Guardrails { approval, task, inquiries, looked: self.looked.clone() };
         self.state.questions.push(asking.of(asked, None));
     }
 
     /// The same in place of whoever was asked so far.
-    pub(super) fn ask_guardrails_instead(&mut self, review: ReviewId, leave: Leave, inquiries: Vec<Inquiry>) {
-        let Some((question, _)) = self.take_asked(review) else { return };
+    pub(super) fn ask_guardrails_instead(&mut self, review: ReviewId, approval: Approval, inquiries: Vec<Inquiry>) {
+        let Some((question, _)) = self.take_question(review) else { return };
         let asking = self.end_asking(question);
-        self.ask_guardrails(asking, leave, inquiries);
+        self.ask_guardrails(asking, approval, inquiries);
     }
 
-    /// The same about the output of the run, for which nobody has to give leave.
+    /// The same about the output of the run, which nobody has to approve.
     pub(in crate::engine) fn ask_about_end(&mut self, branch: u32, inquiries: Vec<Inquiry>) {
         let (review, subject) = (ReviewId(self.ids.uuid()), Subject::Output { branch });
         let asking = Asking { review, subject, handler: 0, advice: Vec::new(), pending: false };
-        self.ask_guardrails(asking, Leave::End, inquiries);
+        self.ask_guardrails(asking, Approval::End, inquiries);
     }
 }

@@ -12,7 +12,7 @@ use crate::engine::question::{Asked, Question, Subject};
 
 impl Builder<'_> {
     /// What is asked, as people would see it: as it stands where they may decide already.
-    pub(super) fn shown(&self, asking: &Asking) -> Result<Review, (Subject, RunError)> {
+    pub(super) fn review_to_show(&self, asking: &Asking) -> Result<Review, (Subject, RunError)> {
         let pending = if asking.pending { self.reviews.get(&asking.review).cloned() } else { None };
         pending.map_or_else(|| self.composed(asking), Ok)
     }
@@ -30,7 +30,7 @@ impl Builder<'_> {
         handler: AskedHandler,
     ) -> Result<(), (Subject, RunError)> {
         if asking.pending {
-            self.tell_asked(asking, handler);
+            self.show_asked_handler(asking, handler);
             return Ok(());
         }
         let composed = self.composed(asking)?;
@@ -44,7 +44,7 @@ impl Builder<'_> {
     }
 
     /// Says beside a pending review which handler is asked.
-    pub(super) fn tell_asked(&mut self, asking: &Asking, handler: AskedHandler) {
+    pub(super) fn show_asked_handler(&mut self, asking: &Asking, handler: AskedHandler) {
         if asking.pending
             && let Some(review) = self.change_review(asking.review, |review| review.asked = Some(handler))
         {
@@ -59,7 +59,7 @@ impl Builder<'_> {
     }
 
     /// Takes a question out to work on it, with the visit that it belongs to.
-    pub(super) fn take_asked(&mut self, review: ReviewId) -> Option<(Question, Step)> {
+    pub(super) fn take_question(&mut self, review: ReviewId) -> Option<(Question, Step)> {
         let place = self.state.questions.iter().position(|question| question.review == review)?;
         let step = self.state.step_of(&self.state.questions[place].subject).cloned()?;
         Some((self.state.questions.remove(place), step))

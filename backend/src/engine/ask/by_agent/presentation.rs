@@ -141,16 +141,19 @@ fn approval(who: &str, proposal: Proposal) -> AskContent {
         alternatives: proposal.alternatives.iter().cloned().map(Alternative::Choice).collect(),
     };
     let whom = plain(who);
-    // What is said to follow, follows from leave, and from nothing else that is offered.
-    let leave = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told that it may."));
-    let approve = option(APPROVE.to_owned(), "Approve".to_owned(), Some(leave));
+    // What is said to follow, follows from approval, and from nothing else that is offered.
+    let effect = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told that it may."));
+    let approve = option(APPROVE.to_owned(), "Approve".to_owned(), Some(effect));
     let refused = format!("{whom} is told that it may not.");
     let reject = option(REJECT.to_owned(), "Reject".to_owned(), Some(refused));
     let reject = ReviewOption { kind: ChoiceKind::Stop, ..reject };
     let instead = proposal.alternatives.iter().map(|one| {
-        let told = format!("{whom} is told to do this instead.");
-        let told = one.tradeoffs.as_ref().map_or_else(|| told.clone(), |tradeoffs| format!("{told} {tradeoffs}"));
-        described(alternative(one), told)
+        let instruction = format!("{whom} is told to do this instead.");
+        let instruction = one
+            .tradeoffs
+            .as_ref()
+            .map_or_else(|| instruction.clone(), |tradeoffs| format!("{instruction} {tradeoffs}"));
+        described(alternative(one), instruction)
     });
     let arguments = Value::Object(action.arguments);
     AskContent {
@@ -240,11 +243,11 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent 
         notes.map(|text| item("notes", "Notes", ContentType::Markdown, text.into())),
     ];
     let text = json!({ "type": "string", "minLength": 1 });
-    let texts = |title: &str| json!({ "type": "array", "items": text, "title": title });
+    let text_list = |title: &str| json!({ "type": "array", "items": text, "title": title });
     let modifies = json!({
         "goal": titled(&text, "Another goal"),
-        "skip": texts("Leave out"),
-        "add": texts("Do as well"),
+        "skip": text_list("Leave out"),
+        "add": text_list("Do as well"),
         "parameters": { "type": "object", "title": "Parameters" },
     });
     let whom = plain(who);
