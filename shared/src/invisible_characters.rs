@@ -3,9 +3,9 @@
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TextPart {
+pub enum TextPart<'a> {
     /// Shown as it is.
-    Plain(String),
+    Plain(&'a str),
     /// Shown by its name.
     Hidden {
         /// The character.
@@ -16,21 +16,20 @@ pub enum TextPart {
 }
 
 /// Splits a text at its hidden characters.
-pub fn parts(text: &str) -> Vec<TextPart> {
+pub fn parts(text: &str) -> Vec<TextPart<'_>> {
     let mut parts = Vec::new();
-    let mut plain = String::new();
-    for c in text.chars() {
+    let mut plain = 0;
+    for (at, c) in text.char_indices() {
         if let Some(name) = name(c) {
-            if !plain.is_empty() {
-                parts.push(TextPart::Plain(std::mem::take(&mut plain)));
+            if plain < at {
+                parts.push(TextPart::Plain(&text[plain..at]));
             }
             parts.push(TextPart::Hidden { c, name });
-        } else {
-            plain.push(c);
+            plain = at + c.len_utf8();
         }
     }
-    if !plain.is_empty() {
-        parts.push(TextPart::Plain(plain));
+    if plain < text.len() {
+        parts.push(TextPart::Plain(&text[plain..]));
     }
     parts
 }
@@ -43,6 +42,9 @@ pub fn count(text: &str) -> usize {
 /// The name of a character that must not be shown as it is.
 fn name(c: char) -> Option<String> {
     let known = match c {
+        // First, since nearly every character is one of these. The joiner is part of many emoji; alone or not, it says
+        // nothing by itself.
+        ' '..='~' | '\n' | '\t' | '\u{200D}' => return None,
         '\u{202A}' => "LRE",
         '\u{202B}' => "RLE",
         '\u{202C}' => "PDF",
@@ -63,8 +65,6 @@ fn name(c: char) -> Option<String> {
         '\u{180E}' => "MVS",
         '\u{2028}' => "LS",
         '\u{2029}' => "PS",
-        // The joiner is part of many emoji; alone or not, it says nothing by itself.
-        '\n' | '\t' | '\u{200D}' => return None,
         // Tag characters can spell out instructions that only a model reads.
         '\u{E0000}'..='\u{E007F}' => "TAG",
         '\u{2061}'..='\u{2064}'
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn a_turned_around_name_is_seen() {
         let parts = parts("invoice\u{202E}fdp.exe");
-        let plain = |text: &str| TextPart::Plain(text.into());
-        assert_eq!(parts, [plain("invoice"), TextPart::Hidden { c: '\u{202E}', name: "RLO".into() }, plain("fdp.exe")]);
+        let hidden = TextPart::Hidden { c: '\u{202E}', name: "RLO".into() };
+        assert_eq!(parts, [TextPart::Plain("invoice"), hidden, TextPart::Plain("fdp.exe")]);
     }
 
     #[test]

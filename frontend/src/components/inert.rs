@@ -5,10 +5,14 @@ use leptos::prelude::*;
 
 use super::glyph::Glyph;
 use crate::state::invisible_characters::{TextPart, parts};
-use crate::state::markdown::Address;
+use crate::state::markdown::{Address, pieces};
 
 /// So many hidden characters of a text are badges; the others are named in the text, which takes no elements.
 const BADGES: usize = 100;
+/// Up to this length a text is one element, in bytes.
+const WHOLE: usize = 100_000;
+/// How much of a longer text is one element, in bytes: of those that are out of sight the browser lays out none.
+const PIECE: usize = 10_000;
 
 /// Text with its hidden characters shown as badges.
 pub fn inert(text: &str) -> Vec<AnyView> {
@@ -17,13 +21,13 @@ pub fn inert(text: &str) -> Vec<AnyView> {
     let mut badges = 0;
     for part in parts(text) {
         match part {
-            TextPart::Plain(text) if badges < BADGES => views.push(text.into_any()),
+            TextPart::Plain(text) if badges < BADGES => views.push(text.to_owned().into_any()),
             TextPart::Hidden { name, .. } if badges < BADGES => {
                 badges += 1;
                 let title = format!("Hidden character: {name}");
                 views.push(view! { <span class="hidden-char" title=title>{name}</span> }.into_any());
             }
-            TextPart::Plain(text) => rest.push_str(&text),
+            TextPart::Plain(text) => rest.push_str(text),
             TextPart::Hidden { name, .. } => rest.extend(["[", &name, "]"]),
         }
     }
@@ -31,10 +35,19 @@ pub fn inert(text: &str) -> Vec<AnyView> {
     views
 }
 
+/// The same for a text of any length.
+pub fn in_pieces(text: &str) -> AnyView {
+    if text.len() <= WHOLE {
+        return inert(text).into_any();
+    }
+    let piece = |piece| view! { <div class="piece">{inert(piece)}</div> };
+    pieces(text, PIECE).into_iter().map(piece).collect_view().into_any()
+}
+
 /// The same where no elements can be: in a title, an option of a menu, the name of a tab.
 pub fn named(text: &str) -> String {
-    let part = |part: TextPart| match part {
-        TextPart::Plain(text) => text,
+    let part = |part: TextPart<'_>| match part {
+        TextPart::Plain(text) => text.to_owned(),
         TextPart::Hidden { name, .. } => format!("[{name}]"),
     };
     parts(text).into_iter().map(part).collect()

@@ -4,12 +4,8 @@ use std::cell::Cell;
 
 use leptos::prelude::*;
 
-use super::inert::{InertImage, InertLink, inert};
-use crate::state::markdown::{Block, Document, Inline, parse, pieces};
-
-/// How much of a text that is not formatted is one element, in bytes: of those that are out of sight the browser lays out
-/// none.
-const PIECE: usize = 10_000;
+use super::inert::{InertImage, InertLink, in_pieces, inert};
+use crate::state::markdown::{Block, Document, Inline, parse};
 
 /// A text in Markdown.
 #[component]
@@ -20,10 +16,9 @@ pub fn Markdown(
 ) -> impl IntoView {
     let Document { blocks: laid_out, rest } = parse(&text);
     let rest = (!rest.is_empty()).then(|| {
-        let rest = pieces(rest.trim_end(), PIECE).into_iter().map(|piece| view! { <pre class="raw">{inert(piece)}</pre> });
         view! {
             <p class="muted small">"This text is too long or complex to be formatted in full. The rest, as it was written:"</p>
-            <div class="rest">{rest.collect_view()}</div>
+            <div class="raw rest">{in_pieces(rest.trim_end())}</div>
         }
     });
     view! { <div class="prose">{blocks(laid_out, &Cell::new(1))}{rest}</div> }

@@ -44,7 +44,7 @@ fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for part in parts(text) {
         match part {
-            TextPart::Plain(plain) => out.push_str(&plain),
+            TextPart::Plain(plain) => out.push_str(plain),
             TextPart::Hidden { c, .. } => {
                 let mut units = [0; 2];
                 for unit in c.encode_utf16(&mut units) {
@@ -60,7 +60,7 @@ fn inert(text: &str) -> String {
     parts(text)
         .into_iter()
         .map(|part| match part {
-            TextPart::Plain(plain) => plain,
+            TextPart::Plain(plain) => plain.to_owned(),
             TextPart::Hidden { name, .. } => format!("‹{name}›"),
         })
         .collect()

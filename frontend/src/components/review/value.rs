@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::Value;
 use shared::definition::ContentType;
 
-use crate::components::inert::{InertImage, inert};
+use crate::components::inert::{InertImage, in_pieces, inert};
 use crate::components::markdown::Markdown;
 use crate::state::diffs::text_of;
 use crate::state::extent;
@@ -31,7 +31,9 @@ pub fn ValueView(
         (Value::String(_), _) if too_long => plain_text(&text),
         (value, _) if is_nothing(value) => view! { <p class="none">"Nothing yet"</p> }.into_any(),
         (Value::String(text), ContentType::Markdown) => view! { <Markdown text=text.clone() /> }.into_any(),
-        (Value::String(text), ContentType::Text) => view! { <div class="prose plain">{inert(text)}</div> }.into_any(),
+        (Value::String(text), ContentType::Text) => {
+            view! { <div class="prose plain">{in_pieces(text)}</div> }.into_any()
+        }
         (Value::String(text), ContentType::Image) => {
             view! { <div class="prose"><InertImage address=Address::new(text) alt="Picture" /></div> }.into_any()
         }
@@ -135,7 +137,7 @@ pub fn json(value: &Value) -> AnyView {
 fn plain_text(text: &str) -> AnyView {
     view! {
         <p class="none">{format!("More than {} parts: all of it, as plain text.", extent::MAX_LAID_OUT)}</p>
-        <pre class="code">{inert(text)}</pre>
+        <div class="rest">{in_pieces(text)}</div>
     }
     .into_any()
 }

@@ -12,6 +12,9 @@ const DEEPEST: usize = 24;
 const MOST: usize = 5000;
 /// How much of a text is laid out, in bytes; what follows is shown as its source.
 const LONGEST: usize = 200_000;
+/// How many characters that may be markup are parsed; what follows is shown as its source. Such a character takes the
+/// parser a hundred times as long as a letter, and prose has one in fifty.
+const MOST_MARKS: usize = 20_000;
 
 /// Whether a text has a line that only Markdown writes so: a heading, a list, a quotation, a fence, or emphasis.
 pub fn is_likely(text: &str) -> bool {
@@ -97,7 +100,9 @@ pub struct Document {
 
 /// Reads a text.
 pub fn parse(text: &str) -> Document {
-    let (head, tail) = text.split_at(line_end(text, LONGEST));
+    let is_mark = |byte: &u8| b"[]<>*_`!\\&~|".contains(byte);
+    let last_mark = text.bytes().take(LONGEST).enumerate().filter(|(_, byte)| is_mark(byte)).nth(MOST_MARKS);
+    let (head, tail) = text.split_at(line_end(text, last_mark.map_or(LONGEST, |(place, _)| place)));
     let (blocks, read) = reader::read(head);
     let rest = head[read..].to_owned() + tail;
     Document { blocks, rest: if rest.trim().is_empty() { String::new() } else { rest } }

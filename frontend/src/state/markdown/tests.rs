@@ -244,6 +244,14 @@ fn no_shape_of_text_makes_a_page_too_large_or_hides_its_end() {
     }
 }
 
+#[test]
+fn a_long_text_is_laid_out_further_than_one_that_is_nearly_all_markup() {
+    let prose = "A line as people write it: file_name is one word, and 3 * 4 is twelve.\n".repeat(2000);
+    assert_eq!(parse(&prose).rest, "");
+    let links = "[](".repeat(50_000);
+    assert_eq!(links.len() - parse(&links).rest.len(), 30_000);
+}
+
 /// Marks of all kinds between words that can be told apart.
 fn sources() -> impl Strategy<Value = (String, Vec<String>)> {
     let marks = [
