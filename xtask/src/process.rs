@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
@@ -23,16 +25,22 @@ pub fn built(profile: &str, name: &str) -> PathBuf {
     target().join(profile).join(name).with_extension(EXE_EXTENSION)
 }
 
-/// Tells what is going on.
+/// Tells what is going on, with the minutes and seconds since the first such line: a log so says which step is slow.
 pub fn say(text: &str) {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let seconds = START.get_or_init(Instant::now).elapsed().as_secs();
     // A closed standard error is no reason to stop building.
-    let _ = writeln!(std::io::stderr(), "\x1b[1m==> {text}\x1b[0m");
+    let _ = writeln!(std::io::stderr(), "\x1b[1m==> {:02}:{:02} {text}\x1b[0m", seconds / 60, seconds % 60);
 }
 
 /// `cargo`, the one that runs this.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    if std::env::var_os("CI").is_some() {
+        // Nobody builds there twice: what speeds up the next build only costs time and, in all, half of the disk.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     // What cargo says of this program is not for what it builds: build scripts that look at such variables (`ring`'s does)
     // would run again, and all that depends on them be compiled again, whenever somebody calls cargo without xtask.
     for (name, _) in std::env::vars_os() {
