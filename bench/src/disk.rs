@@ -19,8 +19,8 @@ const WARM: usize = 50_000;
 /// Milliseconds that the disk takes to make durable what a commit writes, so many times a second: the 99th percentile.
 pub fn durable(folder: &Path, times: usize, apart: Duration) -> Result<f64> {
     use std::io::{Seek, SeekFrom, Write};
-    /// One decision changes about twenty pages.
-    const COMMIT: usize = 80 * 1024;
+    /// One decision changes about eight pages (`pages_of_decision`).
+    const COMMIT: usize = 8 * 4096;
     const FILE: usize = 4 * 1024 * 1024;
     let mut file = std::fs::File::create(folder.join("durable"))?;
     file.write_all(&vec![0; FILE])?;

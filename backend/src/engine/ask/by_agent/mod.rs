@@ -2,6 +2,8 @@
 
 mod presentation;
 mod reply;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::borrow::Cow;

@@ -142,9 +142,9 @@ fn approval(who: &str, proposal: Proposal) -> AskContent {
     };
     let whom = plain(who);
     // What is said to follow, follows from approval, and from nothing else that is offered.
-    let effect = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told that it may."));
+    let effect = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told to go ahead."));
     let approve = option(APPROVE.to_owned(), "Approve".to_owned(), Some(effect));
-    let refused = format!("{whom} is told that it may not.");
+    let refused = format!("{whom} is told not to do this.");
     let reject = option(REJECT.to_owned(), "Reject".to_owned(), Some(refused));
     let reject = ReviewOption { kind: ChoiceKind::Stop, ..reject };
     let instead = proposal.alternatives.iter().map(|one| {
