@@ -59,7 +59,7 @@ fn a_draft_says_how_sure_its_agent_is_and_where_to_look() {
 fn a_request_for_approval_says_what_each_answer_does() {
     let proposal = json!({
         "description": "Refund order 17", "action": { "name": "refund", "arguments": { "amount": 40 } },
-        "alternatives": [{ "id": "voucher", "title": "Send a voucher", "tradeoffs": "Cheaper, but less welcome." }],
+        "alternatives": [{ "id": "voucher", "description": "Send a voucher", "tradeoffs": "Cheaper, but less welcome." }],
     });
     insta::assert_snapshot!("approval", text(Builtin::RequestApproval, proposal.clone(), &Relief::default()));
     let mut with_consequences = proposal;
