@@ -1,6 +1,7 @@
 //! Building the console and the server.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -25,6 +26,11 @@ pub enum Names {
 
 /// Builds the console into frontend/dist.
 pub fn console(profile: &str, names: Names) -> Result<()> {
+    publish_console(&console_files(profile, names)?)
+}
+
+/// Builds the console, and returns the folder where its files are. Servers do not see them yet.
+pub fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
     setup::toolchain()?;
     styles::write()?;
     say(&format!("Building the console ({profile})"));
@@ -42,7 +48,12 @@ pub fn console(profile: &str, names: Names) -> Result<()> {
     if names == Names::Hashed {
         parts::name_by_hash(&stage)?;
     }
-    mirror(&stage, &root().join("frontend/dist"))
+    Ok(stage)
+}
+
+/// Puts the files of a console into frontend/dist, which is what servers serve and embed.
+pub fn publish_console(files: &Path) -> Result<()> {
+    mirror(files, &root().join("frontend/dist"))
 }
 
 /// Builds the one binary that serves everything.

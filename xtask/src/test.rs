@@ -13,6 +13,8 @@ use crate::setup;
 const MEMORY: &str = "/dev/shm";
 /// What the tests write at once at most, in KiB, with room to spare.
 const ROOM: u64 = 6 << 20;
+/// How many tests run at once, for nextest.
+const THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// Builds what the tests run, starts a PostgreSQL for them where none is named, and runs them.
 pub fn run(full: bool, args: &[String]) -> Result<()> {
@@ -36,6 +38,12 @@ pub fn run(full: bool, args: &[String]) -> Result<()> {
     tests.env("TMPDIR", &scratch).env("COUNTERSIGN_BIN", built("debug", "countersign"));
     if let Some(cluster) = &cluster {
         tests.env("COUNTERSIGN_TEST_POSTGRES", cluster.url());
+    }
+    if std::env::var_os(THREADS).is_none()
+        && let Ok(cores) = std::thread::available_parallelism()
+    {
+        // Many tests mostly wait: for a timer, a browser, a server that starts.
+        tests.env(THREADS, (2 * cores.get()).to_string());
     }
     if full {
         tests.env("COUNTERSIGN_TEST_FULL", "1");
