@@ -210,7 +210,7 @@ pub enum Asked {
     /// It is approved, and guardrails ask programs about that before it counts. People may decide meanwhile where
     /// they could before.
     Guardrails {
-        /// Who approves.
+        /// Who approves. Runs are stored with the name `leave`, here and in the tag of [`Approval`].
         #[serde(rename = "leave")]
         approval: Approval,
         /// The task of asking.

@@ -23,6 +23,8 @@ const CAP: u32 = 12;
 const WINDOW: Duration = Duration::from_hours(1);
 /// So many at once are messages of their own in a chat, where each can be decided.
 const FEW: usize = 5;
+/// With so many failures, a delivery goes alone.
+const ALONE_AFTER: u32 = 5;
 
 /// A person who chose to be notified.
 pub(super) struct Recipient {
@@ -90,11 +92,12 @@ pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notificati
 }
 
 /// Puts together what can go in one message: mails to one person, and in a chat what would be many at once. A change of
-/// a message is always alone.
+/// a message is always alone, and so is what failed often: it may be why the others failed with it.
 pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery>> {
     let mut groups: BTreeMap<String, Vec<ClaimedDelivery>> = BTreeMap::new();
     for held in claimed {
         let alone = [WEBHOOK, CALLBACK, CHANNEL].contains(&held.channel.as_str()) || held.event == UPDATE;
+        let alone = alone || held.failures >= ALONE_AFTER;
         let key = if alone { held.id.to_string() } else { format!("{} {}", held.channel, held.target) };
         groups.entry(key).or_default().push(held);
     }

@@ -1,14 +1,15 @@
 //! Sends deliveries: claims them, hands each to its channel, and records what came of it. Runs beside the worker and
 //! shares nothing with it but the loop ([`store::consume`]): a receiver that is slow holds up no run.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use shared::log::Entry;
-use shared::time::Timestamp;
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -20,13 +21,17 @@ use super::recipients;
 use super::webhook;
 use super::{Outlets, TIMEOUT};
 use crate::clock::{Moment, SharedClock};
-use crate::store::{self, ClaimedDelivery, Consumer, DeliveryOutcome, Jobs, Lease, LeaseTerms, Store, WorkTable};
+use crate::store::{
+    self, ClaimedDelivery, Consumer, DeliveryOutcome, Jobs, Lease, LeaseTerms, NextReady, Store, WorkTable,
+};
 
 /// How many messages are under way at once.
 const SLOTS: usize = 32;
 /// How long ended deliveries are kept, and how often older ones are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
+/// How long to wait before an outcome is written again that could not be.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Sends deliveries.
 pub(super) struct Sender {
@@ -59,7 +64,7 @@ pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
             if let Err(error) = store.forget_deliveries(KEPT).await {
                 tracing::warn!(%error, "removing old deliveries");
             }
-            tokio::time::sleep(CLEANUP).await;
+            sleep(CLEANUP).await;
         }
     };
     stop.run_until_cancelled(cleaning).await;
@@ -90,7 +95,7 @@ impl Consumer for Sender {
         Ok(recipients::together(claimed))
     }
 
-    async fn next_due(&self, _room: u32) -> Result<Option<Timestamp>, store::Error> {
+    async fn next_due(&self, _room: u32) -> Result<Option<NextReady>, store::Error> {
         self.store.next_delivery().await
     }
 
@@ -99,14 +104,14 @@ impl Consumer for Sender {
     }
 
     /// A delivery that was lost is not broken off: its message may be out already.
-    fn start(self: Arc<Self>, group: Vec<ClaimedDelivery>, _lost: CancellationToken) -> ((), BoxFuture<'static, ()>) {
-        ((), async move { self.handle(group).await }.boxed())
+    fn start(self: Arc<Self>, group: Vec<ClaimedDelivery>, lost: CancellationToken) -> ((), BoxFuture<'static, ()>) {
+        ((), async move { self.handle(group, lost).await }.boxed())
     }
 }
 
 impl Sender {
     /// One attempt for deliveries that go together, and what came of each.
-    async fn handle(&self, group: Vec<ClaimedDelivery>) {
+    async fn handle(&self, group: Vec<ClaimedDelivery>, lost: CancellationToken) {
         let Some(first) = group.first() else { return };
         let span = tracing::info_span!(
             "delivery",
@@ -116,55 +121,63 @@ impl Sender {
             review = %first.review,
         );
         async {
-            let attempt = if first.channel == WEBHOOK || first.channel == CALLBACK {
-                self.to_program(first).await.map(|outcome| vec![(first, outcome)])
-            } else if first.event == UPDATE {
-                self.update(first).await.map(|outcome| vec![(first, outcome)])
-            } else if first.channel == CHANNEL {
-                self.to_channel(first).await.map(|outcome| vec![(first, outcome)])
-            } else {
-                self.to_person(&group).await
-            };
+            // Whatever panics counts as a failure, and must not be tried for ever.
+            let attempt = AssertUnwindSafe(self.attempt(first, &group)).catch_unwind().await.unwrap_or_else(|_| {
+                tracing::error!("a notification panicked");
+                Err(DeliveryFailure::passing("it could not be put together: the server's log says where"))
+            });
             let failed = |failure: DeliveryFailure| {
                 group.iter().map(|held| (held, self.failed(held, failure.clone()))).collect::<Vec<_>>()
             };
-            for (held, outcome) in attempt.unwrap_or_else(failed) {
-                self.settle(held, &outcome).await;
-            }
+            self.settle(&attempt.unwrap_or_else(failed), &lost).await;
         }
         .instrument(span)
         .await;
     }
 
-    /// Writes down what came of an attempt.
-    async fn settle(&self, held: &ClaimedDelivery, sent: &DeliveryOutcome) {
-        let outcome = match sent {
-            DeliveryOutcome::Sent { .. } | DeliveryOutcome::Joined => "sent",
-            DeliveryOutcome::Dropped(_) => "dropped",
-            DeliveryOutcome::Failed { .. } => "failed",
-            DeliveryOutcome::Postponed { .. } => "later",
-            DeliveryOutcome::GivenUp { .. } => "given_up",
+    /// Sends what goes together, the first of it being `first`.
+    async fn attempt<'a>(
+        &self,
+        first: &'a ClaimedDelivery,
+        group: &'a [ClaimedDelivery],
+    ) -> Result<Vec<(&'a ClaimedDelivery, DeliveryOutcome)>, DeliveryFailure> {
+        let outcome = if first.failures >= MAX_FAILURES {
+            Err(DeliveryFailure::lasting("servers ended again and again while they sent it"))
+        } else if first.channel == WEBHOOK || first.channel == CALLBACK {
+            self.to_program(first).await
+        } else if first.event == UPDATE {
+            self.update(first).await
+        } else if first.channel == CHANNEL {
+            self.to_channel(first).await
+        } else {
+            return self.to_person(group).await;
         };
-        metrics::counter!("countersign_deliveries_total", "channel" => held.channel.clone(), "outcome" => outcome)
-            .increment(1);
-        match sent {
-            DeliveryOutcome::Failed { error, after } => {
-                tracing::warn!(id = %held.id, error, again_in = ?after, "a notification failed");
+        outcome.map(|outcome| vec![(first, outcome)])
+    }
+
+    /// Writes down what came of an attempt. As long as the leases hold, it is tried again where the database does not
+    /// answer, since what is not written down is sent a second time.
+    async fn settle(&self, outcomes: &[(&ClaimedDelivery, DeliveryOutcome)], lost: &CancellationToken) {
+        outcomes.iter().for_each(|(held, outcome)| report(held, outcome));
+        let recorded = loop {
+            match self.store.settle(outcomes).await {
+                Ok(recorded) => break recorded,
+                Err(error) => tracing::warn!(%error, "what came of a notification could not be written down"),
             }
-            DeliveryOutcome::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
-            _ => tracing::info!(id = %held.id, outcome, "a notification"),
-        }
-        match self.store.settle(held, sent).await {
-            Ok(true) => {
-                if let DeliveryOutcome::Sent { receipt: Some(receipt), .. } = sent
-                    && let Err(error) = self.catch_up(held, receipt).await
-                {
-                    tracing::warn!(%error, "could not check whether a message is outdated");
-                }
+            tokio::select! {
+                // Whoever holds it next sends it again under the same id.
+                () = lost.cancelled() => return,
+                () = sleep(AFTER_ERROR) => {}
             }
-            Ok(false) => tracing::info!("another sender holds this notification by now"),
-            // Its lease runs out, and it is sent again under the same id.
-            Err(error) => tracing::warn!(%error, "what came of a notification could not be written down"),
+        };
+        for ((held, sent), recorded) in outcomes.iter().zip(recorded) {
+            if !recorded {
+                tracing::info!(id = %held.id, "another sender holds this notification by now");
+            } else if let DeliveryOutcome::Sent { receipt: Some(receipt), .. } = sent
+                && let Err(error) = self.catch_up(held, receipt).await
+            {
+                tracing::warn!(%error, "could not check whether a message is outdated");
+            }
         }
     }
 
@@ -201,6 +214,26 @@ impl Sender {
         let page = self.store.log(&held.place, None, 1).await.map_err(|error| unread(&error))?;
         let entry = page.and_then(|page| page.entries.into_iter().next());
         Ok(entry.filter(|entry| entry.event.review_id == Some(held.review)))
+    }
+}
+
+/// Counts and logs what came of an attempt.
+fn report(held: &ClaimedDelivery, sent: &DeliveryOutcome) {
+    let outcome = match sent {
+        DeliveryOutcome::Sent { .. } | DeliveryOutcome::Joined => "sent",
+        DeliveryOutcome::Dropped(_) => "dropped",
+        DeliveryOutcome::Failed { .. } => "failed",
+        DeliveryOutcome::Postponed { .. } => "later",
+        DeliveryOutcome::GivenUp { .. } => "given_up",
+    };
+    metrics::counter!("countersign_deliveries_total", "channel" => held.channel.clone(), "outcome" => outcome)
+        .increment(1);
+    match sent {
+        DeliveryOutcome::Failed { error, after } => {
+            tracing::warn!(id = %held.id, error, again_in = ?after, "a notification failed");
+        }
+        DeliveryOutcome::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
+        _ => tracing::info!(id = %held.id, outcome, "a notification"),
     }
 }
 

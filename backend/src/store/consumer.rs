@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use shared::time::Timestamp;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::leases::{Lease, WorkTable};
+use super::leases::{Lease, NextReady, WorkTable};
 use super::{Error, Store};
 
 /// The shortest sleep, so that a row that others hold does not keep this server spinning.
@@ -60,7 +59,7 @@ pub trait Consumer: Send + Sync + 'static {
     fn claim(&self, room: Self::Room) -> impl Future<Output = Result<Vec<Self::Work>, Error>> + Send;
 
     /// When more is due that fits.
-    fn next_due(&self, room: Self::Room) -> impl Future<Output = Result<Option<Timestamp>, Error>> + Send;
+    fn next_due(&self, room: Self::Room) -> impl Future<Output = Result<Option<NextReady>, Error>> + Send;
 
     /// The rows that a piece of work has.
     fn leases(work: &Self::Work) -> Vec<Lease>;
@@ -167,7 +166,8 @@ async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result
     }
     let Some(room) = consumer.room(jobs) else { return Ok(None) };
     let (next, longest) = (consumer.next_due(room).await?, consumer.terms().poll);
-    let until = next.map_or(longest, |next| next.since(consumer.store().inner.clock.now()));
+    // Not on this server's clock: one that is wrong would have it look too often, or too late.
+    let until = next.map_or(longest, NextReady::wait);
     Ok(Some(until.clamp(MIN_WAIT, longest)))
 }
 

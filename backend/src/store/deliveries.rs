@@ -11,11 +11,13 @@ use shared::notification::{Delivery, DeliveryQuery, DeliveryStatus};
 use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
-use super::db::{Row, Sql};
-use super::leases::{Lease, Selection, WorkTable, micros};
+use super::db::{Conn, Row, Sql};
+use super::leases::{Lease, NextReady, Selection, WorkTable, micros};
 use super::{Error, Store};
 
 const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt";
+/// The same, and who held it before.
+const CLAIMED_COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, owner";
 
 /// A delivery with the lease under which it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct ClaimedDelivery {
     pub place: Cursor,
     /// Raised by every claim; an outcome counts only while it is the same.
     pub attempt: u32,
-    /// How often it has failed.
+    /// How often it has failed, or was left without an outcome by a server that ended.
     pub failures: u32,
     /// What the receiver calls the message that it changes.
     pub receipt: Option<String>,
@@ -90,43 +92,59 @@ impl Store {
     ) -> Result<Vec<ClaimedDelivery>, Error> {
         let claimed = |row: &Row| {
             let before = stored(row)?;
-            Ok(ClaimedDelivery { attempt: before.attempt.saturating_add(1), ..before })
+            let failures = before.failures.saturating_add(u32::from(row.text_opt(10)?.is_some()));
+            Ok(ClaimedDelivery { attempt: before.attempt.saturating_add(1), failures, ..before })
         };
         let first = move |of: &Selection<'_>| first(limit, of);
-        self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), first, claimed).await
+        self.claim_rows(WorkTable::Deliveries, CLAIMED_COLUMNS, (sender, lease), first, claimed).await
     }
 
     /// When the next delivery is due, or its lease runs out.
-    pub async fn next_delivery(&self) -> Result<Option<Timestamp>, Error> {
+    pub async fn next_delivery(&self) -> Result<Option<NextReady>, Error> {
         self.next_ready(|of| first(1, of)).await
     }
 
-    /// Records the outcome of an attempt. `false`: another server holds the delivery by now, and nothing was written.
-    pub async fn settle(&self, held: &ClaimedDelivery, outcome: &DeliveryOutcome) -> Result<bool, Error> {
-        let set = |failures: &str, status: DeliveryStatus| {
-            let sql = Sql::new("UPDATE deliveries SET owner = NULL, failures = ").push(failures);
+    /// Records the outcomes of an attempt, all or none. Answers for each whether it was recorded: where it was not, another
+    /// server holds the delivery by now.
+    pub async fn settle(&self, outcomes: &[(&ClaimedDelivery, DeliveryOutcome)]) -> Result<Vec<bool>, Error> {
+        let statements: Vec<Sql> = outcomes.iter().map(|(held, outcome)| self.outcome(held, outcome)).collect();
+        let settle = async move |mut conn: Conn| {
+            let mut recorded = Vec::with_capacity(statements.len());
+            for sql in statements {
+                recorded.push(conn.execute(sql).await? > 0);
+            }
+            conn.commit().await?;
+            Ok(recorded)
+        };
+        self.inner.db.write(settle).await
+    }
+
+    /// The statement that records an outcome.
+    fn outcome(&self, held: &ClaimedDelivery, outcome: &DeliveryOutcome) -> Sql {
+        let set = |failures: u32, status: DeliveryStatus| {
+            let sql = Sql::new("UPDATE deliveries SET owner = NULL, failures = ").bind(failures);
             sql.push(", status = ").bind(status.as_str()).push(", ready_at = ")
         };
         let error_of = |sql: Sql, error: &str| sql.push(", error = ").bind(error.replace('\0', ""));
         let sql = match outcome {
             DeliveryOutcome::Sent { receipt, shown } => {
-                let sql = self.now(set("failures", DeliveryStatus::Sent)).push(", error = NULL, receipt = ");
+                let sql = self.now(set(held.failures, DeliveryStatus::Sent)).push(", error = NULL, receipt = ");
                 sql.bind(receipt.clone()).push(", shown = ").bind(shown.clone())
             }
             DeliveryOutcome::Joined => {
-                self.now(set("failures", DeliveryStatus::Sent)).push(", error = NULL, joined = 1")
+                self.now(set(held.failures, DeliveryStatus::Sent)).push(", error = NULL, joined = 1")
             }
-            DeliveryOutcome::Dropped(why) => error_of(self.now(set("failures", DeliveryStatus::Dropped)), why),
+            DeliveryOutcome::Dropped(why) => error_of(self.now(set(held.failures, DeliveryStatus::Dropped)), why),
             DeliveryOutcome::Failed { after, error } => {
-                error_of(self.time_in(set("failures + 1", DeliveryStatus::Waiting), *after), error)
+                error_of(self.time_in(set(held.failures.saturating_add(1), DeliveryStatus::Waiting), *after), error)
             }
-            DeliveryOutcome::Postponed { after } => self.time_in(set("failures", DeliveryStatus::Waiting), *after),
+            DeliveryOutcome::Postponed { after } => self.time_in(set(held.failures, DeliveryStatus::Waiting), *after),
             DeliveryOutcome::GivenUp { error } => {
-                error_of(self.now(set("failures + 1", DeliveryStatus::GivenUp)), error)
+                error_of(self.now(set(held.failures.saturating_add(1), DeliveryStatus::GivenUp)), error)
             }
         };
         let sql = sql.push(" WHERE id = ").bind(held.id.0).push(" AND attempt = ").bind(held.attempt);
-        Ok(self.inner.db.execute(sql.push(" AND status = 'waiting'")).await? > 0)
+        sql.push(" AND status = 'waiting'")
     }
 
     /// Tries a delivery again that was given up. `false`: there is none.
@@ -194,7 +212,9 @@ impl Store {
         let sql = Sql::new(
             "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE status IN ('sent', 'dropped', 'given_up') AND ready_at < ",
         );
-        let sql = self.now(sql).push(" - ").bind(micros(older_than)).push(" LIMIT 1000)");
+        let sql = self.now(sql).push(" - ").bind(micros(older_than)).push(" LIMIT 1000");
+        // One that is tried again at this moment is not removed.
+        let sql = sql.push(if self.inner.db.is_postgres() { " FOR UPDATE SKIP LOCKED)" } else { ")" });
         self.inner.db.execute(sql).await?;
         Ok(())
     }

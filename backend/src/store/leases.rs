@@ -39,11 +39,11 @@ impl WorkTable {
         }
     }
 
-    /// What else a claim sets. A task counts the workers that were lost: one more where an owner is still named.
+    /// What else a claim sets: one more that was lost, or that failed, where an owner is still named.
     fn on_claim(self) -> &'static str {
         match self {
             Self::Tasks => ", lost = lost + CASE WHEN owner IS NULL THEN 0 ELSE 1 END",
-            Self::Deliveries => "",
+            Self::Deliveries => ", failures = failures + CASE WHEN owner IS NULL THEN 0 ELSE 1 END",
         }
     }
 
@@ -66,6 +66,25 @@ pub struct Lease {
     pub attempt: u32,
 }
 
+/// When the next row is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextReady {
+    /// When it is ready, or its lease ends.
+    pub at: Timestamp,
+    /// The time now, on the same clock.
+    now: Timestamp,
+}
+
+impl NextReady {
+    /// How long that is from now.
+    pub fn wait(self) -> Duration {
+        self.at.since(self.now)
+    }
+}
+
+/// The time now, in the columns of a SELECT in PostgreSQL.
+const POSTGRES_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
 /// Selects the rows of a table that come first.
 pub(super) struct Selection<'a> {
     pub columns: &'a str,
@@ -87,7 +106,7 @@ impl Selection<'_> {
 
 impl Store {
     /// Claims what `first` selects. `columns` are those that `read` reads, as they were before the claim; the first is
-    /// the id. A row that cannot be read is put aside, so that it holds up no other.
+    /// the id. A row that cannot be read is put aside as it is, so that it holds up no other; nothing is claimed then.
     pub(super) async fn claim_rows<T: Send + 'static>(
         &self,
         table: WorkTable,
@@ -105,7 +124,7 @@ impl Store {
             }
         }
         let (store, owner) = (self.clone(), owner.to_owned());
-        let claim = async move |mut conn: Conn| {
+        let claim = async move |mut conn: Conn| -> Result<Result<Vec<T>, Vec<Uuid>>, Error> {
             let lock = if conn.is_postgres() { " FOR UPDATE SKIP LOCKED" } else { "" };
             let due = first(&Selection { columns, ready: Some(&store), lock });
             let update = |sql: Sql| {
@@ -124,31 +143,52 @@ impl Store {
                 }
                 rows
             };
-            let mut claimed = Vec::with_capacity(rows.len());
+            let (mut claimed, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
             for row in &rows {
                 match read(row) {
                     Ok(item) => claimed.push(item),
                     Err(error) => {
                         let id = row.uuid(0)?;
                         tracing::error!(%error, table = table.name(), %id, "a row cannot be read; it is put aside for an hour");
-                        let sql = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
-                        let sql = store.time_in(sql, UNREADABLE_FOR).push(" WHERE id = ").bind(id);
-                        conn.execute(sql).await?;
+                        unreadable.push(id);
                     }
                 }
             }
-            conn.commit().await?;
-            Ok(claimed)
+            if unreadable.is_empty() {
+                conn.commit().await?;
+                return Ok(Ok(claimed));
+            }
+            // Nobody has begun what could not be read: the claim leaves no trace of this server.
+            conn.rollback().await?;
+            Ok(Err(unreadable))
         };
-        self.inner.db.write(claim).await
+        match self.inner.db.write(claim).await? {
+            Ok(claimed) => Ok(claimed),
+            Err(unreadable) => self.put_aside(table, unreadable).await.map(|()| Vec::new()),
+        }
+    }
+
+    /// Lets rows rest that this server cannot read, unless another one has claimed them since.
+    async fn put_aside(&self, table: WorkTable, rows: Vec<Uuid>) -> Result<(), Error> {
+        let sql = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
+        let sql = self.time_in(sql, UNREADABLE_FOR).push(" WHERE id IN (").list(rows).push(") AND ready_at <= ");
+        self.inner.db.execute(self.now(sql)).await?;
+        Ok(())
     }
 
     /// When the next of the rows that `first` selects is ready, or its lease ends.
-    pub(super) async fn next_ready(&self, first: impl Fn(&Selection<'_>) -> Sql) -> Result<Option<Timestamp>, Error> {
-        let sql = first(&Selection { columns: "ready_at", ready: None, lock: "" });
-        let rows = self.inner.db.read().await?.fetch(sql).await?;
-        let times = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>, _>>()?;
-        Ok(times.into_iter().min().map(Timestamp))
+    pub(super) async fn next_ready(&self, first: impl Fn(&Selection<'_>) -> Sql) -> Result<Option<NextReady>, Error> {
+        let postgres = format!("ready_at, {POSTGRES_NOW}");
+        let is_postgres = self.inner.db.is_postgres();
+        let columns = if is_postgres { &postgres } else { "ready_at" };
+        let sql = first(&Selection { columns, ready: None, lock: "" });
+        let mut next: Option<NextReady> = None;
+        for row in self.inner.db.read().await?.fetch(sql).await? {
+            let now = if is_postgres { Timestamp(row.int(1)?) } else { self.inner.clock.now() };
+            let ready = NextReady { at: Timestamp(row.int(0)?), now };
+            next = Some(next.filter(|next| next.at <= ready.at).unwrap_or(ready));
+        }
+        Ok(next)
     }
 
     /// Renews leases; answers with those that are still held.
@@ -205,7 +245,7 @@ impl Store {
     /// Adds the time on the clock of leases.
     pub(super) fn now(&self, sql: Sql) -> Sql {
         match &self.inner.db {
-            Db::Postgres { .. } => sql.push("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
+            Db::Postgres { .. } => sql.push(POSTGRES_NOW),
             Db::Sqlite { .. } => sql.bind(self.inner.clock.now().0),
         }
     }

@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use shared::id::TaskId;
-use shared::time::Timestamp;
 
 use super::db::{Row, Sql};
-use super::leases::{Lease, Selection, WorkTable};
+use super::leases::{Lease, NextReady, Selection, WorkTable};
 use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
@@ -51,7 +50,7 @@ impl Store {
     }
 
     /// When the next task that there is room for is due, or its lease runs out.
-    pub async fn next_due(&self, room: Room) -> Result<Option<Timestamp>, Error> {
+    pub async fn next_due(&self, room: Room) -> Result<Option<NextReady>, Error> {
         let one = Room { calls: room.calls.min(1), timers: room.timers.min(1), ..room };
         self.next_ready(|of| first(one, of)).await
     }

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -24,7 +23,7 @@ use crate::agent::Model;
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::handler::{NoPrograms, Programs};
-use crate::store::{self, Claimed, Consumer, Error, Jobs, Lease, LeaseTerms, Room, Store, WorkTable};
+use crate::store::{self, Claimed, Consumer, Error, Jobs, Lease, LeaseTerms, NextReady, Room, Store, WorkTable};
 use crate::token_stream::Streams;
 use crate::tool::Tool;
 use job::Job;
@@ -99,7 +98,7 @@ impl Consumer for Options {
         self.store.claim(&self.terms.owner, room, self.terms.lease).await
     }
 
-    async fn next_due(&self, room: Room) -> Result<Option<Timestamp>, Error> {
+    async fn next_due(&self, room: Room) -> Result<Option<NextReady>, Error> {
         self.store.next_due(room).await
     }
 

@@ -6,7 +6,7 @@ use shared::id::ReviewId;
 use shared::notification::{DeliveryQuery, DeliveryStatus};
 
 use super::support::{World, after, on_both};
-use crate::store::{DeliveryOutcome, NewDelivery, WorkTable};
+use crate::store::{ClaimedDelivery, DeliveryOutcome, NewDelivery, Store, WorkTable};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -16,6 +16,7 @@ on_both! {
     a_delivery_is_held_by_one_sender_and_ends_once,
     what_was_given_up_is_listed_and_tried_again,
     a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released,
+    a_delivery_whose_server_ended_counts_as_failed,
 }
 
 fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
@@ -31,6 +32,10 @@ fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
         receipt: None,
         due_at: after(world.clock.now(), hours),
     }
+}
+
+async fn settle(store: &Store, held: &ClaimedDelivery, outcome: &DeliveryOutcome) -> bool {
+    store.settle(&[(held, outcome.clone())]).await.expect("writes") == [true]
 }
 
 async fn of_two_servers_that_read_the_same_entries_one_makes_the_deliveries(world: World) {
@@ -77,15 +82,15 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     assert_eq!((first.id, first.attempt, first.failures), (made[0].id, 1, 0));
     // A lease that has run out is another's; what the first one says then no longer counts.
     let failed = DeliveryOutcome::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
-    assert!(world.store.settle(&first, &failed).await.expect("writes"));
+    assert!(settle(&world.store, &first, &failed).await);
     let second = other.claim_deliveries("b", 10, LEASE).await.expect("claims").remove(0);
     assert_eq!((second.id, second.attempt, second.failures), (first.id, 2, 1));
     let taken = DeliveryOutcome::SENT;
-    assert!(!world.store.settle(&first, &taken).await.expect("writes"));
-    assert!(other.settle(&second, &taken).await.expect("writes"));
-    assert!(!other.settle(&second, &taken).await.expect("writes"), "it has ended");
+    assert!(!settle(&world.store, &first, &taken).await);
+    assert!(settle(&other, &second, &taken).await);
+    assert!(!settle(&other, &second, &taken).await, "it has ended");
     assert_eq!(world.store.sent_since("webhook", "now", LEASE).await.expect("reads").0, 1);
-    assert_eq!(world.store.next_delivery().await.expect("reads"), Some(made[1].due_at));
+    assert_eq!(world.store.next_delivery().await.expect("reads").map(|next| next.at), Some(made[1].due_at));
     other.close().await;
 }
 
@@ -93,7 +98,7 @@ async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
     let held = world.store.claim_deliveries("a", 1, LEASE).await.expect("claims").remove(0);
     let given_up = DeliveryOutcome::GivenUp { error: "HTTP 410 Gone".to_owned() };
-    assert!(world.store.settle(&held, &given_up).await.expect("writes"));
+    assert!(settle(&world.store, &held, &given_up).await);
     let listed = world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items;
     assert_eq!(listed.len(), 1);
     assert_eq!((listed[0].status, listed[0].attempts), (DeliveryStatus::GivenUp, 1));
@@ -102,7 +107,7 @@ async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     assert!(!world.store.retry_delivery(held.id).await.expect("writes"), "it waits already");
     let again = world.store.claim_deliveries("a", 1, LEASE).await.expect("claims").remove(0);
     assert_eq!((again.id, again.failures), (held.id, 0));
-    assert!(world.store.settle(&again, &DeliveryOutcome::SENT).await.expect("writes"));
+    assert!(settle(&world.store, &again, &DeliveryOutcome::SENT).await);
     world.store.forget_deliveries(LEASE).await.expect("writes");
     let query = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
     assert_eq!(world.store.deliveries(&query).await.expect("reads").items.len(), 1, "it is kept for a while");
@@ -119,4 +124,18 @@ async fn a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released(world:
     assert_eq!(renew("a").await, Vec::new(), "it is held no longer");
     let again = store.claim_deliveries("b", 1, LEASE).await.expect("claims").remove(0);
     assert_eq!((again.attempt, again.failures), (2, 0));
+}
+
+/// So one that ends every server that sends it is given up like any other.
+async fn a_delivery_whose_server_ended_counts_as_failed(world: World) {
+    world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
+    let store = &world.store;
+    for failures in 0..3 {
+        let held = store.claim_deliveries("ends", 1, Duration::ZERO).await.expect("claims").remove(0);
+        assert_eq!(held.failures, failures);
+    }
+    let held = store.claim_deliveries("lives", 1, LEASE).await.expect("claims").remove(0);
+    let failed = DeliveryOutcome::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
+    assert!(settle(store, &held, &failed).await);
+    assert_eq!(store.claim_deliveries("lives", 1, LEASE).await.expect("claims").remove(0).failures, 4);
 }

@@ -18,6 +18,7 @@ const LEASE: Duration = Duration::from_secs(30);
 on_both! {
     a_deadline_is_claimed_when_it_is_due_and_by_one_worker,
     a_result_of_a_stale_attempt_is_refused,
+    a_task_that_cannot_be_read_waits_as_it_was,
     a_result_after_the_runs_end_is_recorded_once,
     a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent,
 }
@@ -33,7 +34,8 @@ async fn make_due(world: &World) {
 async fn a_deadline_is_claimed_when_it_is_due_and_by_one_worker(world: World) {
     let review = world.launched_review("hello").await;
     let warning = Timestamp(review.expires_at.expect("a deadline").0 - 6 * 60_000_000);
-    assert_eq!(world.store.next_due(ROOM).await.expect("reads"), Some(warning), "one row: the warning comes first");
+    let next = world.store.next_due(ROOM).await.expect("reads");
+    assert_eq!(next.map(|next| next.at), Some(warning), "one row: the warning comes first");
     assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims"), Vec::new());
     make_due(&world).await;
     let other = world.another().await;
@@ -69,6 +71,30 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     let input = Input::TaskFailed { task: first.task.id, attempt: first.attempt, failure };
     let stale = world.store.commit(Change::by_server(Operation::Run { run, input: Box::new(input) })).await;
     assert!(matches!(stale, Err(CommitError::Refused(Refusal::TaskOver))), "{stale:?}");
+}
+
+/// A newer version may have written it: a server that cannot read it has not begun it, however often it tries.
+async fn a_task_that_cannot_be_read_waits_as_it_was(world: World) {
+    launched_calls(&world).await;
+    let set_body = async |body: &str, of: &str| {
+        let sql =
+            super::super::db::Sql::new("UPDATE tasks SET ready_at = 0, body = ").bind(body).push(" WHERE body = ");
+        assert_eq!(world.store.inner.db.execute(sql.bind(of)).await.expect("writes"), 1);
+    };
+    let sql = super::super::db::Sql::new("SELECT body FROM tasks ORDER BY id LIMIT 1");
+    let row = world.store.inner.db.read().await.expect("reads").fetch_one(sql).await.expect("reads").expect("a task");
+    let body = row.text(0).expect("a text");
+    set_body("of a later version", &body).await;
+    for _ in 0..3 {
+        assert_eq!(world.store.claim("old", ROOM, LEASE).await.expect("claims"), Vec::new());
+        set_body("of a later version", "of a later version").await;
+    }
+    world.store.claim("old", ROOM, LEASE).await.expect("claims");
+    let others = world.store.claim("old", ROOM, LEASE).await.expect("claims");
+    assert_eq!(others.len(), 1, "it holds up no other");
+    set_body(&body, "of a later version").await;
+    let read = world.store.claim("new", ROOM, LEASE).await.expect("claims").remove(0);
+    assert_eq!((read.attempt, read.lost, read.lost_before), (1, 0, false));
 }
 
 /// A run of two calls of a tool, side by side.
