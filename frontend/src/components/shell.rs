@@ -10,10 +10,11 @@ use shared::access::Act;
 use shared::error::{Code, Problem};
 use wasm_bindgen::JsCast;
 
+use super::focus::focus_on;
 use super::glyph::Glyph;
 use super::held::HeldElsewhere;
 use super::help::{self, Help};
-use super::states::{Failed, Loading, focus_on};
+use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
 use crate::state::inbox::Inbox;

@@ -17,10 +17,11 @@ use super::later::load_review_ahead;
 use crate::client::{Connection, Live, ReviewList, Session};
 use crate::components::arrival::{self, Arrival};
 use crate::components::filters::Filters;
+use crate::components::focus::focus_on;
 use crate::components::help::is_free;
 use crate::components::queue::Queue;
 use crate::components::review::ReviewPane;
-use crate::components::states::{Empty, Failed, Loading, focus_on};
+use crate::components::states::{Empty, Failed, Loading};
 use crate::state::inbox::{Inbox, Numbers, address};
 use crate::state::words::{count, thousands};
 

@@ -1,5 +1,6 @@
 //! One action that a gate holds back: all its arguments, and what shall happen to it.
 
+use leptos::html;
 use leptos::prelude::*;
 use serde_json::Value;
 use shared::definition::{ActionKind, AlternativeChoice, ContentType};
@@ -15,9 +16,9 @@ use super::request::request;
 use super::value::{json, texts};
 use crate::client::Session;
 use crate::components::diff::Diff;
+use crate::components::focus::{FIELD, focus_within};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
-use crate::components::states::focus_on;
 use crate::state::action_words;
 use crate::state::drafts::{Chosen, Draft};
 use crate::state::extent;
@@ -67,10 +68,16 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         let checked = pane.checked.get();
         pane.review.with(|review| held.with_value(|action| guardrail_notes::leave(review, &draft, &checked, action)))
     });
+    let card = NodeRef::<html::Section>::new();
     let choose = move |kind: ActionKind| {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
             draft.actions.entry(id.get_value()).or_default().press(Chosen::Answer(kind));
         });
+        // It opens a form, unless it was taken back. To say why something is rejected is up to the person.
+        let opens = matches!(kind, ActionKind::Edit | ActionKind::Respond) && chosen.get_untracked() == Some(kind);
+        if let (Some(card), true) = (card.get_untracked(), opens) {
+            focus_within(&card, format!(".edit {FIELD}"));
+        }
     };
     let instead = Memo::new(move |_| typed.with(|typed| typed.alternative().map(str::to_owned)));
     let choose_instead = move |alternative: String| {
@@ -118,7 +125,6 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         pane.edit.track();
         if previous.is_some() && first && untrack(move || pane.is_open()) {
             choose(ActionKind::Edit);
-            focus_on(".edit :is(input, select, textarea)");
         }
     });
     let what = match (&action.action_type, &action.agent) {
@@ -195,7 +201,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     // What is made or changed in the run itself sends nothing to anybody.
     let sent = action.request.clone().filter(|_| action.action_type == ActionType::Tool);
     view! {
-        <section class="card action" class:folded=folded aria-label=action.name.clone()>
+        <section node_ref=card class="card action" class:folded=folded aria-label=action.name.clone()>
             <header>
                 <code>{inert(&action.name)}</code>
                 <span class="muted cut">{what}</span>

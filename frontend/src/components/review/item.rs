@@ -12,9 +12,9 @@ use super::guardrails::GuardrailNotes;
 use super::pane::Pane;
 use super::value::ValueView;
 use crate::components::diff::Diff;
+use crate::components::focus::{FIELD, focus_within};
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
-use crate::components::states::focus_on;
 use crate::state::guardrail_notes::Place;
 use crate::state::verdict::{is_at, unwritten};
 use crate::state::{extent, record};
@@ -116,7 +116,6 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         pane.edit.track();
         if previous.is_some() && first && may_edit.get_untracked() {
             tab.set(if tab.get_untracked() == Tab::Edit { Tab::Read } else { Tab::Edit });
-            focus_on(".edit :is(input, select, textarea)");
         }
     });
     let kind = match content_type {
@@ -260,6 +259,14 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     if let Some(reason) = extent::too_large_to_send(&current) {
         return view! { <p class="banner warn">{reason}</p> }.into_any();
     }
+    let form = NodeRef::<html::Div>::new();
+    Effect::new(move |_| {
+        // Where something is wrong, that is gone to.
+        let opened = focus.get_value() && pane.mistakes.with_untracked(Vec::is_empty);
+        if let (Some(form), true) = (form.get(), opened) {
+            focus_within(&form, FIELD);
+        }
+    });
     let path = pointer(["edits", item.key.as_str()]);
     let plain = item.schema.as_ref().is_none_or(|schema| {
         schema.get("type").and_then(Value::as_str) == Some("string")
@@ -280,13 +287,10 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         Effect::new(move |_| {
             if let Some(field) = node.get() {
                 grow(&field);
-                if focus.get_value() {
-                    drop(field.focus());
-                }
             }
         });
         view! {
-            <div class="edit">
+            <div class="edit" node_ref=form>
                 <textarea
                     node_ref=node
                     class="textarea"
@@ -317,7 +321,7 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
             }
         });
         let label = item.label.clone().unwrap_or_else(|| item.key.clone());
-        view! { <div class="edit"><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
+        view! { <div class="edit" node_ref=form><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
                 .into_any()
     }
 }

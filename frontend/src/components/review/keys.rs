@@ -4,8 +4,9 @@ use leptos::prelude::*;
 use shared::definition::Severity;
 
 use super::pane::Pane;
+use super::say::NOTE;
+use crate::components::focus::focus_on;
 use crate::components::help::is_free;
-use crate::components::states::focus_on;
 use crate::state::verdict::{self, Intent, keys};
 
 /// Listens to the keys while the pane is shown.
@@ -33,7 +34,7 @@ pub fn listen(pane: Pane) {
                 None
             }
             "c" => {
-                pane.write.notify();
+                focus_on(NOTE);
                 event.prevent_default();
                 None
             }

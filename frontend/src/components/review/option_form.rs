@@ -8,14 +8,11 @@ use shared::review::ReviewOption;
 use super::item::count_unsound;
 use super::pane::Pane;
 use super::value::texts;
+use crate::components::focus::{FIELD, focus_on};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::{SchemaForm, untouched};
-use crate::components::states::focus_on;
 use crate::state::option_fields::{self, PLACE};
 use crate::state::verdict::Intent;
-
-/// The first field of the form.
-const FIRST: &str = ".option-form .fields :is(input, select, textarea), .option-form textarea";
 
 impl Pane {
     /// The option whose form is open.
@@ -35,7 +32,7 @@ impl Pane {
             Intent::Choose(id) if opens(id) && untrack(move || self.is_open()) => {
                 self.mistakes.set(Vec::new());
                 self.filling.set(Some(id.clone()));
-                focus_on(FIRST);
+                focus_on(format!(".option-form {FIELD}"));
             }
             intent => self.decide(intent),
         }

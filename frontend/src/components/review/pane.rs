@@ -21,9 +21,10 @@ use super::option_form::WhatWentWithIt;
 use super::side::Side;
 use crate::client::{Api, Desk, Live, Session, use_api};
 use crate::components::arrival;
+use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::inert::{inert_code, named};
 use crate::components::notice::Notifier;
-use crate::components::states::{Empty, Failed, Loading, MISTAKE, focus_on};
+use crate::components::states::{Empty, Failed, Loading};
 use crate::state::drafts::Draft;
 use crate::state::guardrail_notes::Answered;
 use crate::state::option_fields::{self, PLACE};
@@ -54,8 +55,6 @@ pub struct Pane {
     pub filling: RwSignal<Option<String>>,
     /// Raised when the first thing that can be edited shall open.
     pub edit: Trigger,
-    /// Raised when the text field shall have the focus.
-    pub write: Trigger,
     /// How many forms hold something that cannot be read yet.
     pub unsound: RwSignal<usize>,
     /// What guardrails said of what was typed.
@@ -139,9 +138,6 @@ impl Pane {
         match self.desk.decide(&self.review.get_untracked(), intent) {
             Ok(()) => self.mistakes.set(Vec::new()),
             Err(mistakes) => {
-                if mistakes.iter().any(|mistake| matches!(mistake.path.as_str(), "/comment" | "/verdict/text")) {
-                    self.write.notify();
-                }
                 self.mistakes.set(mistakes);
                 focus_on(MISTAKE);
             }
@@ -241,7 +237,6 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
             option_fields::begun(&first, &draft, outbox.get(id).map(|sending| &sending.request))
         })),
         edit: Trigger::new(),
-        write: Trigger::new(),
         unsound: RwSignal::new(0),
         checked: RwSignal::new(None),
         desk,

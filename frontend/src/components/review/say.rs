@@ -9,18 +9,15 @@ use super::pane::Pane;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
 
+/// Where the text field is.
+pub const NOTE: &str = ".say textarea";
+
 /// The text field.
 #[component]
 pub fn Say(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();
     let text = Memo::new(move |_| pane.draft().text);
     let placeholder = move || pane.review.with(|review| effects::note_label(review, pane.filled().is_some()));
-    Effect::new(move |previous: Option<()>| {
-        pane.write.track();
-        if let (Some(()), Some(field)) = (previous, node.get_untracked()) {
-            drop(field.focus());
-        }
-    });
     Effect::new(move |_| {
         text.track();
         if let Some(field) = node.get() {
