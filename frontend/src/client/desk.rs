@@ -108,6 +108,11 @@ impl Desk {
         self.owner.set_value(Some(me));
     }
 
+    /// Whose it is: of whoever was logged in last on this page, and has not logged out.
+    pub fn owner(self) -> Option<Username> {
+        self.owner.get_value()
+    }
+
     /// What was typed for a review. Follows it.
     pub fn draft(self, id: ReviewId) -> Draft {
         self.drafts.with(|drafts| drafts.get(id).cloned().unwrap_or_default())
@@ -256,7 +261,8 @@ impl Desk {
             let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
             let now = self.live.server_now();
             if let Ok(decided) = &answer {
-                self.discard(id);
+                self.drafts.update(|drafts| drafts.forget_decision(id));
+                self.keep([id.into()]);
                 self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
             }
             if let Err(problem) = &answer {

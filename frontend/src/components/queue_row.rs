@@ -112,7 +112,10 @@ pub fn QueueRow(
         if sending {
             return "sending your decision soon".to_owned();
         }
-        row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default())
+        let detail =
+            row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default());
+        // The sign of a draft does not stand alone.
+        if detail.is_empty() && here.with(|here| here.drafted) { "your draft".to_owned() } else { detail }
     };
     let mark = move || {
         row.with(|row| {

@@ -322,7 +322,7 @@ fn LostBar() -> impl IntoView {
         <Show when=move || lost.get()>
             <div class="lost-bar" role="alert">
                 <Glyph icon=icondata::LuWifiOff />
-                <span class="grow">"Reconnecting… What you see may be out of date. Decisions that you make now are not sent automatically."</span>
+                <span class="grow">"Reconnecting… What you see may be out of date. Decisions that cannot be sent are kept here."</span>
                 <span class="tiny nowrap" aria-hidden="true">
                     {move || wait().map_or_else(|| "trying now".to_owned(), |wait| format!("next try in {wait}"))}
                 </span>

@@ -159,14 +159,16 @@ fn run_words(run: &RunSummary) -> String {
 /// It was not sent, or nobody knows whether it arrived.
 #[component]
 fn Unsent(pane: Pane, problem: Problem) -> impl IntoView {
+    let (icon, lead, more) = match problem.code {
+        Code::Unauthenticated => (icondata::LuInfo, "Your session ended before this was sent.", String::new()),
+        _ => (icondata::LuWifiOff, "No answer. ", problem.to_string()),
+    };
     view! {
         <div class="banner warn" role="alert">
-            <Glyph icon=icondata::LuWifiOff />
+            <Glyph icon=icon />
             <span class="grow">
-                {match problem.code {
-                    Code::Unauthenticated => view! { <b>"Your session ended before this was sent. "</b> }.into_any(),
-                    _ => view! { <b>"No answer. "</b>{problem.to_string()} }.into_any(),
-                }}
+                <b>{lead}</b>
+                {more}
                 " Your decision is kept here; sent again, it counts once."
             </span>
             <button class="b sm" on:click=move |_| pane.desk.send_now(pane.id)>"Send again"</button>

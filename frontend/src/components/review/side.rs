@@ -215,13 +215,15 @@ fn Comments(pane: Pane) -> impl IntoView {
     let api = use_api();
     let live = Live::expect();
     let notifier = Notifier::expect();
-    let text = RwSignal::new(String::new());
+    // Kept with the rest of what was typed here: a session may end before it is sent.
+    let text = Memo::new(move |_| pane.draft().comment);
+    let write = move |text: String| pane.desk.write(&pane.review.get_untracked(), |draft| draft.comment = text);
     let send = Action::new_local(move |said: &String| {
-        let comment = NewComment { text: said.clone() };
+        let (review, comment) = (pane.review.get_untracked(), NewComment { text: said.clone() });
         async move {
             match api.comment(pane.id, &comment).await {
                 Ok(decided) => {
-                    text.set(String::new());
+                    pane.desk.write(&review, |draft| draft.comment.clear());
                     live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
                 }
                 Err(problem) => notifier.bad(problem.to_string()),
@@ -259,7 +261,8 @@ fn Comments(pane: Pane) -> impl IntoView {
                             class="input"
                             placeholder="Add a comment"
                             aria-label="Comment for the other reviewers"
-                            bind:value=text
+                            prop:value=text
+                            on:input=move |event| write(event_target_value(&event))
                         />
                         <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Add"</button>
                     </form>
