@@ -69,7 +69,7 @@ fn form_around(field: &Element) -> Option<Element> {
     let most = window().inner_height().ok()?.as_f64()? * WHOLE;
     let fits = |part: &Element| part.get_bounding_client_rect().height() <= most;
     let parts = || FORMS.iter().filter_map(|part| field.closest(part).ok().flatten());
-    parts().find(fits).or_else(|| parts().last())
+    parts().find(fits).or_else(|| parts().next_back())
 }
 
 /// Scrolls no farther than it must, and jumps for whoever wants no movement.

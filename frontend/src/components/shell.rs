@@ -16,7 +16,7 @@ use super::held::HeldElsewhere;
 use super::help::{self, Help};
 use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
-use crate::client::{Connection, Desk, Live, Session, use_api};
+use crate::client::{Connection, Live, Session, Workspace, use_api};
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
@@ -104,7 +104,7 @@ fn Waiting() -> impl IntoView {
     let session = Session::expect();
     view! {
         <div class="waiting">
-            {move || match session.trouble.get() {
+            {move || match session.error.get() {
                 Some(why) if !session.signed_out.get() => {
                     let retry = Callback::new(move |()| drop(window().location().reload()));
                     let problem = Problem::new(Code::Unavailable).detail(why);
@@ -198,7 +198,7 @@ fn Menu() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let api = use_api();
-    let desk = Desk::expect();
+    let workspace = Workspace::expect();
     let open = RwSignal::new(false);
     let theme = RwSignal::new(theme::stored());
     let shortcuts = RwSignal::new(help::are_on());
@@ -285,7 +285,7 @@ fn Menu() -> impl IntoView {
                     </button>
                     <button
                         on:click=move |_| {
-                            desk.clear();
+                            workspace.clear();
                             spawn_local(async move { session.leave(api).await });
                         }
                     >

@@ -4,10 +4,10 @@ use leptos::prelude::*;
 use shared::definition::ChoiceKind;
 use shared::review::{ActionType, ReviewOption};
 
+use super::note_field::NoteField;
 use super::option_form::OptionForm;
 use super::pane::Pane;
 use super::progress::Progress;
-use super::say::Say;
 use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
 use crate::client::{Live, Session};
 use crate::components::focus::focus_on;
@@ -31,7 +31,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
             <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
                 <ClaimedByOther pane=pane />
                 <OptionForm pane=pane />
-                <Say pane=pane />
+                <NoteField pane=pane />
                 <General pane=pane />
                 <Acts pane=pane />
             </Show>

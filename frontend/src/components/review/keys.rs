@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 use shared::definition::Severity;
 
+use super::note_field::NOTE;
 use super::pane::Pane;
-use super::say::NOTE;
 use crate::components::focus::focus_on;
 use crate::components::help::is_free;
 use crate::state::verdict::{self, Intent, keys};
@@ -22,7 +22,7 @@ pub fn listen(pane: Pane) {
         let acted = match key.as_str() {
             key if fills && (matches!(key, "a" | "r") || keys::place(key).is_some()) => None,
             "a" if !review.actions.is_empty() => {
-                let draft = pane.desk.draft_now(pane.id);
+                let draft = pane.workspace.draft_now(pane.id);
                 let (intent, _) = verdict::actions_say(&review, &draft);
                 Some(intent)
             }

@@ -56,7 +56,7 @@ pub fn OptionForm(pane: Pane) -> impl IntoView {
 #[component]
 fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let ReviewOption { id, label, description, fields, .. } = option;
-    let typed = pane.desk.draft_now(pane.id).fields.get(&id).cloned().unwrap_or_default();
+    let typed = pane.workspace.draft_now(pane.id).fields.get(&id).cloned().unwrap_or_default();
     let schema = fields.unwrap_or_default();
     // A form that is opened and left is no draft.
     let untouched = untouched(&schema);
@@ -68,7 +68,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
         let value = value.get();
         let fields = if value == untouched { Value::Object(shared::JsonMap::new()) } else { value };
         if let (Some(()), true, Value::Object(fields)) = (previous, sound.get(), fields) {
-            pane.desk.write(&pane.review.get_untracked(), |draft| draft.fill(&own, fields));
+            pane.workspace.write(&pane.review.get_untracked(), |draft| draft.fill(&own, fields));
         }
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
