@@ -11,7 +11,7 @@ use crate::components::notice::Notices;
 use crate::components::scroll::{follow_places, provide_places};
 use crate::components::shell::Shell;
 use crate::pages::inbox::{IdlePane, InboxPage};
-use crate::pages::later::{Later, LaterPage};
+use crate::pages::lazy::{LazyPage, LazyPageView};
 use crate::pages::login::LoginPage;
 use crate::pages::not_found::NotFoundPage;
 
@@ -32,15 +32,15 @@ pub fn App() -> impl IntoView {
                     // One page for the list and for deep links: opening a review leaves the list as it is.
                     <ParentRoute path=path!("") view=InboxPage>
                         <Route path=path!("inbox") view=IdlePane />
-                        <Route path=path!("reviews/:id") view=|| view! { <LaterPage of=Later::Review /> } />
+                        <Route path=path!("reviews/:id") view=|| view! { <LazyPageView page=LazyPage::Review /> } />
                     </ParentRoute>
-                    <Route path=path!("runs") view=|| view! { <LaterPage of=Later::Runs /> } />
-                    <Route path=path!("runs/:id") view=|| view! { <LaterPage of=Later::Run /> } />
-                    <Route path=path!("flows") view=|| view! { <LaterPage of=Later::Flows /> } />
-                    <Route path=path!("flows/:id") view=|| view! { <LaterPage of=Later::Flow /> } />
-                    <Route path=path!("insights") view=|| view! { <LaterPage of=Later::Insights /> } />
-                    <Route path=path!("audit") view=|| view! { <LaterPage of=Later::Audit /> } />
-                    <Route path=path!("people") view=|| view! { <LaterPage of=Later::People /> } />
+                    <Route path=path!("runs") view=|| view! { <LazyPageView page=LazyPage::Runs /> } />
+                    <Route path=path!("runs/:id") view=|| view! { <LazyPageView page=LazyPage::Run /> } />
+                    <Route path=path!("flows") view=|| view! { <LazyPageView page=LazyPage::Flows /> } />
+                    <Route path=path!("flows/:id") view=|| view! { <LazyPageView page=LazyPage::Flow /> } />
+                    <Route path=path!("insights") view=|| view! { <LazyPageView page=LazyPage::Insights /> } />
+                    <Route path=path!("audit") view=|| view! { <LazyPageView page=LazyPage::Audit /> } />
+                    <Route path=path!("people") view=|| view! { <LazyPageView page=LazyPage::People /> } />
                 </ParentRoute>
             </Routes>
         </Router>

@@ -74,8 +74,8 @@ impl Browser {
         found.convert().expect("its answer")
     }
 
-    /// Checks that anybody can read the page on these screens: axe-core finds nothing, and nothing is wider than the
-    /// screen. Takes a picture of each where `COUNTERSIGN_TEST_PICTURES` names a folder.
+    /// Checks that anybody can read the page on these screens: axe-core finds nothing, and nothing is larger than
+    /// the screen. Takes a picture of each where `COUNTERSIGN_TEST_PICTURES` names a folder.
     pub async fn is_readable(&self, name: &str, screens: &[Screen]) {
         let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
         for (width, height, dark) in screens.iter().copied() {
@@ -85,15 +85,20 @@ impl Browser {
             self.picture_in(pictures.as_deref(), &format!("{name}-{width}-{colours}")).await;
             let breaches = self.breaches().await;
             assert!(breaches.is_empty(), "{name} at {width}: {breaches:#?}");
-            let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+            // A page of the console scrolls in its parts.
+            let script = "
+                const { scrollWidth, clientWidth, scrollHeight, clientHeight } = document.documentElement;
+                return [scrollWidth - clientWidth, document.querySelector('.shell') ? scrollHeight - clientHeight : 0];";
             let over = self.driver.execute(script, Vec::new()).await.expect("the page answers");
-            assert_eq!(over.convert::<i64>().expect("a number"), 0, "{name} is wider than {width}");
+            let over = over.convert::<(i64, i64)>().expect("two numbers");
+            assert_eq!(over, (0, 0), "{name} is larger than {width} by {height}");
         }
     }
 
     /// A picture of the window in a folder, where there is one.
     pub async fn picture_in(&self, folder: Option<&Path>, name: &str) {
         if let Some(folder) = folder {
+            std::fs::create_dir_all(folder).expect("a folder for pictures");
             self.driver.screenshot(&folder.join(name).with_extension("png")).await.expect("a picture");
         }
     }

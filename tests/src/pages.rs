@@ -18,6 +18,12 @@ impl Login<'_> {
         self.fill_in(username).await
     }
 
+    /// Logs in where the page knows already who that is.
+    pub async fn log_in_again(&self) -> WebDriverResult<()> {
+        field(self.0, "password").await?.send_keys(PASSWORD).await?;
+        button(self.0, "Log in").await?.click().await
+    }
+
     /// Logs in where the page is shown.
     pub async fn fill_in(&self, username: &str) -> WebDriverResult<()> {
         field(self.0, "username").await?.send_keys(username).await?;

@@ -1,12 +1,17 @@
-//! What a reviewer sees while something is in the way: the server is gone, somebody else was first, what is read has
-//! changed. It is said, anybody can read it, and nothing that was typed is lost.
+//! What a reviewer sees while something is in the way: the server fails or is gone, somebody else was first, what is
+//! read has changed, the session has ended. It is said, anybody can read it, and nothing that was typed is lost.
 
 use serde_json::json;
-use tests::device::SCREENS;
-use tests::pages::{Inbox, button, wait_for_text};
+use shared::api::UserPatch;
+use shared::error::{Code, Problem};
+use tests::device::Screen;
+use tests::pages::{Inbox, Login, button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, text_of};
 use tests::{Browser, eventually};
 use thirtyfour::prelude::*;
+
+/// A phone in both colours, a small screen, and a large one.
+const SCREENS: [Screen; 4] = [(390, 844, true), (390, 844, false), (1024, 768, false), (1440, 900, true)];
 
 /// What Ana adds to the text.
 const TYPED: &str = " With more by Ana.";
@@ -23,6 +28,50 @@ async fn ana_reads(source: &str, flow: &str) -> WebDriverResult<Desk> {
 /// Runs in every page that is opened from now on, before the console does.
 async fn before_each_page(browser: &Browser, script: &str) -> WebDriverResult<()> {
     browser.driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_says_why_and_is_tried_again() -> WebDriverResult<()> {
+    let Desk { server, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let driver = &browser.driver;
+    let problem = Problem::new(Code::Unavailable).detail("The database does not answer.");
+    let problem = json!(serde_json::to_string(&problem).expect("JSON"));
+    let fail = format!(
+        "const real = fetch.bind(window); window.fetch = async (request, ...more) => {{ \
+            const path = String(request.url ?? request); \
+            if (window.fail && path.includes('/api/v1/reviews')) return new Response({problem}, {{ status: 503 }}); \
+            return real(request, ...more) }};"
+    );
+    before_each_page(&browser, &format!("{fail} window.fail = sessionStorage.getItem('fail');")).await?;
+    driver.execute("sessionStorage.setItem('fail', 1)", Vec::new()).await?;
+    driver.refresh().await?;
+    wait_for_text(driver, "The inbox could not be loaded").await;
+    wait_for_text(driver, "The review could not be loaded").await;
+    wait_for_text(driver, "The database does not answer.").await;
+    browser.is_readable("unreadable", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    driver.execute("window.fail = null; sessionStorage.clear()", Vec::new()).await?;
+    for part in [".read", ".list"] {
+        driver.query(By::Css(format!("{part} .failed button"))).first().await?.click().await?;
+    }
+    driver.query(By::Id(format!("row-{}", review.id))).first().await?;
+    edit_text(driver, TYPED).await?;
+
+    // What was read before stays, and is said to be old.
+    driver.execute("window.fail = 1", Vec::new()).await?;
+    let roles = ["reviewer", "legal", "editor"].map(ToOwned::to_owned).to_vec();
+    let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };
+    server.admin().await.update_user("ana", &patch).await.expect("she gets a role");
+    wait_for_text(driver, "The list may be out of date: The database does not answer.").await;
+    browser.is_readable("out-of-date", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    assert!(text_of(driver, ".acts").await.contains("with your edit"), "what was typed is kept");
+    driver.execute("window.fail = null", Vec::new()).await?;
+    driver.query(By::Css(".partly button")).first().await?.click().await?;
+    eventually("it is up to date", async || driver.find_all(By::Css(".partly")).await.ok()?.is_empty().then_some(()))
+        .await;
+    browser.quit().await;
     Ok(())
 }
 
@@ -111,6 +160,49 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> WebDriverResu
     button(driver, "Your changes").await?.click().await?;
     wait_for_text(driver, "With more").await;
     browser.is_readable("changed-seen", &SCREENS).await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_ends_while_one_types_takes_nothing_away() -> WebDriverResult<()> {
+    let Desk { server: _server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let driver = &browser.driver;
+    edit_text(driver, TYPED).await?;
+    wait_for_text(driver, "with your edit").await;
+    field(driver, "Comment for the other reviewers").await?.send_keys("Who has read it?").await?;
+    driver.find(By::Css(".say textarea")).await?.send_keys("Better so.").await?;
+    let here = driver.current_url().await?;
+
+    // She types on, and the next request is the first to be told that nobody is logged in.
+    driver.delete_all_cookies().await?;
+    button(driver, "Critical").await?.click().await?;
+    wait_for_text(driver, "Your session has ended.").await;
+    browser.is_readable("session-ended", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    assert_eq!(field(driver, "username").await?.value().await?.as_deref(), Some("ana"));
+    Login(driver).log_in_again().await?;
+    wait_for_text(driver, "with your edit").await;
+    assert_eq!(driver.current_url().await?.path(), here.path());
+    let comment = field(driver, "Comment for the other reviewers").await?;
+    assert_eq!(comment.value().await?.as_deref(), Some("Who has read it?"));
+    browser.is_readable("session-again", &SCREENS).await;
+    browser.screen(1440, 900).await;
+
+    // It ends again before a decision is sent: that waits too.
+    driver.delete_all_cookies().await?;
+    Inbox(driver).press("Send it, with your edit").await?;
+    button(driver, "Send now").await?.click().await?;
+    Login(driver).log_in_again().await?;
+    wait_for_text(driver, "Your session ended before this was sent.").await;
+    browser.is_readable("session-unsent", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    button(driver, "Send again").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    let over = tom.review(review.id).await.expect("the review");
+    let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };
+    assert_eq!(decision.edits["text"], json!(format!("The original.{TYPED}")));
+    assert_eq!(decision.comment.as_deref(), Some("Better so."));
     browser.quit().await;
     Ok(())
 }

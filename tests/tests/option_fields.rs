@@ -45,7 +45,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
     wait_for_text(driver, "Check the fields marked above. Nothing was sent.").await;
     assert_eq!(text_of(driver, ".option-form").await.matches("This is required.").count(), 2);
     browser.screen(390, 844).await;
-    driver.execute("document.querySelector('.option-form').scrollIntoView()", Vec::new()).await?;
+    driver.execute("document.querySelector('.decide').scrollIntoView()", Vec::new()).await?;
     browser.is_readable("option-form", &[(390, 844, false), (1024, 768, false)]).await;
     browser.screen(1440, 900).await;
 
@@ -80,6 +80,75 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
     let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");
     assert_eq!(decision.verdict, Verdict::Choose { option: "delegate".to_owned(), fields: given });
     assert_eq!(decision.metadata, JsonMap::new());
+    browser.quit().await;
+    Ok(())
+}
+
+/// Whether the element that has the focus, and all of the form around it, can be seen.
+const IN_VIEW: &str = "
+    const field = document.activeElement;
+    const form = field.closest('.decide, .edit, dialog');
+    const seen = (part) => {
+        const { top, bottom } = part.getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight;
+    };
+    return field.matches('input, select, textarea') && form !== null && seen(field) && seen(form);";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_first_field() -> WebDriverResult<()> {
+    let long = NOTE.replace("The original.", &"One more line of the original.\\n\\n".repeat(40));
+    let long = long.replace("default: ", "default: \"").replace(" } } }", "\" } } }");
+    let Desk { server, review, browser, .. } = Desk::open(&[&long], "note").await?;
+    let fields = json!({ "type": "object", "properties": {
+        "reason": { "type": "string", "title": "Reason" },
+        "until": { "type": "string", "title": "Until when" },
+    } });
+    offer(
+        &server,
+        &review,
+        &json!([
+            { "id": "send", "kind": "accept", "label": "Send it" },
+            { "id": "shorter", "kind": "correct", "label": "Shorter" },
+            { "id": "later", "kind": "stop", "label": "Later", "fields": fields },
+        ]),
+    );
+    let driver = &browser.driver;
+    browser.screen(390, 844).await;
+    let reduced = json!({ "features": [{ "name": "prefers-reduced-motion", "value": "reduce" }] });
+    driver.cdp().send_raw("Emulation.setEmulatedMedia", reduced).await?;
+    driver.refresh().await?;
+    wait_for_text(driver, "Later…").await;
+    let comes_into_view = async |what: &str| {
+        eventually(&format!("{what} is in view"), async || {
+            driver.execute(IN_VIEW, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+        })
+        .await;
+        driver.active_element().await
+    };
+
+    // Whoever wants no movement sees it jump there at once.
+    let count = "window.moves = 0; document.querySelector('.read').addEventListener('scroll', () => window.moves++)";
+    driver.execute(count, Vec::new()).await?;
+    button(driver, "Later…").await?.click().await?;
+    let first = comes_into_view("the form of the option").await?;
+    assert_eq!(first.id().await?, field(driver, "reason").await?.id().await?);
+    assert_eq!(driver.execute("return window.moves", Vec::new()).await?.convert::<u32>()?, 1);
+    button(driver, "Back to the options").await?.click().await?;
+
+    // Whoever has nothing against it sees it move there.
+    driver.cdp().send_raw("Emulation.setEmulatedMedia", json!({ "features": [] })).await?;
+    driver.execute("document.querySelector('.read > .body').scrollTop = 200", Vec::new()).await?;
+    button(driver, "Later…").await?.click().await?;
+    comes_into_view("the form of the option").await?;
+    button(driver, "Back to the options").await?.click().await?;
+
+    // What asks for a comment, an editor, and a dialog.
+    button(driver, "Shorter").await?.click().await?;
+    let note = comes_into_view("the note").await?;
+    assert_eq!(note.attr("aria-invalid").await?.as_deref(), Some("true"));
+    button(driver, "Delegate").await?.click().await?;
+    let who = comes_into_view("the dialog").await?;
+    assert_eq!(who.attr("aria-label").await?.as_deref(), Some("Who decides instead"));
     browser.quit().await;
     Ok(())
 }

@@ -33,7 +33,7 @@ pub struct ReviewList {
     /// Why they could not be counted.
     pub uncounted: RwSignal<Option<Problem>>,
     /// Why the list could not be read.
-    pub trouble: RwSignal<Option<Problem>>,
+    pub error: RwSignal<Option<Problem>>,
     /// Whether an answer of the list is awaited.
     pub busy: RwSignal<bool>,
     query: StoredValue<ReviewQuery>,
@@ -58,7 +58,7 @@ impl ReviewList {
         Self {
             facets: RwSignal::new(None),
             uncounted: RwSignal::new(None),
-            trouble: RwSignal::new(None),
+            error: RwSignal::new(None),
             busy: RwSignal::new(false),
             query: StoredValue::default(),
             turn: StoredValue::default(),
@@ -160,7 +160,7 @@ impl ReviewList {
             match answer {
                 Ok(pages) => {
                     inbox.update(|inbox| inbox.take(from, pages, now));
-                    self.trouble.set(None);
+                    self.error.set(None);
                 }
                 Err(problem) => {
                     inbox.update(|inbox| {
@@ -169,7 +169,7 @@ impl ReviewList {
                             inbox.clear();
                         }
                     });
-                    self.trouble.set(Some(problem));
+                    self.error.set(Some(problem));
                 }
             }
             self.busy.set(false);

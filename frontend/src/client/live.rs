@@ -20,7 +20,7 @@ use shared::log::Cursor;
 use shared::protocol::{Answer, ClientMessage, SUBPROTOCOL, ServerMessage, Topic};
 use shared::time::Timestamp;
 
-use super::Lasting;
+use super::GlobalSignal;
 use super::http::Api;
 use super::paint::after_paint;
 use super::session::Session;
@@ -71,15 +71,15 @@ struct Inner {
 #[derive(Clone, Copy)]
 pub struct Live {
     /// How the socket stands.
-    pub connection: Lasting<Connection>,
+    pub connection: GlobalSignal<Connection>,
     /// The server's clock, moved every second.
-    pub now: Lasting<Timestamp>,
+    pub now: GlobalSignal<Timestamp>,
     /// The reviews.
-    pub inbox: Lasting<Inbox>,
+    pub inbox: GlobalSignal<Inbox>,
     /// The runs' summaries.
-    pub runs: Lasting<Runs>,
+    pub runs: GlobalSignal<Runs>,
     /// Raised whenever what was told before is no beginning any more: lists have to be read anew.
-    pub renewed: Lasting<u64>,
+    pub renewed: GlobalSignal<u64>,
     inner: StoredValue<Inner, LocalStorage>,
     api: Api,
     session: Session,
@@ -89,11 +89,11 @@ impl Live {
     /// A socket that is not open yet.
     pub fn new(api: Api, session: Session) -> Self {
         let live = Self {
-            connection: Lasting::new(Connection::Closed),
-            now: Lasting::new(here()),
-            inbox: Lasting::new(Inbox::default()),
-            runs: Lasting::new(Runs::default()),
-            renewed: Lasting::new(0),
+            connection: GlobalSignal::new(Connection::Closed),
+            now: GlobalSignal::new(here()),
+            inbox: GlobalSignal::new(Inbox::default()),
+            runs: GlobalSignal::new(Runs::default()),
+            renewed: GlobalSignal::new(0),
             inner: StoredValue::new_local(Inner::default()),
             api,
             session,
@@ -172,11 +172,11 @@ impl Live {
         });
     }
 
-    /// Calls `hear` with every message of the server while the component lives that calls this.
-    pub fn listen(self, hear: impl Fn(&ServerMessage) + 'static) {
+    /// Calls `on_message` with every message of the server while the component lives that calls this.
+    pub fn listen(self, on_message: impl Fn(&ServerMessage) + 'static) {
         let Some(id) = self.inner.try_update_value(|inner| {
             inner.next += 1;
-            inner.listeners.push((inner.next, Rc::new(hear)));
+            inner.listeners.push((inner.next, Rc::new(on_message)));
             inner.next
         }) else {
             return;
@@ -279,7 +279,7 @@ impl Live {
                         welcomed = true;
                         self.inner.update_value(|inner| inner.outbox = Some(outbox.clone()));
                     }
-                    self.hear(messages);
+                    self.apply(messages);
                     if !whole {
                         return welcomed;
                     }
@@ -305,7 +305,7 @@ impl Live {
         }
     }
 
-    fn hear(self, messages: Vec<ServerMessage>) {
+    fn apply(self, messages: Vec<ServerMessage>) {
         let mut again = false;
         for message in &messages {
             match message {
@@ -340,8 +340,8 @@ impl Live {
             matches!(message, ServerMessage::Inbox { .. } | ServerMessage::Entry(_) | ServerMessage::Gone { .. })
         };
         if messages.iter().any(speaks) {
-            self.inbox.update(|inbox| messages.iter().for_each(|message| inbox.hear(message, now)));
-            self.runs.update(|runs| messages.iter().for_each(|message| runs.hear(message)));
+            self.inbox.update(|inbox| messages.iter().for_each(|message| inbox.apply(message, now)));
+            self.runs.update(|runs| messages.iter().for_each(|message| runs.apply(message)));
         }
         let listeners = self.inner.with_value(|inner| inner.listeners.clone());
         for message in &messages {

@@ -1,27 +1,27 @@
 //! How the console speaks with the server: `fetch` for calls, one WebSocket for what happens, and who is logged in.
 //! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
 
-pub mod desk;
 pub mod early;
+mod global_signal;
 pub mod http;
-mod lasting;
 pub mod list;
 pub mod live;
 pub mod notifier;
 mod paint;
 pub mod session;
 pub mod storage;
+pub mod workspace;
 
 use leptos::prelude::*;
 
-pub use desk::Desk;
+pub use global_signal::GlobalSignal;
 pub use http::{Api, FlowVersion, use_api};
-pub use lasting::Lasting;
 pub use list::ReviewList;
 pub use live::{Connection, Live};
 pub use notifier::Notifier;
 pub use paint::after_paint;
 pub use session::Session;
+pub use workspace::Workspace;
 
 /// Makes API, session and live socket available to everything below.
 pub fn provide_client() {
@@ -33,7 +33,7 @@ pub fn provide_client() {
     let live = Live::new(api, session);
     provide_context(live);
     provide_context(ReviewList::new(api, live));
-    provide_context(Desk::new(api, session, live, Notifier::expect()));
+    provide_context(Workspace::new(api, session, live, Notifier::expect()));
 }
 
 /// A new idempotency key.

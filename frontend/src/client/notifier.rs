@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 /// How a notice is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum NoticeTone {
     /// Something worked.
     Good,
     /// Something to know.
@@ -19,7 +19,7 @@ pub struct Notice {
     /// Which one.
     pub id: u64,
     /// How it is meant.
-    pub tone: Tone,
+    pub tone: NoticeTone,
     /// What it says.
     pub text: String,
 }
@@ -45,27 +45,27 @@ impl Notifier {
 
     /// Something worked.
     pub fn good(self, text: impl Into<String>) {
-        self.show(Tone::Good, text.into());
+        self.show(NoticeTone::Good, text.into());
     }
 
     /// Something to know.
     pub fn say(self, text: impl Into<String>) {
-        self.show(Tone::Plain, text.into());
+        self.show(NoticeTone::Plain, text.into());
     }
 
     /// Something did not work.
     pub fn bad(self, text: impl Into<String>) {
-        self.show(Tone::Bad, text.into());
+        self.show(NoticeTone::Bad, text.into());
     }
 
-    fn show(self, tone: Tone, text: String) {
+    fn show(self, tone: NoticeTone, text: String) {
         let id = self.next.get_value();
         self.next.set_value(id + 1);
         self.shown.update(|shown| {
             shown.retain(|notice| notice.text != text);
             shown.push(Notice { id, tone, text });
         });
-        let stay = if tone == Tone::Bad { 12_000 } else { 5_000 };
+        let stay = if tone == NoticeTone::Bad { 12_000 } else { 5_000 };
         leptos::task::spawn_local(async move {
             gloo_timers::future::TimeoutFuture::new(stay).await;
             self.close(id);

@@ -8,16 +8,16 @@ use shared::api::User;
 use shared::id::Username;
 use shared::review::Review;
 
-use super::Lasting;
+use super::GlobalSignal;
 use super::http::use_api;
 
 /// Who is logged in. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
     /// The person; none while that is not known, and after logging out.
-    pub me: Lasting<Option<User>>,
+    pub me: GlobalSignal<Option<User>>,
     /// Why that could not be found out.
-    pub trouble: RwSignal<Option<String>>,
+    pub error: RwSignal<Option<String>>,
     /// The server has said that nobody is logged in.
     pub signed_out: RwSignal<bool>,
     /// The server has said that the person must set up a second factor before anything else.
@@ -28,8 +28,8 @@ impl Session {
     /// A session in which nobody is known yet.
     pub fn new() -> Self {
         Self {
-            me: Lasting::new(None),
-            trouble: RwSignal::new(None),
+            me: GlobalSignal::new(None),
+            error: RwSignal::new(None),
             signed_out: RwSignal::new(false),
             factor_missing: RwSignal::new(false),
         }
@@ -49,7 +49,7 @@ impl Session {
         let mut asking = Box::pin(async move {
             match api.me().await {
                 Ok(user) => self.entered(user),
-                Err(problem) => self.trouble.set(Some(problem.to_string())),
+                Err(problem) => self.error.set(Some(problem.to_string())),
             }
         });
         // Where the page has the answer already, nothing is shown that waits for it.
@@ -71,7 +71,7 @@ impl Session {
 
     /// Somebody has logged in.
     pub fn entered(self, user: User) {
-        self.trouble.set(None);
+        self.error.set(None);
         self.signed_out.set(false);
         self.me.set(Some(user));
     }

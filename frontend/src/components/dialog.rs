@@ -3,8 +3,8 @@
 use leptos::html;
 use leptos::prelude::*;
 
+use super::focus::focus_on;
 use super::glyph::Glyph;
-use super::states::focus_on;
 
 /// A modal dialog, open while `open` is true. Its children are made anew at each opening.
 #[component]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use shared::definition::ContentType;
 
 use super::inert::inert;
-use crate::state::diffs::{self, Change, Line, Piece, Side};
+use crate::state::diffs::{self, Line, Piece, Side, ValueChange};
 
 /// Unchanged lines around a change.
 const AROUND: usize = 3;
@@ -41,8 +41,8 @@ fn value(content_type: ContentType, old: &Value, new: &Value) -> AnyView {
 }
 
 /// One value of a JSON document. A text is compared as text, so that its lines are lines.
-fn change(change: Change) -> AnyView {
-    let Change { path, old, new } = change;
+fn change(change: ValueChange) -> AnyView {
+    let ValueChange { path, old, new } = change;
     let (class, what) = match (&old, &new) {
         (None, _) => ("tag go", "added"),
         (_, None) => ("tag stop", "removed"),

@@ -25,9 +25,9 @@ const CHIPS: [(&str, &str, &str); 4] = [
 
 /// What can be chosen in the panel: the part of the filter, its name, what stands for any value, and the values with
 /// their names; none: those that the server counts.
-type Choice = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+type PanelChoice = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-const CHOICES: [Choice; 9] = [
+const CHOICES: [PanelChoice; 9] = [
     (
         "severity",
         "Severity",
@@ -56,7 +56,7 @@ const CHOICES: [Choice; 9] = [
 
 /// Search, chips and panel.
 #[component]
-pub fn Filters(
+pub fn InboxFilters(
     /// What is shown now.
     query: Memo<ReviewQuery>,
     /// Called with what shall be shown, and whether it takes the place of what was shown in the history.
@@ -192,7 +192,7 @@ pub fn Filters(
 
 /// One choice of the panel.
 #[component]
-fn Choose(choice: Choice, query: Memo<ReviewQuery>, choose: Callback<String>) -> impl IntoView {
+fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String>) -> impl IntoView {
     let list = ReviewList::expect();
     let (name, label, any, values) = choice;
     let chosen = Memo::new(move |_| query.with(|query| part(query, name)));

@@ -7,24 +7,24 @@ use shared::id::ReviewId;
 use super::help::is_free;
 use super::inert::inert;
 use super::notice::Notifier;
-use crate::client::Desk;
+use crate::client::Workspace;
 
 /// The newest decision that is held back, unless its own review is open and says so itself.
 #[component]
 pub fn HeldElsewhere() -> impl IntoView {
-    let desk = Desk::expect();
+    let workspace = Workspace::expect();
     let notifier = Notifier::expect();
     let location = use_location();
     let open = Memo::new(move |_| {
         location.pathname.with(|path| path.strip_prefix("/reviews/").and_then(|id| id.parse::<ReviewId>().ok()))
     });
     let undo = move |id: ReviewId| {
-        if desk.undo(Some(id)).is_some() {
+        if workspace.undo(Some(id)).is_some() {
             notifier.say("Undone. Nothing was sent.");
         }
     };
     let newest = move || {
-        desk.outbox.with(|outbox| {
+        workspace.outbox.with(|outbox| {
             let held = outbox.newest_held()?;
             Some((held.review.id, held.review.title.clone(), held.says.clone()))
         })
@@ -35,7 +35,8 @@ pub fn HeldElsewhere() -> impl IntoView {
         if event.key() != "u" || !is_free(&event) {
             return;
         }
-        let here = open.get_untracked().filter(|id| desk.outbox.with_untracked(|outbox| outbox.held().contains(id)));
+        let here =
+            open.get_untracked().filter(|id| workspace.outbox.with_untracked(|outbox| outbox.held().contains(id)));
         if let Some(id) = here.or_else(|| untrack(newest).map(|(id, ..)| id)) {
             event.prevent_default();
             undo(id);

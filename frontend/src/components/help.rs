@@ -1,4 +1,4 @@
-//! The overlay that `?` opens: every key of the desk.
+//! The overlay that `?` opens: every key of the console.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;

@@ -5,6 +5,7 @@ pub mod dialog;
 pub mod diff;
 pub mod editor;
 pub mod filters;
+pub mod focus;
 pub mod glyph;
 pub mod graph;
 pub mod held;

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 
 use super::glyph::Glyph;
 use super::inert::inert;
+use crate::client::notifier::NoticeTone;
 pub use crate::client::notifier::Notifier;
-use crate::client::notifier::Tone;
 
 /// Where the notices are shown; read out by screen readers as they come.
 #[component]
@@ -16,9 +16,9 @@ pub fn Notices() -> impl IntoView {
             <For each=move || notifier.shown.get() key=|notice| notice.id let:notice>
                 <div class="notice">
                     {match notice.tone {
-                        Tone::Good => view! { <span class="go"><Glyph icon=icondata::LuCircleCheck /></span> }.into_any(),
-                        Tone::Plain => view! { <span class="muted"><Glyph icon=icondata::LuInfo /></span> }.into_any(),
-                        Tone::Bad => view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert /></span> }.into_any(),
+                        NoticeTone::Good => view! { <span class="go"><Glyph icon=icondata::LuCircleCheck /></span> }.into_any(),
+                        NoticeTone::Plain => view! { <span class="muted"><Glyph icon=icondata::LuInfo /></span> }.into_any(),
+                        NoticeTone::Bad => view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert /></span> }.into_any(),
                     }}
                     <span class="grow">{inert(&notice.text)}</span>
                     <button class="b ghost sm icon" aria-label="Close" on:click=move |_| notifier.close(notice.id)>

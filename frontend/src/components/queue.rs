@@ -11,7 +11,7 @@ use shared::id::ReviewId;
 use super::glyph::Glyph;
 use super::queue_row::{Around, QueueRow};
 use super::resize::on_resize;
-use crate::client::{Desk, Lasting, Live, ReviewList, Session, after_paint};
+use crate::client::{GlobalSignal, Live, ReviewList, Session, Workspace, after_paint};
 
 /// So many rows are in the page above and below those in sight, as soon as these are painted.
 const BEYOND: usize = 8;
@@ -38,7 +38,7 @@ pub fn Queue(
 ) -> impl IntoView {
     let live = Live::expect();
     let list = ReviewList::expect();
-    let (desk, session) = (Desk::expect(), Session::expect());
+    let (workspace, session) = (Workspace::expect(), Session::expect());
     let scroller = NodeRef::<html::Div>::new();
     let rows = NodeRef::<html::Ul>::new();
     // Where the list stands. Told by the browser's events, since asking it would have it lay out the page at once.
@@ -87,8 +87,10 @@ pub fn Queue(
     });
     let look_around = move || {
         let (at, ids) = (at.get(), ids.get());
-        let drafted = desk.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect());
-        let sending = desk.outbox.with(|outbox| ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect());
+        let drafted =
+            workspace.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect());
+        let sending =
+            workspace.outbox.with(|outbox| ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect());
         Around {
             open: open.get(),
             at,
@@ -100,7 +102,7 @@ pub fn Queue(
             sending,
         }
     };
-    let around = Lasting::new(untrack(look_around));
+    let around = GlobalSignal::new(untrack(look_around));
     Effect::new(move |_| around.set(look_around()));
 
     // What is in sight stays where it is, whatever comes or leaves above it.
@@ -179,7 +181,7 @@ pub fn Queue(
     // What will be in sight soon is asked for.
     Effect::new(move |_| {
         let (first, seen, _) = (first.get(), seen.get(), version.get());
-        if list.busy.get() || list.trouble.with(Option::is_some) {
+        if list.busy.get() || list.error.with(Option::is_some) {
             return;
         }
         let (before, end, more) = live.inbox.with_untracked(|inbox| {
@@ -210,7 +212,7 @@ pub fn Queue(
 
 /// The rows in the page, each kept while it is among them. As `For` makes them, but their owners are no children of the
 /// list's: an owner keeps a place for each child that it ever had, and rows come and go by the thousand.
-fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: Lasting<Around>) -> impl IntoView {
+fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: GlobalSignal<Around>) -> impl IntoView {
     let live = Live::expect();
     let row = move |_, id| {
         let owner = Owner::default();

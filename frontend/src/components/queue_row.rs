@@ -9,8 +9,8 @@ use shared::time::Timestamp;
 
 use super::glyph::Glyph;
 use super::inert::inert;
-use crate::client::{Lasting, Live};
-use crate::state::inbox::Row;
+use crate::client::{GlobalSignal, Live};
+use crate::state::inbox::InboxRow;
 use crate::state::{record, words};
 
 /// For so long a row that has just come is lit, in microseconds.
@@ -73,7 +73,7 @@ pub fn QueueRow(
     /// Which review.
     id: ReviewId,
     /// What is around it.
-    around: Lasting<Around>,
+    around: GlobalSignal<Around>,
 ) -> impl IntoView {
     let live = Live::expect();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
@@ -112,7 +112,10 @@ pub fn QueueRow(
         if sending {
             return "sending your decision soon".to_owned();
         }
-        row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default())
+        let detail =
+            row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default());
+        // The sign of a draft does not stand alone.
+        if detail.is_empty() && here.with(|here| here.drafted) { "your draft".to_owned() } else { detail }
     };
     let mark = move || {
         row.with(|row| {
@@ -168,7 +171,7 @@ fn subline(review: &Review) -> String {
 }
 
 /// What stands at the right, and whether it is urgent.
-fn time(row: &Row, now: Timestamp) -> (String, bool) {
+fn time(row: &InboxRow, now: Timestamp) -> (String, bool) {
     let review = &row.review;
     if let Some(resolution) = &review.resolution {
         return (words::ago(now, resolution.at), false);
@@ -180,7 +183,7 @@ fn time(row: &Row, now: Timestamp) -> (String, bool) {
 }
 
 /// The third line.
-fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
+fn detail(row: &InboxRow, me: Option<&str>, now: Timestamp) -> String {
     let review = &row.review;
     if row.gone {
         return "you no longer have access".to_owned();

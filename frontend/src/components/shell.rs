@@ -10,12 +10,13 @@ use shared::access::Act;
 use shared::error::{Code, Problem};
 use wasm_bindgen::JsCast;
 
+use super::focus::focus_on;
 use super::glyph::Glyph;
 use super::held::HeldElsewhere;
 use super::help::{self, Help};
-use super::states::{Failed, Loading, focus_on};
+use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
-use crate::client::{Connection, Desk, Live, Session, use_api};
+use crate::client::{Connection, Live, Session, Workspace, use_api};
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
@@ -103,7 +104,7 @@ fn Waiting() -> impl IntoView {
     let session = Session::expect();
     view! {
         <div class="waiting">
-            {move || match session.trouble.get() {
+            {move || match session.error.get() {
                 Some(why) if !session.signed_out.get() => {
                     let retry = Callback::new(move |()| drop(window().location().reload()));
                     let problem = Problem::new(Code::Unavailable).detail(why);
@@ -197,7 +198,7 @@ fn Menu() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let api = use_api();
-    let desk = Desk::expect();
+    let workspace = Workspace::expect();
     let open = RwSignal::new(false);
     let theme = RwSignal::new(theme::stored());
     let shortcuts = RwSignal::new(help::are_on());
@@ -284,7 +285,7 @@ fn Menu() -> impl IntoView {
                     </button>
                     <button
                         on:click=move |_| {
-                            desk.clear();
+                            workspace.clear();
                             spawn_local(async move { session.leave(api).await });
                         }
                     >
@@ -321,7 +322,7 @@ fn LostBar() -> impl IntoView {
         <Show when=move || lost.get()>
             <div class="lost-bar" role="alert">
                 <Glyph icon=icondata::LuWifiOff />
-                <span class="grow">"Reconnecting… What you see may be out of date. Decisions that you make now are not sent automatically."</span>
+                <span class="grow">"Reconnecting… What you see may be out of date. Decisions that cannot be sent are kept here."</span>
                 <span class="tiny nowrap" aria-hidden="true">
                     {move || wait().map_or_else(|| "trying now".to_owned(), |wait| format!("next try in {wait}"))}
                 </span>

@@ -1,11 +1,8 @@
 //! What stands in for content: nothing there, not loaded yet, could not be loaded.
 
-use gloo_timers::future::TimeoutFuture;
 use icondata::Icon as IconData;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::error::Problem;
-use wasm_bindgen::JsCast;
 
 use super::glyph::Glyph;
 
@@ -94,35 +91,6 @@ fn awaited(rows: usize, content: Box<dyn Fn() -> Option<AnyView> + Send + Sync>)
         <Transition fallback=move || view! { <Loading rows /> }>{move || content.with_value(|content| content())}</Transition>
     }
     .into_any()
-}
-
-/// Where to look for the first field that is marked as wrong: it may be out of sight. A list has a button to add what it
-/// lacks.
-pub const MISTAKE: &str = "[aria-invalid=true], .list.bad > button";
-
-/// What can have the focus.
-const FOCUSABLE: &str = "input, select, textarea, button, a[href], summary, [tabindex]";
-
-/// Gives the focus to the first place that a selector finds, or to the first thing in it that can have it, once the page
-/// is drawn. What is folded away around it is opened.
-pub fn focus_on(selector: impl Into<std::borrow::Cow<'static, str>>) {
-    let selector = selector.into();
-    spawn_local(async move {
-        TimeoutFuture::new(0).await;
-        let Some(found) = document().query_selector(&selector).ok().flatten() else { return };
-        while let Some(folded) = found.closest("details:not([open])").ok().flatten() {
-            // Without it there is no way in; to open it cannot fail.
-            if folded.set_attribute("open", "").is_err() {
-                break;
-            }
-        }
-        let takes_it = found.matches(FOCUSABLE).unwrap_or(false);
-        let inside = || found.query_selector(FOCUSABLE).ok().flatten();
-        let place = if takes_it { Some(found.clone()) } else { inside().or_else(|| Some(found.clone())) };
-        if let Some(place) = place.and_then(|place| place.dyn_into::<web_sys::HtmlElement>().ok()) {
-            drop(place.focus());
-        }
-    });
 }
 
 /// Not loaded yet: bars where the content will be.

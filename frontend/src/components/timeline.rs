@@ -10,7 +10,7 @@ use super::graph::glyph;
 use super::inert::{inert, inert_code};
 use super::time::{clock, full};
 use crate::client::Live;
-use crate::state::story::{self, Tone};
+use crate::state::story::{self, EventTone};
 use crate::state::streams::Streams;
 use crate::state::words;
 
@@ -138,12 +138,12 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
     }
 }
 
-fn tone_class(tone: Tone) -> &'static str {
+fn tone_class(tone: EventTone) -> &'static str {
     match tone {
-        Tone::Go => "person go",
-        Tone::Again => "person warn",
-        Tone::Stop => "person stop",
-        Tone::Plain => "person",
+        EventTone::Go => "person go",
+        EventTone::Again => "person warn",
+        EventTone::Stop => "person stop",
+        EventTone::Plain => "person",
     }
 }
 

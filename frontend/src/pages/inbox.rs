@@ -13,14 +13,15 @@ use shared::client::query_string;
 use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
 
-use super::later::load_review_ahead;
+use super::lazy::load_review_ahead;
 use crate::client::{Connection, Live, ReviewList, Session};
 use crate::components::arrival::{self, Arrival};
-use crate::components::filters::Filters;
+use crate::components::filters::InboxFilters;
+use crate::components::focus::focus_on;
 use crate::components::help::is_free;
 use crate::components::queue::Queue;
 use crate::components::review::ReviewPane;
-use crate::components::states::{Empty, Failed, Loading, focus_on};
+use crate::components::states::{Empty, Failed, Loading};
 use crate::state::inbox::{Inbox, Numbers, address};
 use crate::state::words::{count, thousands};
 
@@ -100,7 +101,7 @@ pub fn InboxPage() -> impl IntoView {
         let by_clock =
             query.with_untracked(|query| query.due.is_some() || query.age.is_some() || query.assigned.is_some());
         if before.is_some_and(|before| before != now) && now.1 {
-            if by_clock || list.trouble.with_untracked(Option::is_some) {
+            if by_clock || list.error.with_untracked(Option::is_some) {
                 list.again();
             }
             list.count();
@@ -231,11 +232,11 @@ pub fn InboxPage() -> impl IntoView {
     };
     let again = Callback::new(move |()| list.again());
     let unread = move || {
-        let problem = list.trouble.get()?;
+        let problem = list.error.get()?;
         Some(view! { <Failed title="The inbox could not be loaded" problem retry=again /> })
     };
     let partly = move || {
-        let problem = list.trouble.get().filter(|_| is_read.get())?;
+        let problem = list.error.get().filter(|_| is_read.get())?;
         Some(view! {
             <div class="banner warn partly" role="alert">
                 <span class="grow">{format!("The list may be out of date: {problem}")}</span>
@@ -248,12 +249,12 @@ pub fn InboxPage() -> impl IntoView {
             <section class="list" aria-label="Inbox" aria-busy=move || list.busy.get().to_string()>
                 <header>
                     <h1 node_ref=heading tabindex="-1">"Inbox "<small>{summary}</small></h1>
-                    <Filters query change=change field />
+                    <InboxFilters query change=change field />
                     {partly}
                 </header>
                 <span class="sr" role="status" aria-live="polite">{move || arrivals.get().1}</span>
                 {move || match (is_read.get(), none.get()) {
-                    (false, _) if list.trouble.with(Option::is_some) => unread.into_any(),
+                    (false, _) if list.error.with(Option::is_some) => unread.into_any(),
                     (false, _) => view! { <Loading rows=9 /> }.into_any(),
                     (true, true) => empty().into_any(),
                     (true, false) => view! { <Queue open at search total /> }.into_any(),

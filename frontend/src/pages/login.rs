@@ -9,12 +9,10 @@ use shared::api::{LoginRequest, User};
 use shared::error::Code;
 use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
 
-use crate::client::{Session, use_api};
+use crate::client::{Session, Workspace, use_api};
 use crate::components::arrival;
+use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
-
-/// What somebody reads whose session ended while they worked.
-const ENDED: &str = "Your session has ended. What you wrote is kept: log in to continue where you were.";
 
 /// Logging in.
 #[component]
@@ -25,11 +23,13 @@ pub fn LoginPage() -> impl IntoView {
     let navigate = use_navigate();
     let query = use_query_map();
     let location = use_location();
-    let username = RwSignal::new(String::new());
+    let ended = query.with_untracked(|query| query.get("ended")).is_some();
+    // Whose session has ended need not say again who they are; somebody else may.
+    let known = Workspace::expect().owner().filter(|_| ended).map(|owner| owner.to_string());
+    let username = RwSignal::new(known.unwrap_or_default());
     let password = RwSignal::new(String::new());
-    let ended = query.with_untracked(|query| query.get("ended"));
     let refused = query.with_untracked(|query| query.get("trouble")).and_then(|word| Trouble::of(&word));
-    let trouble = RwSignal::new(ended.map(|_| ENDED).or(refused.map(why_refused)).map(str::to_owned));
+    let error = RwSignal::new(refused.map(|error| why_refused(error).to_owned()));
     // What the identity provider is called, where there is one.
     let provider = RwSignal::new(None::<String>);
     spawn_local(async move {
@@ -49,7 +49,7 @@ pub fn LoginPage() -> impl IntoView {
     let enter = {
         let navigate = navigate.clone();
         Action::new_local(move |(): &()| {
-            trouble.set(None);
+            error.set(None);
             let code_now = code.get_untracked();
             let asked = code_now.is_some();
             let login = if let Some((token, _)) = linked.get_untracked() {
@@ -67,7 +67,7 @@ pub fn LoginPage() -> impl IntoView {
                         navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
                     }
                     Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
-                    Err(problem) => trouble.set(Some(match problem.code {
+                    Err(problem) => error.set(Some(match problem.code {
                         Code::Unauthenticated if asked => {
                             "Incorrect code, or a code that was used before. Wait for the next one.".to_owned()
                         }
@@ -99,7 +99,7 @@ pub fn LoginPage() -> impl IntoView {
         spawn_local(async move {
             match api.link_owner(token.clone()).await {
                 Ok(owner) => linked.set(Some((token, owner))),
-                Err(_) => trouble.set(Some("This link was used before, or is too old. Ask for a new one.".to_owned())),
+                Err(_) => error.set(Some("This link was used before, or is too old. Ask for a new one.".to_owned())),
             }
             if let Ok(user) = api.me().await {
                 now.set(Some(user));
@@ -116,10 +116,10 @@ pub fn LoginPage() -> impl IntoView {
             }
         });
     }
-    Effect::new(move |_| {
-        if let Some(field) = first.get() {
-            drop(field.focus());
-        }
+    Effect::new(move |_| match first.get() {
+        Some(field) if username.with_untracked(String::is_empty) => drop(field.focus()),
+        Some(_) => focus_on("#password"),
+        None => {}
     });
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
@@ -165,10 +165,16 @@ pub fn LoginPage() -> impl IntoView {
                     when=move || !opening.get()
                     fallback=|| view! { <p class="soft" role="status">"Opening your link…"</p> }
                 >
-                    <Show when=move || trouble.with(Option::is_some)>
+                    <Show when=move || ended && error.with(Option::is_none)>
+                        <p class="banner warn" role="status">
+                            <Glyph icon=icondata::LuInfo />
+                            <span>"Your session has ended. What you wrote is kept: log in to continue where you were."</span>
+                        </p>
+                    </Show>
+                    <Show when=move || error.with(Option::is_some)>
                         <p class="banner stop" role="alert">
                             <Glyph icon=icondata::LuTriangleAlert />
-                            <span>{trouble}</span>
+                            <span>{error}</span>
                         </p>
                     </Show>
                     {fields}

@@ -5,7 +5,7 @@ pub mod flow;
 pub mod flows;
 pub mod inbox;
 pub mod insights;
-pub mod later;
+pub mod lazy;
 pub mod login;
 pub mod not_found;
 pub mod people;

@@ -20,12 +20,12 @@ use crate::state::words;
 
 /// What the list shows.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Filter {
+struct RunFilter {
     status: Option<RunStatus>,
     flow: Option<String>,
 }
 
-impl Filter {
+impl RunFilter {
     fn takes(&self, run: &RunSummary) -> bool {
         self.status.is_none_or(|status| status == run.status)
             && self.flow.as_ref().is_none_or(|flow| flow.as_str() == run.flow.as_str())
@@ -44,7 +44,7 @@ impl Filter {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct End {
     /// Of which list this is the end; none: nothing is loaded yet.
-    of: Option<Filter>,
+    of: Option<RunFilter>,
     /// Where older runs begin; none: all are loaded.
     next: Option<String>,
     /// Runs older than this are not loaded yet; none: all are.
@@ -62,7 +62,7 @@ pub fn RunsPage() -> impl IntoView {
     let filter = Memo::new(move |_| {
         query.with(|query| {
             let status = query.get("status");
-            Filter {
+            RunFilter {
                 status: RunStatus::ALL.into_iter().find(|one| status.as_deref() == Some(one.as_str())),
                 flow: query.get("flow").filter(|flow| !flow.is_empty()),
             }
@@ -75,7 +75,7 @@ pub fn RunsPage() -> impl IntoView {
     live.runs.update_untracked(|runs| runs.list(true));
     on_cleanup(move || live.runs.update_untracked(|runs| runs.list(false)));
     let end = RwSignal::new(End::default());
-    let load = move |asked: Filter, cursor: Option<String>| async move {
+    let load = move |asked: RunFilter, cursor: Option<String>| async move {
         let mut page = api.runs(&asked.query(cursor)).await?;
         // A page that found nothing may say where to go on.
         while page.items.is_empty()
@@ -140,7 +140,7 @@ pub fn RunsPage() -> impl IntoView {
         <section class="page runs">
             <header>
                 <h1 node_ref=heading tabindex="-1">"Runs"</h1>
-                <Filters filter flows/>
+                <RunFilters filter flows/>
                 <a href="/flows" class="b">"Start a run"</a>
             </header>
             <div class="in">
@@ -158,9 +158,9 @@ pub fn RunsPage() -> impl IntoView {
 
 /// Chips for the status and a menu for the flow. Each changes the address, so that a view can be kept and sent.
 #[component]
-fn Filters(filter: Memo<Filter>, flows: Memo<Vec<FlowVersion>>) -> impl IntoView {
+fn RunFilters(filter: Memo<RunFilter>, flows: Memo<Vec<FlowVersion>>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
-    let go = move |filter: &Filter| {
+    let go = move |filter: &RunFilter| {
         let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
         navigate.with_value(|navigate| navigate(&filter.address(), options));
     };
@@ -168,11 +168,12 @@ fn Filters(filter: Memo<Filter>, flows: Memo<Vec<FlowVersion>>) -> impl IntoView
         let is = move || filter.with(|filter| filter.status == status);
         view! {
             <button class="chip" aria-pressed=move || is().to_string()
-                on:click=move |_| go(&Filter { status, ..filter.get_untracked() })>{status.map_or("All", word)}</button>
+                on:click=move |_| go(&RunFilter { status, ..filter.get_untracked() })>{status.map_or("All", word)}</button>
         }
     };
-    let chosen =
-        move |flow: String| go(&Filter { flow: Some(flow).filter(|flow| !flow.is_empty()), ..filter.get_untracked() });
+    let chosen = move |flow: String| {
+        go(&RunFilter { flow: Some(flow).filter(|flow| !flow.is_empty()), ..filter.get_untracked() });
+    };
     let is_flow = move |flow: &str| filter.with(|filter| filter.flow.as_deref() == Some(flow));
     view! {
         <div class="chips grow" role="group" aria-label="Status">
@@ -198,14 +199,14 @@ fn Rows(shown: Memo<Vec<RunId>>) -> impl IntoView {
                 <thead>
                     <tr><th>"Run"</th><th>"Status"</th><th>"Reviews"</th><th>"Started by"</th><th>"Started"</th><th class="num">"Took"</th></tr>
                 </thead>
-                <tbody><For each=move || shown.get() key=|id| *id let:id><Row id/></For></tbody>
+                <tbody><For each=move || shown.get() key=|id| *id let:id><RunRow id/></For></tbody>
             </table>
         </div>
     }
 }
 
 #[component]
-fn Row(id: RunId) -> impl IntoView {
+fn RunRow(id: RunId) -> impl IntoView {
     let live = Live::expect();
     let run = Memo::new(move |_| live.runs.with(|runs| runs.get(id).cloned()));
     let took = move |run: &RunSummary| {
@@ -240,8 +241,8 @@ fn Row(id: RunId) -> impl IntoView {
 }
 
 /// An empty list says what to do about it.
-fn nothing(filter: &Filter) -> impl IntoView + use<> {
-    if *filter == Filter::default() {
+fn nothing(filter: &RunFilter) -> impl IntoView + use<> {
+    if *filter == RunFilter::default() {
         return view! {
             <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
                 <p>"A run is one execution of a flow. Choose a flow, fill in its form, and watch it run here."</p>

@@ -6,7 +6,7 @@ use super::words::{count, person};
 
 /// What has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct ContentChange {
     /// In a sentence; empty where nothing is known of it.
     pub says: String,
     /// Whether the difference can be seen on the cards.
@@ -14,8 +14,8 @@ pub struct Change {
 }
 
 /// What is different from `before`; none: what was read is not known any more.
-pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> Change {
-    let Some(before) = before else { return Change::default() };
+pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> ContentChange {
+    let Some(before) = before else { return ContentChange::default() };
     let same = |item: &&Item| before.items.iter().any(|old| old.key == item.key && old.value == item.value);
     let items = now.items.iter().filter(|item| !same(item)).count();
     let calls = now.actions.iter().filter(|action| !before.actions.contains(action)).count();
@@ -31,7 +31,7 @@ pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> Chang
         None if before.options != now.options => says.push("Other answers are offered now.".to_owned()),
         None => {}
     }
-    Change { says: says.join(" "), is_shown: items + calls > 0 }
+    ContentChange { says: says.join(" "), is_shown: items + calls > 0 }
 }
 
 /// Whether a person made the newest revision by deciding on the one before: they paused it, or voted with changes.
@@ -59,17 +59,20 @@ mod tests {
         assert!(is_own(&before, &now, Some("ana")));
         assert!(!is_own(&before, &now, Some("tom")));
         let seen = between(Some(&before), &now, Some("tom"));
-        assert_eq!(seen, Change { says: "Paused by ana: other answers are offered now.".into(), is_shown: false });
+        assert_eq!(
+            seen,
+            ContentChange { says: "Paused by ana: other answers are offered now.".into(), is_shown: false }
+        );
     }
 
     #[test]
     fn a_difference_is_promised_only_where_there_is_one() {
         let before = review(1, 1, json!({}));
         let mut now = review(1, 2, json!({ "revision": 2 }));
-        assert_eq!(between(Some(&before), &now, None), Change::default());
+        assert_eq!(between(Some(&before), &now, None), ContentChange::default());
         now.items[0].value = json!("Hello all");
         let change = between(Some(&before), &now, None);
         assert_eq!((change.says.as_str(), change.is_shown), ("1 value has changed.", true));
-        assert_eq!(between(None, &now, None), Change::default());
+        assert_eq!(between(None, &now, None), ContentChange::default());
     }
 }

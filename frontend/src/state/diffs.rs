@@ -53,15 +53,15 @@ pub struct Line {
     /// Its number now, from 1.
     pub new: Option<usize>,
     /// Its text; true: this part makes the difference.
-    pub parts: Parts,
+    pub parts: LineParts,
 }
 
 /// The text of a line in parts; true: this part makes the difference.
-type Parts = Vec<(bool, String)>;
+type LineParts = Vec<(bool, String)>;
 
 /// What became of one value of a JSON document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct ValueChange {
     /// The keys that lead to it, of lists the numbers from 1.
     pub path: Vec<String>,
     /// What it was; none: it was not there.
@@ -158,7 +158,7 @@ pub fn lines(old: &str, new: &str) -> Vec<Line> {
 
 /// Changed lines, those before and then those now, with the words that make the difference; nothing where they have too
 /// little in common.
-fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<Vec<Parts>> {
+fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<Vec<LineParts>> {
     let (old, new) = (old.concat(), new.concat());
     let (old, new) = (old.tokenize_words(), new.tokenize_words());
     let operations = operations(&old, &new, deadline);
@@ -167,7 +167,7 @@ fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<Vec<P
     }
     let mut lines = Vec::new();
     for other in [ChangeTag::Insert, ChangeTag::Delete] {
-        let mut line = Parts::new();
+        let mut line = LineParts::new();
         for change in changes(&operations, &old, &new).filter(|change| change.tag() != other) {
             // Spaces between words may hold the ends of lines.
             for piece in change.value().split_inclusive('\n') {
@@ -189,13 +189,13 @@ fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<Vec<P
 
 /// The values in which two JSON documents differ, in the order of the old one, what is new behind the rest of its object.
 /// Lists of the same length are compared item by item, others as a whole.
-pub fn keys(old: &Value, new: &Value) -> Vec<Change> {
+pub fn keys(old: &Value, new: &Value) -> Vec<ValueChange> {
     let mut changes = Vec::new();
     compare(&mut Vec::new(), Some(old), Some(new), &mut changes);
     changes
 }
 
-fn compare(path: &mut Vec<String>, old: Option<&Value>, new: Option<&Value>, changes: &mut Vec<Change>) {
+fn compare(path: &mut Vec<String>, old: Option<&Value>, new: Option<&Value>, changes: &mut Vec<ValueChange>) {
     let mut step = |key: String, old: Option<&Value>, new: Option<&Value>| {
         path.push(key);
         compare(path, old, new, changes);
@@ -216,7 +216,7 @@ fn compare(path: &mut Vec<String>, old: Option<&Value>, new: Option<&Value>, cha
                 step((index + 1).to_string(), Some(old), Some(new));
             }
         }
-        _ => changes.push(Change { path: path.clone(), old: old.cloned(), new: new.cloned() }),
+        _ => changes.push(ValueChange { path: path.clone(), old: old.cloned(), new: new.cloned() }),
     }
 }
 
@@ -323,9 +323,12 @@ mod tests {
     #[test]
     fn null_is_a_value_and_lists_of_other_lengths_differ_as_a_whole() {
         let told = keys(&json!({"a": null, "b": [1, 2]}), &json!({"b": [2]}));
-        assert_eq!(told[0], Change { path: vec!["a".into()], old: Some(Value::Null), new: None });
-        assert_eq!(told[1], Change { path: vec!["b".into()], old: Some(json!([1, 2])), new: Some(json!([2])) });
+        assert_eq!(told[0], ValueChange { path: vec!["a".into()], old: Some(Value::Null), new: None });
+        assert_eq!(told[1], ValueChange { path: vec!["b".into()], old: Some(json!([1, 2])), new: Some(json!([2])) });
         assert_eq!(keys(&json!([1, {"a": 2}]), &json!([1, {"a": 2}])), []);
-        assert_eq!(keys(&json!("a"), &json!(1)), [Change { path: vec![], old: Some(json!("a")), new: Some(json!(1)) }]);
+        assert_eq!(
+            keys(&json!("a"), &json!(1)),
+            [ValueChange { path: vec![], old: Some(json!("a")), new: Some(json!(1)) }]
+        );
     }
 }

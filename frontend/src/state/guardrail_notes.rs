@@ -15,7 +15,7 @@ pub type Answered = Option<(DecisionRequest, Checked)>;
 
 /// Where something stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum NotePlace {
     /// An action, by its id.
     Action(String),
     /// An editable value, by its key.
@@ -50,10 +50,10 @@ pub enum Leave {
 pub fn leave(review: &Review, draft: &Draft, answered: &Answered, action: &Action) -> Leave {
     let request = to_check(review, draft);
     let is_asked = answered.as_ref().is_some_and(|(asked, _)| Some(asked) == request.as_ref());
-    if request.is_some_and(|request| is_typed(&request, &Place::Action(action.id.clone()))) && !is_asked {
+    if request.is_some_and(|request| is_typed(&request, &NotePlace::Action(action.id.clone()))) && !is_asked {
         return Leave::Unasked;
     }
-    let notes = notes(review, draft, answered, &Place::Action(action.id.clone()));
+    let notes = notes(review, draft, answered, &NotePlace::Action(action.id.clone()));
     let leave = |note: &Note| match note.effect {
         Effect::Block => Leave::Blocked,
         Effect::Redact => Leave::Redacted,
@@ -71,10 +71,10 @@ pub fn blocked<'a>(review: &'a Review, draft: &Draft, answered: &Answered) -> Ve
 }
 
 /// Whether what is to be checked holds something of a place.
-fn is_typed(request: &DecisionRequest, place: &Place) -> bool {
+fn is_typed(request: &DecisionRequest, place: &NotePlace) -> bool {
     match (place, &request.verdict) {
-        (Place::Action(id), Verdict::Actions { decisions, .. }) => decisions.contains_key(id),
-        (Place::Key(key), _) => request.edits.contains_key(key),
+        (NotePlace::Action(id), Verdict::Actions { decisions, .. }) => decisions.contains_key(id),
+        (NotePlace::Key(key), _) => request.edits.contains_key(key),
         _ => false,
     }
 }
@@ -107,10 +107,10 @@ pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
 }
 
 /// What guardrails say at a place.
-pub fn notes(review: &Review, draft: &Draft, answered: &Answered, place: &Place) -> Vec<Note> {
+pub fn notes(review: &Review, draft: &Draft, answered: &Answered, place: &NotePlace) -> Vec<Note> {
     let is_here = |action: Option<&String>, key: Option<&String>| match place {
-        Place::Action(id) => action == Some(id),
-        Place::Key(name) => key == Some(name) && action.is_none(),
+        NotePlace::Action(id) => action == Some(id),
+        NotePlace::Key(name) => key == Some(name) && action.is_none(),
     };
     if let Some(resolution) = &review.resolution {
         return over(review, resolution, place, &is_here);
@@ -133,12 +133,12 @@ pub fn notes(review: &Review, draft: &Draft, answered: &Answered, place: &Place)
 fn over(
     review: &Review,
     resolution: &shared::review::Resolution,
-    place: &Place,
+    place: &NotePlace,
     is_here: &dyn Fn(Option<&String>, Option<&String>) -> bool,
 ) -> Vec<Note> {
     let vetoes = resolution.vetoes.iter().filter(|one| is_here(one.action.as_ref(), one.key.as_ref()));
     let mut notes: Vec<_> = vetoes.map(|one| Note { effect: Effect::Block, text: one.to_string() }).collect();
-    let redacted = |action: &&Action| *place == Place::Action(action.id.clone()) && action.redacted;
+    let redacted = |action: &&Action| *place == NotePlace::Action(action.id.clone()) && action.redacted;
     if review.actions.iter().find(redacted).is_some() {
         let text = "A guardrail redacted this before it ran. What was sent is in the run's record.".to_owned();
         notes.push(Note { effect: Effect::Redact, text });
@@ -153,8 +153,8 @@ mod tests {
     use super::*;
     use crate::state::fixtures::{calls, review};
 
-    fn at(place: &str) -> Place {
-        Place::Action(place.to_owned())
+    fn at(place: &str) -> NotePlace {
+        NotePlace::Action(place.to_owned())
     }
 
     fn draft(value: serde_json::Value) -> Draft {
@@ -230,7 +230,7 @@ mod tests {
             .unwrap(),
             redactions: Vec::new(),
         };
-        let said = notes(&asked, &typed, &Some((request, checked)), &Place::Key("draft".to_owned()));
+        let said = notes(&asked, &typed, &Some((request, checked)), &NotePlace::Key("draft".to_owned()));
         assert_eq!(said, [Note { effect: Effect::Block, text: "names would block this: Leave it out.".to_owned() }]);
         assert_eq!(to_check(&review(1, 1, json!({ "revision": 2 })), &typed), None, "the content has changed");
     }

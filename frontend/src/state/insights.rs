@@ -24,7 +24,7 @@ const DAY: i64 = 86_400_000_000;
 
 /// What the address says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Filter {
+pub struct InsightsFilter {
     /// How many days until now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days: Option<u32>,
@@ -45,7 +45,7 @@ pub struct Filter {
     pub split: Option<GroupBy>,
 }
 
-impl Filter {
+impl InsightsFilter {
     /// Reads the address.
     pub fn from_address(get: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
@@ -197,10 +197,10 @@ pub fn stacked(bars: &[Bar]) -> (String, u64) {
     let top = round_up(most);
     let mut shapes = Vec::new();
     for (index, Bar { label, figures }) in bars.iter().enumerate() {
-        let told: Vec<_> = parts(figures).into_iter().filter(|(.., count)| *count > 0).collect();
-        let words: Vec<_> = told.iter().map(|(_, word, count)| format!("{count} {}", word.to_lowercase())).collect();
+        let counted: Vec<_> = parts(figures).into_iter().filter(|(.., count)| *count > 0).collect();
+        let words: Vec<_> = counted.iter().map(|(_, word, count)| format!("{count} {}", word.to_lowercase())).collect();
         let mut below = 0;
-        let stack = told.into_iter().map(|(class, _, count)| {
+        let stack = counted.into_iter().map(|(class, _, count)| {
             below += count;
             rectangle(index, class, height(below, top), height(count, top))
         });
@@ -261,11 +261,11 @@ mod tests {
     #[test]
     fn an_address_is_read_and_written_alike() {
         let address = [("days", "7"), ("kind", "tool_calls"), ("split", "tool"), ("reviewer", "ana"), ("flow", "")];
-        let filter = Filter::from_address(|name| {
+        let filter = InsightsFilter::from_address(|name| {
             address.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         });
         assert_eq!(filter.address(), "/insights?days=7&kind=tool_calls&reviewer=ana&split=tool");
-        assert_eq!(Filter::from_address(|_| Some("nonsense".to_owned())).days(), 30);
+        assert_eq!(InsightsFilter::from_address(|_| Some("nonsense".to_owned())).days(), 30);
         assert_eq!(filter.narrowed(GroupBy::Tool, "send").tool.as_deref(), Some("send"));
     }
 
@@ -274,8 +274,8 @@ mod tests {
         let figures = Figures { requests: 3, approved: 2, pending: 1, ..Figures::default() };
         let groups = [StatisticsGroup { key: at("2026-11-21T00:00:00Z").to_string(), figures }];
         let bars = bars(&groups, GroupBy::Day, at("2026-11-20T10:00:00Z"), at("2026-11-23T04:00:00Z"));
-        let told: Vec<_> = bars.iter().map(|bar| (bar.label.as_str(), bar.figures.requests)).collect();
-        assert_eq!(told, [("20 Nov", 0), ("21 Nov", 3), ("22 Nov", 0), ("23 Nov", 0)]);
+        let labels: Vec<_> = bars.iter().map(|bar| (bar.label.as_str(), bar.figures.requests)).collect();
+        assert_eq!(labels, [("20 Nov", 0), ("21 Nov", 3), ("22 Nov", 0), ("23 Nov", 0)]);
         let (shapes, top) = stacked(&bars);
         assert_eq!((top, shapes.matches("<g>").count()), (3, 4));
         assert!(shapes.contains("<title>21 Nov: 2 approved, 1 pending</title>"), "{shapes}");

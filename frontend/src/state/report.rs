@@ -5,7 +5,7 @@ use shared::run::{Report, StepStatus};
 
 /// Takes an entry of the run into its report. Entries that the report already has may come again, in their order.
 /// Whether it has to be read anew: what else ends with a step or a run is told by no entry of its own.
-pub fn hear(report: &mut Report, entry: &Entry) -> bool {
+pub fn apply(report: &mut Report, entry: &Entry) -> bool {
     if let Some(step) = entry.event.step() {
         match report.steps.iter_mut().rev().find(|known| known.id == step.id) {
             Some(known) => *known = step,
@@ -95,12 +95,12 @@ mod tests {
             ),
         ];
         for (entry, status) in &entries {
-            assert!(!hear(&mut report, entry));
+            assert!(!apply(&mut report, entry));
             assert_eq!(report.steps[0].status, *status);
         }
         // Heard once more from the middle, as after a read that was ahead of the socket.
         for (entry, _) in &entries[1..] {
-            hear(&mut report, entry);
+            apply(&mut report, entry);
         }
         assert_eq!((report.steps.len(), report.reviews.len()), (1, 1));
         assert_eq!(report.steps[0].status, StepStatus::Completed);
@@ -109,6 +109,6 @@ mod tests {
 
     #[test]
     fn what_ends_more_than_it_tells_is_read_anew() {
-        assert!(hear(&mut report(), &entry(EntryKind::RunCancelled, json!({}))));
+        assert!(apply(&mut report(), &entry(EntryKind::RunCancelled, json!({}))));
     }
 }

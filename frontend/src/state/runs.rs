@@ -21,7 +21,7 @@ pub struct Runs {
 
 impl Runs {
     /// Takes in a message of the live socket.
-    pub fn hear(&mut self, message: &ServerMessage) {
+    pub fn apply(&mut self, message: &ServerMessage) {
         if let ServerMessage::Entry(entry) = message
             && let Some(run) = entry.event.run()
             && (self.listed || self.read == Some(run.id) || self.known.contains_key(&run.id))
@@ -82,15 +82,15 @@ mod tests {
     fn runs_of_others_are_kept_only_while_runs_are_listed() {
         let mut runs = Runs::default();
         let ((one, first), (two, second)) = (started(1), started(2));
-        runs.hear(&first);
+        runs.apply(&first);
         assert_eq!(runs.get(one), None);
         runs.list(true);
-        runs.hear(&first);
+        runs.apply(&first);
         runs.list(false);
-        runs.hear(&second);
+        runs.apply(&second);
         assert!(runs.get(one).is_some() && runs.get(two).is_none());
         runs.read(Some(two));
-        runs.hear(&second);
+        runs.apply(&second);
         assert!(runs.get(two).is_some(), "and the one of what is read");
     }
 }

@@ -11,7 +11,7 @@ use super::{action_words, effects, option_fields, words};
 
 /// How a decision is meant for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum EventTone {
     /// It goes on.
     Go,
     /// Something is made again, or was changed.
@@ -23,7 +23,7 @@ pub enum Tone {
 }
 
 /// What somebody said, without who: `approved “Review the draft” with an edit to draft`.
-pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
+pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
     let title = quoted(&review.title);
     let (mut text, tone) = match &decision.verdict {
         Verdict::Choose { option, fields } => {
@@ -31,16 +31,16 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
             let offered = review.options.iter().find(|one| one.id == *option && !one.alternative);
             let kind = offered.map(|chosen| chosen.kind);
             let tone = match kind {
-                Some(ChoiceKind::Accept) => Tone::Go,
-                Some(ChoiceKind::Correct) => Tone::Again,
-                Some(ChoiceKind::Stop) => Tone::Stop,
-                None => Tone::Plain,
+                Some(ChoiceKind::Accept) => EventTone::Go,
+                Some(ChoiceKind::Correct) => EventTone::Again,
+                Some(ChoiceKind::Stop) => EventTone::Stop,
+                None => EventTone::Plain,
             };
             (chose(review, &title, kind, &option_fields::answers(review, option, fields)), tone)
         }
-        Verdict::Text { .. } if !review.actions.is_empty() => (format!("rejected {title}"), Tone::Stop),
-        Verdict::Text { .. } if review.answers_in_words() => (format!("answered {title}"), Tone::Go),
-        Verdict::Text { .. } => (format!("asked for changes to {title}"), Tone::Again),
+        Verdict::Text { .. } if !review.actions.is_empty() => (format!("rejected {title}"), EventTone::Stop),
+        Verdict::Text { .. } if review.answers_in_words() => (format!("answered {title}"), EventTone::Go),
+        Verdict::Text { .. } => (format!("asked for changes to {title}"), EventTone::Again),
         Verdict::Actions { decisions, .. } => actions(review, decisions),
     };
     if decision.grant.is_some() {
@@ -50,7 +50,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
         text = format!("{text} on behalf of {owner}");
     }
     let vetoes: Vec<&str> = vetoes(review).collect();
-    let tone = if vetoes.is_empty() { tone } else { Tone::Stop };
+    let tone = if vetoes.is_empty() { tone } else { EventTone::Stop };
     if !vetoes.is_empty() {
         text = format!("{text}, and {} blocked it", listed(&vetoes));
     }
@@ -87,16 +87,16 @@ pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
 }
 
 /// `approved publish and rejected delete_file`.
-fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (String, Tone) {
+fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (String, EventTone) {
     let mut verbs: Vec<((&str, &str), Vec<String>)> = Vec::new();
     let mut answered = Vec::new();
-    let mut tone = Tone::Go;
+    let mut tone = EventTone::Go;
     for action in &review.actions {
         let verb = match decisions.get(&action.id) {
             Some(ActionDecision::Approve { .. }) => ("approved", ""),
             Some(ActionDecision::Edit { .. }) => ("approved", " with an edit"),
             Some(ActionDecision::Reject { .. }) => {
-                tone = Tone::Stop;
+                tone = EventTone::Stop;
                 ("rejected", "")
             }
             Some(ActionDecision::Respond { .. }) => {
@@ -125,29 +125,29 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
 }
 
 /// What became of a review where no person's decision says it: a timer, a withdrawal, a handler.
-pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
+pub fn resolved(review: &Review, resolution: &Resolution) -> (String, EventTone) {
     let title = quoted(&review.title);
     let reason = resolution.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     match (resolution.outcome, resolution.via) {
-        (Outcome::Withdrawn, _) => (format!("{title} was withdrawn{reason}"), Tone::Plain),
+        (Outcome::Withdrawn, _) => (format!("{title} was withdrawn{reason}"), EventTone::Plain),
         (_, Via::Timeout) => {
             let tone = match &review.on_timeout {
-                Some(OnTimeout::Approve) => Tone::Go,
-                Some(OnTimeout::Follow | OnTimeout::Goto { .. }) => Tone::Again,
-                _ => Tone::Stop,
+                Some(OnTimeout::Approve) => EventTone::Go,
+                Some(OnTimeout::Follow | OnTimeout::Goto { .. }) => EventTone::Again,
+                _ => EventTone::Stop,
             };
             (format!("the time for {title} was up: {}", effects::timed_out(review)), tone)
         }
         (outcome, _) => {
             let (verb, tone) = match outcome {
-                Outcome::Accepted if words::accepted(review) != "accepted" => (words::accepted(review), Tone::Go),
-                Outcome::Accepted => ("approved", Tone::Go),
-                Outcome::Corrected => ("sent back", Tone::Again),
-                Outcome::Stopped => ("rejected", Tone::Stop),
-                Outcome::Answered => ("answered", Tone::Go),
-                Outcome::Decided => ("decided", Tone::Plain),
-                Outcome::Expired => ("expired", Tone::Stop),
-                Outcome::Withdrawn => ("withdrawn", Tone::Plain),
+                Outcome::Accepted if words::accepted(review) != "accepted" => (words::accepted(review), EventTone::Go),
+                Outcome::Accepted => ("approved", EventTone::Go),
+                Outcome::Corrected => ("sent back", EventTone::Again),
+                Outcome::Stopped => ("rejected", EventTone::Stop),
+                Outcome::Answered => ("answered", EventTone::Go),
+                Outcome::Decided => ("decided", EventTone::Plain),
+                Outcome::Expired => ("expired", EventTone::Stop),
+                Outcome::Withdrawn => ("withdrawn", EventTone::Plain),
             };
             (format!("{title} was {verb}{}{reason}", channel(resolution.via)), tone)
         }
@@ -162,35 +162,35 @@ pub fn decision_of<'a>(entry: &Entry, acts: ReviewActs, review: &'a Review) -> O
 }
 
 /// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
-pub fn told(entry: &Entry) -> (String, Tone) {
-    let plain = |text: String| (text, Tone::Plain);
+pub fn describe(entry: &Entry) -> (String, EventTone) {
+    let plain = |text: String| (text, EventTone::Plain);
     let Some(data) = entry.event.read() else { return plain(format!("recorded “{}”", entry.event.kind)) };
     let acts = entry.event.acts_of(&data);
     match data {
         EventData::RunStarted(of) => plain(format!("started {}", quoted(&of.run.title))),
         EventData::RunResumed(of) => plain(format!("resumed {}", quoted(&of.run.title))),
         EventData::WorkflowWaiting(of) => plain(format!("paused {} for a person", quoted(&of.run.title))),
-        EventData::RunCompleted(done) => (format!("completed {}", quoted(&done.run.title)), Tone::Go),
+        EventData::RunCompleted(done) => (format!("completed {}", quoted(&done.run.title)), EventTone::Go),
         EventData::RunFailed(of) => {
             let why = of.run.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
-            (format!("failed {}: {why}", quoted(&of.run.title)), Tone::Stop)
+            (format!("failed {}: {why}", quoted(&of.run.title)), EventTone::Stop)
         }
         EventData::RunCancelled(cancelled) => {
             let why = cancelled.reason.map(|why| format!(": {why}")).unwrap_or_default();
-            (format!("cancelled {}{why}", quoted(&cancelled.run.title)), Tone::Stop)
+            (format!("cancelled {}{why}", quoted(&cancelled.run.title)), EventTone::Stop)
         }
         EventData::StepStarted(of) => plain(format!("started {}", of.step.node)),
         EventData::StepRetrying(failed) => {
-            (format!("is retrying {}: {}", failed.step.node, failed.error.message), Tone::Again)
+            (format!("is retrying {}: {}", failed.step.node, failed.error.message), EventTone::Again)
         }
         EventData::StepCompleted(done) => plain(format!("finished {}", done.step.node)),
         EventData::StepFailed(of) => {
             let why = of.step.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
-            (format!("failed at {}: {why}", of.step.node), Tone::Stop)
+            (format!("failed at {}: {why}", of.step.node), EventTone::Stop)
         }
         EventData::ModelAnswered(answered) => plain(format!("received a model's answer at {}", answered.node)),
         EventData::ToolExecuted(call) => match call.error {
-            Some(error) => (format!("{} failed: {}", call.tool, error.message), Tone::Stop),
+            Some(error) => (format!("{} failed: {}", call.tool, error.message), EventTone::Stop),
             None => plain(format!("called {}", call.tool)),
         },
         EventData::FeedbackGiven(of) => {
@@ -215,14 +215,14 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             };
             let why = format!("{what} by {}: {}", fired.guardrail, fired.reason);
             match fired.effect {
-                Effect::Block => (format!("blocked {why}"), Tone::Stop),
-                Effect::Redact => (format!("redacted {why}"), Tone::Again),
-                Effect::Warn => (format!("noted {why}"), Tone::Again),
+                Effect::Block => (format!("blocked {why}"), EventTone::Stop),
+                Effect::Redact => (format!("redacted {why}"), EventTone::Again),
+                Effect::Warn => (format!("noted {why}"), EventTone::Again),
             }
         }
         EventData::ReviewRequested(of) => plain(format!("requested {}", quoted(&of.review.title))),
         EventData::ReviewExpiring(of) => {
-            (format!("warned about the deadline of {}", quoted(&of.review.title)), Tone::Again)
+            (format!("warned about the deadline of {}", quoted(&of.review.title)), EventTone::Again)
         }
         EventData::ReviewUpdated(updated) => changed(entry, acts, &updated),
         EventData::ReviewResolved(of) => match &of.review.resolution {
@@ -263,9 +263,11 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         EventData::SessionEnded(_) => plain("logged out".to_owned()),
         EventData::LoginFailed(failed) => {
             let name = failed.username.map_or_else(|| "somebody".to_owned(), |name| name.to_string());
-            (format!("refused to log in {name}"), Tone::Again)
+            (format!("refused to log in {name}"), EventTone::Again)
         }
-        EventData::Unreadable(row) => (format!("recorded an entry that cannot be read: {}", row.reason), Tone::Stop),
+        EventData::Unreadable(row) => {
+            (format!("recorded an entry that cannot be read: {}", row.reason), EventTone::Stop)
+        }
         EventData::HeadAccepted(_) => plain("accepted a new head of the audit".to_owned()),
         EventData::RunsArchived(archived) => {
             let (count, runs) = (archived.runs, if archived.runs == 1 { "run" } else { "runs" });
@@ -279,8 +281,8 @@ pub fn told(entry: &Entry) -> (String, Tone) {
     }
 }
 
-fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String, Tone) {
-    let plain = |text: String| (text, Tone::Plain);
+fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String, EventTone) {
+    let plain = |text: String| (text, EventTone::Plain);
     let title = quoted(&updated.review.title);
     if acts.has(ReviewAct::Vote) {
         return plain(match decision_of(entry, acts, &updated.review) {
@@ -290,14 +292,14 @@ fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String,
         });
     }
     match &updated.change {
-        ReviewChange::Content { .. } => (format!("changed the content of {title}"), Tone::Again),
+        ReviewChange::Content { .. } => (format!("changed the content of {title}"), EventTone::Again),
         ReviewChange::Voters { .. } => plain(format!("changed who may vote on {title}")),
         ReviewChange::Claim { .. } => plain(format!("claimed {title}")),
         ReviewChange::Release { .. } => plain(format!("released {title}")),
         ReviewChange::Delegated { .. } => plain(format!("delegated {title}")),
         ReviewChange::Comment { .. } => plain(format!("commented on {title}")),
-        ReviewChange::Escalated { .. } => (format!("escalated {title}"), Tone::Again),
-        ReviewChange::Paused { .. } => (format!("paused {title}"), Tone::Again),
+        ReviewChange::Escalated { .. } => (format!("escalated {title}"), EventTone::Again),
+        ReviewChange::Paused { .. } => (format!("paused {title}"), EventTone::Again),
         ReviewChange::Asked => plain(format!("asked the next handler about {title}")),
         ReviewChange::Vote | ReviewChange::Other => plain(format!("changed {title}")),
     }

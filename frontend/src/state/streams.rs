@@ -22,7 +22,7 @@ pub struct Streams(HashMap<(String, u32), StreamText>);
 
 impl Streams {
     /// Takes in a message of the live socket.
-    pub fn hear(&mut self, message: &ServerMessage) {
+    pub fn apply(&mut self, message: &ServerMessage) {
         let ServerMessage::Stream { node, visit, attempt, offset, text, .. } = message else { return };
         let known = self.0.entry((node.to_string(), *visit)).or_default();
         if *attempt < known.attempt {
@@ -71,7 +71,7 @@ mod tests {
         let mut streams = Streams::default();
         for message in [said(1, 0, "The "), said(1, 4, "sea"), said(2, 0, "An "), said(1, 7, "!"), said(2, 3, "ocean")]
         {
-            streams.hear(&message);
+            streams.apply(&message);
         }
         assert_eq!(streams.get("draft", 1).map(|stream| stream.text.as_str()), Some("An ocean"));
     }
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn a_gap_is_known() {
         let mut streams = Streams::default();
-        streams.hear(&said(1, 0, "The "));
-        streams.hear(&said(1, 9, "blue"));
+        streams.apply(&said(1, 0, "The "));
+        streams.apply(&said(1, 9, "blue"));
         let stream = streams.get("draft", 1).expect("it was heard");
         assert_eq!((stream.start, stream.text.as_str()), (9, "blue"));
     }

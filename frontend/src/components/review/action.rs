@@ -1,5 +1,6 @@
 //! One action that a gate holds back: all its arguments, and what shall happen to it.
 
+use leptos::html;
 use leptos::prelude::*;
 use serde_json::Value;
 use shared::definition::{ActionKind, AlternativeChoice, ContentType};
@@ -15,13 +16,13 @@ use super::request::request;
 use super::value::{json, texts};
 use crate::client::Session;
 use crate::components::diff::Diff;
+use crate::components::focus::{FIELD, focus_within};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
-use crate::components::states::focus_on;
 use crate::state::action_words;
 use crate::state::drafts::{Chosen, Draft};
 use crate::state::extent;
-use crate::state::guardrail_notes::{self, Place};
+use crate::state::guardrail_notes::{self, NotePlace};
 use crate::state::record::{self, CallOutcome};
 use crate::state::verdict;
 
@@ -39,7 +40,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
     let drafted = move |draft: &Draft| id.with_value(|id| draft.actions.get(id).cloned());
     let typed = Memo::new(move |_| {
-        let typed = || pane.desk.drafts.with(|drafts| drafts.get(pane.id).and_then(drafted));
+        let typed = || pane.workspace.drafts.with(|drafts| drafts.get(pane.id).and_then(drafted));
         (!over.get()).then(typed).flatten().unwrap_or_default()
     });
     let chosen = Memo::new(move |_| {
@@ -67,14 +68,20 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         let checked = pane.checked.get();
         pane.review.with(|review| held.with_value(|action| guardrail_notes::leave(review, &draft, &checked, action)))
     });
+    let card = NodeRef::<html::Section>::new();
     let choose = move |kind: ActionKind| {
-        pane.desk.write(&pane.review.get_untracked(), |draft| {
+        pane.workspace.write(&pane.review.get_untracked(), |draft| {
             draft.actions.entry(id.get_value()).or_default().press(Chosen::Answer(kind));
         });
+        // It opens a form, unless it was taken back. To say why something is rejected is up to the person.
+        let opens = matches!(kind, ActionKind::Edit | ActionKind::Respond) && chosen.get_untracked() == Some(kind);
+        if let (Some(card), true) = (card.get_untracked(), opens) {
+            focus_within(&card, format!(".edit {FIELD}"));
+        }
     };
     let instead = Memo::new(move |_| typed.with(|typed| typed.alternative().map(str::to_owned)));
     let choose_instead = move |alternative: String| {
-        pane.desk.write(&pane.review.get_untracked(), |draft| {
+        pane.workspace.write(&pane.review.get_untracked(), |draft| {
             draft.actions.entry(id.get_value()).or_default().press(Chosen::Alternative { alternative });
         });
     };
@@ -118,7 +125,6 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         pane.edit.track();
         if previous.is_some() && first && untrack(move || pane.is_open()) {
             choose(ActionKind::Edit);
-            focus_on(".edit :is(input, select, textarea)");
         }
     });
     let what = match (&action.action_type, &action.agent) {
@@ -160,11 +166,11 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         pane.review.with(|review| offered(review) && session.decides_for(review).is_none())
     });
     let remembered = Memo::new(move |_| {
-        pane.desk.drafts.with(|drafts| held.with_value(|action| verdict::remembers(action, drafts.get(pane.id)?)))
+        pane.workspace.drafts.with(|drafts| held.with_value(|action| verdict::remembers(action, drafts.get(pane.id)?)))
     });
     let allow = move |(scope, label): (GrantScope, &'static str)| {
         let press = move |_| {
-            pane.desk.write(&pane.review.get_untracked(), |draft| {
+            pane.workspace.write(&pane.review.get_untracked(), |draft| {
                 let own = draft.actions.entry(id.get_value()).or_default();
                 own.remember = if remembered.get_untracked() == Some(scope) { None } else { Some(scope) };
                 own.chosen = Some(Chosen::Answer(ActionKind::Approve));
@@ -195,7 +201,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     // What is made or changed in the run itself sends nothing to anybody.
     let sent = action.request.clone().filter(|_| action.action_type == ActionType::Tool);
     view! {
-        <section class="card action" class:folded=folded aria-label=action.name.clone()>
+        <section node_ref=card class="card action" class:folded=folded aria-label=action.name.clone()>
             <header>
                 <code>{inert(&action.name)}</code>
                 <span class="muted cut">{what}</span>
@@ -249,7 +255,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 }}
             </div>
             {sent.as_ref().map(|sent| request(sent, &arguments, over))}
-            <GuardrailNotes pane=pane place=Place::Action(id.get_value()) />
+            <GuardrailNotes pane=pane place=NotePlace::Action(id.get_value()) />
             <Show when=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
                 <div class="edit" on:focusout=move |_| pane.check()>
                     <EditArguments
@@ -292,7 +298,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                         on:focusout=move |_| pane.check()
                         on:input=move |event| {
                             let text = event_target_value(&event);
-                            pane.desk
+                            pane.workspace
                                 .write(
                                     &pane.review.get_untracked(),
                                     |draft| draft.actions.entry(id.get_value()).or_default().message = text,
@@ -310,7 +316,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
 
 #[component]
 fn EditArguments(pane: Pane, id: String, schema: Value, base: String, shown: shared::JsonMap) -> impl IntoView {
-    let current = pane.desk.draft_now(pane.id).actions.get(&id).and_then(|own| own.arguments.clone());
+    let current = pane.workspace.draft_now(pane.id).actions.get(&id).and_then(|own| own.arguments.clone());
     let current = Value::Object(current.unwrap_or_else(|| shown.clone()));
     if let Some(reason) = extent::too_large_to_send(&current) {
         return view! { <p class="banner warn">{reason}</p> }.into_any();
@@ -321,7 +327,7 @@ fn EditArguments(pane: Pane, id: String, schema: Value, base: String, shown: sha
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
         let (true, Value::Object(arguments)) = (previous.is_some() && sound.get(), value) else { return };
-        pane.desk.write(&pane.review.get_untracked(), |draft| {
+        pane.workspace.write(&pane.review.get_untracked(), |draft| {
             let own = draft.actions.entry(id.clone()).or_default();
             own.arguments = (arguments != shown).then_some(arguments);
         });

@@ -4,15 +4,15 @@ use leptos::prelude::*;
 use shared::definition::ChoiceKind;
 use shared::review::{ActionType, ReviewOption};
 
+use super::note_field::NoteField;
 use super::option_form::OptionForm;
 use super::pane::Pane;
 use super::progress::Progress;
-use super::say::Say;
 use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
 use crate::client::{Live, Session};
+use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
-use crate::components::states::focus_on;
 use crate::state::option_fields::PLACE;
 use crate::state::outbox::held_until;
 use crate::state::story::listed;
@@ -31,7 +31,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
             <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
                 <ClaimedByOther pane=pane />
                 <OptionForm pane=pane />
-                <Say pane=pane />
+                <NoteField pane=pane />
                 <General pane=pane />
                 <Acts pane=pane />
             </Show>

@@ -8,13 +8,13 @@ use shared::definition::Effect;
 use super::pane::Pane;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert_code;
-use crate::state::guardrail_notes::{self, Note, Place};
+use crate::state::guardrail_notes::{self, Note, NotePlace};
 
 /// What is said at a place.
 #[component]
-pub fn GuardrailNotes(pane: Pane, place: Place) -> impl IntoView {
+pub fn GuardrailNotes(pane: Pane, place: NotePlace) -> impl IntoView {
     let notes = Memo::new(move |_| {
-        pane.desk.drafts.with(|drafts| {
+        pane.workspace.drafts.with(|drafts| {
             let draft = drafts.get(pane.id).cloned().unwrap_or_default();
             pane.review
                 .with(|review| pane.checked.with(|answered| guardrail_notes::notes(review, &draft, answered, &place)))
@@ -38,7 +38,7 @@ impl Pane {
     /// Asks what guardrails would do with what was typed. What cannot be asked is answered by the decision itself.
     pub fn check(self) {
         let Some(request) = untrack(move || {
-            let draft = self.desk.draft_now(self.id);
+            let draft = self.workspace.draft_now(self.id);
             self.review.with(|review| guardrail_notes::to_check(review, &draft)).filter(|_| self.is_open())
         }) else {
             return;

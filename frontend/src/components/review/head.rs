@@ -176,11 +176,11 @@ fn Claim(pane: Pane) -> impl IntoView {
             {move || match shown.get() {
                 (Some(claim), may) => {
                     let mine = session.username().as_deref() == Some(claim.by.as_str());
-                    let until = time::clock(claim.until);
-                    let text = if mine { format!("Claimed by you until {until}") } else { format!("Claimed by {} until {until}", claim.by) };
+                    let until = format!(" until {}", time::clock(claim.until));
+                    let text = if mine { "Claimed by you".to_owned() } else { format!("Claimed by {}", claim.by) };
                     view! {
                         <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
-                        <span>{text}</span>
+                        <span>{text}<span class="until">{until}</span></span>
                         {(mine && may)
                             .then(|| view! { <button class="b ghost sm" disabled=busy on:click=move |_| { act.dispatch_local(false); }>"Release"</button> })}
                     }

@@ -12,16 +12,16 @@ use super::guardrails::GuardrailNotes;
 use super::pane::Pane;
 use super::value::ValueView;
 use crate::components::diff::Diff;
+use crate::components::focus::{FIELD, focus_within};
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
-use crate::components::states::focus_on;
-use crate::state::guardrail_notes::Place;
+use crate::state::guardrail_notes::NotePlace;
 use crate::state::verdict::{is_at, unwritten};
 use crate::state::{extent, record};
 
 /// A tab of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tab {
+pub enum ItemTab {
     /// As it stands on the record.
     Read,
     /// A form.
@@ -44,12 +44,12 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let may_edit = Memo::new(move |_| editable && pane.is_open());
     // What is to be written is there to be written; whoever walks through the list keeps the focus there all the same.
     let blank = item.with_value(|item| {
-        let draft = pane.desk.draft_now(pane.id);
+        let draft = pane.workspace.draft_now(pane.id);
         pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
     });
-    let tab = RwSignal::new(if blank && may_edit.get_untracked() { Tab::Edit } else { Tab::Read });
+    let tab = RwSignal::new(if blank && may_edit.get_untracked() { ItemTab::Edit } else { ItemTab::Read });
     let chosen = StoredValue::new(false);
-    Effect::new(move |before: Option<Tab>| {
+    Effect::new(move |before: Option<ItemTab>| {
         let now = tab.get();
         if before.is_some_and(|before| before != now) {
             chosen.set_value(true);
@@ -62,7 +62,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         let edit = if over.get() {
             key.with_value(|key| pane.review.with(|review| record::accepted_edit(review, key)))
         } else {
-            key.with_value(|key| pane.desk.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()))
+            key.with_value(|key| pane.workspace.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()))
         };
         edit.filter(|edit| item.with_value(|item| item.value != *edit))
     });
@@ -81,30 +81,30 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     // A change that came while the person was reading is what they see first.
     Effect::new(move |_| {
         if before.with(Option::is_some) && pane.has_changed() {
-            tab.set(Tab::Since);
+            tab.set(ItemTab::Since);
         }
     });
     Effect::new(move |_| {
         let possible = match tab.get() {
-            Tab::Read => true,
-            Tab::Edit => may_edit.get(),
-            Tab::Edited | Tab::Changes => edited.with(Option::is_some),
-            Tab::Since => before.with(Option::is_some),
+            ItemTab::Read => true,
+            ItemTab::Edit => may_edit.get(),
+            ItemTab::Edited | ItemTab::Changes => edited.with(Option::is_some),
+            ItemTab::Since => before.with(Option::is_some),
         };
         if !possible {
-            tab.set(Tab::Read);
+            tab.set(ItemTab::Read);
         }
     });
     // What is wrong is shown where it can be mended.
     Effect::new(move |_| {
         if !mistakes.with(Vec::is_empty) && may_edit.get() {
-            tab.set(Tab::Edit);
+            tab.set(ItemTab::Edit);
         }
     });
     // What was accepted is what counts from then on.
     Effect::new(move |_| {
         if over.get() && edited.with(Option::is_some) {
-            tab.set(Tab::Edited);
+            tab.set(ItemTab::Edited);
         }
     });
     let first = item.with_value(|item| {
@@ -115,8 +115,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     Effect::new(move |previous: Option<()>| {
         pane.edit.track();
         if previous.is_some() && first && may_edit.get_untracked() {
-            tab.set(if tab.get_untracked() == Tab::Edit { Tab::Read } else { Tab::Edit });
-            focus_on(".edit :is(input, select, textarea)");
+            tab.set(if tab.get_untracked() == ItemTab::Edit { ItemTab::Read } else { ItemTab::Edit });
         }
     });
     let kind = match content_type {
@@ -148,14 +147,14 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     <span class="tag accent">{move || if over.get() { "approved with an edit" } else { "edited by you" }}</span>
                 </Show>
                 <div class="tabs" role="tablist" aria-label=name.clone() hidden=single on:keydown=walk>
-                    <TabButton tab panel=panel.clone() own=Tab::Read label=says("Read", "Proposed") shown=Signal::stored(true) />
-                    <TabButton tab panel=panel.clone() own=Tab::Edit label="Edit" shown=may_edit />
-                    <TabButton tab panel=panel.clone() own=Tab::Edited label=says("Preview", "As approved") shown=has_edit />
-                    <TabButton tab panel=panel.clone() own=Tab::Changes label=says("Your changes", "Changes") shown=has_edit />
+                    <TabButton tab panel=panel.clone() own=ItemTab::Read label=says("Read", "Proposed") shown=Signal::stored(true) />
+                    <TabButton tab panel=panel.clone() own=ItemTab::Edit label="Edit" shown=may_edit />
+                    <TabButton tab panel=panel.clone() own=ItemTab::Edited label=says("Preview", "As approved") shown=has_edit />
+                    <TabButton tab panel=panel.clone() own=ItemTab::Changes label=says("Your changes", "Changes") shown=has_edit />
                     <TabButton
                         tab
                         panel=panel.clone()
-                        own=Tab::Since
+                        own=ItemTab::Since
                         label=Signal::derive(move || before.with(|b| b.as_ref().map(|(r, _)| format!("Since revision {r}"))).unwrap_or_default())
                         shown=Signal::derive(move || before.with(Option::is_some))
                     />
@@ -163,13 +162,13 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
             </header>
             <div class="tab-panel" id=panel.clone() role=move || (!single()).then_some("tabpanel") aria-label=move || (!single()).then(|| panel_name.clone())>
             {move || match tab.get() {
-                Tab::Read => view! { <ValueView content_type=content_type value=shown() /> }.into_any(),
-                Tab::Edited => {
+                ItemTab::Read => view! { <ValueView content_type=content_type value=shown() /> }.into_any(),
+                ItemTab::Edited => {
                     let value = edited.get().unwrap_or_else(shown);
                     view! { <ValueView content_type=content_type value=value /> }.into_any()
                 }
-                Tab::Edit => view! { <Edit pane=pane item=item.get_value() focus=chosen /> }.into_any(),
-                Tab::Changes => {
+                ItemTab::Edit => view! { <Edit pane=pane item=item.get_value() focus=chosen /> }.into_any(),
+                ItemTab::Changes => {
                     let new = edited.get().unwrap_or_else(shown);
                     view! {
                         <Diff content_type=content_type old=shown() new=new />
@@ -181,7 +180,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                                 class="b sm"
                                 on:click=move |_| {
                                     let key = key.get_value();
-                                    pane.desk
+                                    pane.workspace
                                         .write(
                                             &pane.review.get_untracked(),
                                             |draft| drop(draft.edits.shift_remove(&key)),
@@ -194,13 +193,13 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     }
                         .into_any()
                 }
-                Tab::Since => {
+                ItemTab::Since => {
                     let old = before.get().map(|(_, old)| old).unwrap_or_default();
                     view! { <Diff content_type=content_type old=old new=shown() /> }.into_any()
                 }
             }}
             </div>
-            <GuardrailNotes pane=pane place=Place::Key(key.get_value()) />
+            <GuardrailNotes pane=pane place=NotePlace::Key(key.get_value()) />
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
         </section>
     }
@@ -229,8 +228,8 @@ fn walk(event: web_sys::KeyboardEvent) {
 /// A button of the tabs, while it can be shown.
 #[component]
 pub fn TabButton(
-    tab: RwSignal<Tab>,
-    own: Tab,
+    tab: RwSignal<ItemTab>,
+    own: ItemTab,
     /// The id of what the tabs show.
     panel: String,
     #[prop(into)] label: Signal<String>,
@@ -255,11 +254,19 @@ pub fn TabButton(
 /// The form of an item: a text field for texts, else made from its schema.
 #[component]
 fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
-    let draft = pane.desk.draft_now(pane.id);
+    let draft = pane.workspace.draft_now(pane.id);
     let current = draft.edits.get(&item.key).unwrap_or(&item.value).clone();
     if let Some(reason) = extent::too_large_to_send(&current) {
         return view! { <p class="banner warn">{reason}</p> }.into_any();
     }
+    let form = NodeRef::<html::Div>::new();
+    Effect::new(move |_| {
+        // Where something is wrong, that is gone to.
+        let opened = focus.get_value() && pane.mistakes.with_untracked(Vec::is_empty);
+        if let (Some(form), true) = (form.get(), opened) {
+            focus_within(&form, FIELD);
+        }
+    });
     let path = pointer(["edits", item.key.as_str()]);
     let plain = item.schema.as_ref().is_none_or(|schema| {
         schema.get("type").and_then(Value::as_str) == Some("string")
@@ -272,7 +279,7 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let key = item.key.clone();
     let shown = item.value.clone();
     let write = move |value: Value| {
-        pane.desk.write(&pane.review.get_untracked(), |draft| draft.edit(&key, value, &shown));
+        pane.workspace.write(&pane.review.get_untracked(), |draft| draft.edit(&key, value, &shown));
     };
     if let (Some(text), true) = (current.as_str(), plain) {
         let code = item.content_type == ContentType::Code;
@@ -280,13 +287,10 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         Effect::new(move |_| {
             if let Some(field) = node.get() {
                 grow(&field);
-                if focus.get_value() {
-                    drop(field.focus());
-                }
             }
         });
         view! {
-            <div class="edit">
+            <div class="edit" node_ref=form>
                 <textarea
                     node_ref=node
                     class="textarea"
@@ -317,7 +321,7 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
             }
         });
         let label = item.label.clone().unwrap_or_else(|| item.key.clone());
-        view! { <div class="edit"><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
+        view! { <div class="edit" node_ref=form><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
                 .into_any()
     }
 }

@@ -3,9 +3,10 @@
 use leptos::prelude::*;
 use shared::definition::Severity;
 
+use super::note_field::NOTE;
 use super::pane::Pane;
+use crate::components::focus::focus_on;
 use crate::components::help::is_free;
-use crate::components::states::focus_on;
 use crate::state::verdict::{self, Intent, keys};
 
 /// Listens to the keys while the pane is shown.
@@ -21,7 +22,7 @@ pub fn listen(pane: Pane) {
         let acted = match key.as_str() {
             key if fills && (matches!(key, "a" | "r") || keys::place(key).is_some()) => None,
             "a" if !review.actions.is_empty() => {
-                let draft = pane.desk.draft_now(pane.id);
+                let draft = pane.workspace.draft_now(pane.id);
                 let (intent, _) = verdict::actions_say(&review, &draft);
                 Some(intent)
             }
@@ -33,7 +34,7 @@ pub fn listen(pane: Pane) {
                 None
             }
             "c" => {
-                pane.write.notify();
+                focus_on(NOTE);
                 event.prevent_default();
                 None
             }

@@ -8,14 +8,11 @@ use shared::review::ReviewOption;
 use super::item::count_unsound;
 use super::pane::Pane;
 use super::value::texts;
+use crate::components::focus::{FIELD, focus_on};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::{SchemaForm, untouched};
-use crate::components::states::focus_on;
 use crate::state::option_fields::{self, PLACE};
 use crate::state::verdict::Intent;
-
-/// The first field of the form.
-const FIRST: &str = ".option-form .fields :is(input, select, textarea), .option-form textarea";
 
 impl Pane {
     /// The option whose form is open.
@@ -35,7 +32,7 @@ impl Pane {
             Intent::Choose(id) if opens(id) && untrack(move || self.is_open()) => {
                 self.mistakes.set(Vec::new());
                 self.filling.set(Some(id.clone()));
-                focus_on(FIRST);
+                focus_on(format!(".option-form {FIELD}"));
             }
             intent => self.decide(intent),
         }
@@ -59,7 +56,7 @@ pub fn OptionForm(pane: Pane) -> impl IntoView {
 #[component]
 fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let ReviewOption { id, label, description, fields, .. } = option;
-    let typed = pane.desk.draft_now(pane.id).fields.get(&id).cloned().unwrap_or_default();
+    let typed = pane.workspace.draft_now(pane.id).fields.get(&id).cloned().unwrap_or_default();
     let schema = fields.unwrap_or_default();
     // A form that is opened and left is no draft.
     let untouched = untouched(&schema);
@@ -71,7 +68,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
         let value = value.get();
         let fields = if value == untouched { Value::Object(shared::JsonMap::new()) } else { value };
         if let (Some(()), true, Value::Object(fields)) = (previous, sound.get(), fields) {
-            pane.desk.write(&pane.review.get_untracked(), |draft| draft.fill(&own, fields));
+            pane.workspace.write(&pane.review.get_untracked(), |draft| draft.fill(&own, fields));
         }
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());

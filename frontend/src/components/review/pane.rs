@@ -19,11 +19,12 @@ use super::item::ItemCard;
 use super::keys;
 use super::option_form::WhatWentWithIt;
 use super::side::Side;
-use crate::client::{Api, Desk, Live, Session, use_api};
+use crate::client::{Api, Live, Session, Workspace, use_api};
 use crate::components::arrival;
+use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::inert::{inert_code, named};
 use crate::components::notice::Notifier;
-use crate::components::states::{Empty, Failed, Loading, MISTAKE, focus_on};
+use crate::components::states::{Empty, Failed, Loading};
 use crate::state::drafts::Draft;
 use crate::state::guardrail_notes::Answered;
 use crate::state::option_fields::{self, PLACE};
@@ -54,14 +55,12 @@ pub struct Pane {
     pub filling: RwSignal<Option<String>>,
     /// Raised when the first thing that can be edited shall open.
     pub edit: Trigger,
-    /// Raised when the text field shall have the focus.
-    pub write: Trigger,
     /// How many forms hold something that cannot be read yet.
     pub unsound: RwSignal<usize>,
     /// What guardrails said of what was typed.
     pub checked: RwSignal<Answered>,
     /// Drafts and decisions under way.
-    pub desk: Desk,
+    pub workspace: Workspace,
     /// The server.
     pub api: Api,
     notifier: Notifier,
@@ -70,21 +69,21 @@ pub struct Pane {
 impl Pane {
     /// What was typed. Follows it.
     pub fn draft(self) -> Draft {
-        self.desk.draft(self.id)
+        self.workspace.draft(self.id)
     }
 
     /// Whether it can be decided by this person: it waits, they may, and nothing is on its way.
     pub fn is_open(self) -> bool {
         self.review.with(|review| review.is_pending())
             && self.access.get().is_allowed()
-            && self.desk.outbox.with(|outbox| outbox.get(self.id).is_none())
+            && self.workspace.outbox.with(|outbox| outbox.get(self.id).is_none())
     }
 
     /// Whether the content has changed since the person read it, or since they wrote what is kept here.
     pub fn has_changed(self) -> bool {
         let known = self.known.get();
         let behind = |review: &Review| {
-            self.desk.drafts.with(|drafts| drafts.get(self.id).is_some_and(|draft| draft.is_behind(review)))
+            self.workspace.drafts.with(|drafts| drafts.get(self.id).is_some_and(|draft| draft.is_behind(review)))
         };
         self.review.with(|review| review.revision > known || behind(review))
     }
@@ -93,7 +92,7 @@ impl Pane {
     pub fn read_change(self) {
         let review = self.review.get_untracked();
         self.known.set(review.revision);
-        self.desk.see(&review);
+        self.workspace.see(&review);
         self.mistakes.set(Vec::new());
     }
 
@@ -103,7 +102,7 @@ impl Pane {
         if !untrack(move || self.is_open()) {
             return;
         }
-        let (review, draft) = (self.review.get_untracked(), self.desk.draft_now(self.id));
+        let (review, draft) = (self.review.get_untracked(), self.workspace.draft_now(self.id));
         let filled = untrack(move || self.filled()).map(|option| option.id);
         match on_enter(&review, &draft, filled.as_deref()) {
             Some(intent) => self.decide(&intent),
@@ -113,7 +112,7 @@ impl Pane {
 
     /// Gives the focus to what is decided next.
     pub fn go_to_decision(self) {
-        let (review, draft) = (self.review.get_untracked(), self.desk.draft_now(self.id));
+        let (review, draft) = (self.review.get_untracked(), self.workspace.draft_now(self.id));
         // All together are approved by a button: where some were chosen, or each has to be, the next one is due.
         if review.is_one_by_one() || review.actions.iter().any(|action| choice(action, &draft).is_some()) {
             focus_on(UNDECIDED);
@@ -136,12 +135,9 @@ impl Pane {
             focus_on(MISTAKE);
             return;
         }
-        match self.desk.decide(&self.review.get_untracked(), intent) {
+        match self.workspace.decide(&self.review.get_untracked(), intent) {
             Ok(()) => self.mistakes.set(Vec::new()),
             Err(mistakes) => {
-                if mistakes.iter().any(|mistake| matches!(mistake.path.as_str(), "/comment" | "/verdict/text")) {
-                    self.write.notify();
-                }
                 self.mistakes.set(mistakes);
                 focus_on(MISTAKE);
             }
@@ -189,7 +185,7 @@ pub fn ReviewPane(
         <article class="read" aria-label="Review" tabindex="-1">
             {move || {
                 if known.get() {
-                    return view! { <Loaded id=id row=row back=back /> }.into_any();
+                    return view! { <LoadedReview id=id row=row back=back /> }.into_any();
                 }
                 match problem.get() {
                     None => view! { <Loading rows=7 /> }.into_any(),
@@ -211,7 +207,7 @@ pub fn ReviewPane(
 }
 
 #[component]
-fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callback<()>) -> impl IntoView {
+fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, back: Callback<()>) -> impl IntoView {
     let session = Session::expect();
     // The row exists from here on: the fold never forgets what is open.
     let first = row.get_untracked().map(|row| row.review);
@@ -225,9 +221,9 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         }
         review.with(|review| session.access(Act::Decide(review)))
     });
-    let desk = Desk::expect();
+    let workspace = Workspace::expect();
     // What was written on an older revision is shown beside what is new.
-    let draft = desk.draft_now(id);
+    let draft = workspace.draft_now(id);
     let before = draft.is_behind(&first).then(|| draft.saw(&first)).flatten().map(Arc::new);
     let known = if draft.is_behind(&first) { draft.revision } else { first.revision };
     let pane = Pane {
@@ -237,14 +233,13 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         known: RwSignal::new(known),
         access,
         mistakes: RwSignal::new(Vec::new()),
-        filling: RwSignal::new(desk.outbox.with_untracked(|outbox| {
+        filling: RwSignal::new(workspace.outbox.with_untracked(|outbox| {
             option_fields::begun(&first, &draft, outbox.get(id).map(|sending| &sending.request))
         })),
         edit: Trigger::new(),
-        write: Trigger::new(),
         unsound: RwSignal::new(0),
         checked: RwSignal::new(None),
-        desk,
+        workspace,
         api: use_api(),
         notifier: Notifier::expect(),
     };
@@ -257,7 +252,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
                 && pane.known.get_untracked() == previous.revision
             {
                 pane.known.set(now.revision);
-                pane.desk.see(&now);
+                pane.workspace.see(&now);
             } else {
                 pane.before.set(Some(previous));
             }
@@ -266,7 +261,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
     });
     // What the server refused as invalid stands at its fields, in the form where it was typed.
     Effect::new(move |_| {
-        let refused = pane.desk.outbox.with(|outbox| {
+        let refused = pane.workspace.outbox.with(|outbox| {
             let sending = outbox.get(id)?;
             let Stage::Refused(problem) = &sending.stage else { return None };
             (!problem.errors.is_empty()).then(|| (problem.errors.clone(), sending.request.verdict.clone()))
@@ -279,13 +274,13 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
             }
             pane.mistakes.set(mistakes);
             focus_on(MISTAKE);
-            pane.desk.outbox.update(|outbox| outbox.dismiss(id));
+            pane.workspace.outbox.update(|outbox| outbox.dismiss(id));
         }
     });
     // What was accepted is forgotten, and its form closes; what was undone is open again, as it was. What was refused for
     // what stands in the form is open too: it may have left the outbox before this was seen.
     Effect::new(move |before: Option<Option<Sending>>| {
-        let now = pane.desk.outbox.with(|outbox| outbox.get(id).cloned());
+        let now = pane.workspace.outbox.with(|outbox| outbox.get(id).cloned());
         if let (Some(ended), None, true) = (before.flatten(), &now, pane.mistakes.with_untracked(Vec::is_empty)) {
             pane.filling.update(|open| {
                 *open = review.with_untracked(|review| option_fields::after(review, &ended, open.take()));

@@ -21,8 +21,9 @@ use crate::state::words;
 /// How far the decision has come, or how the review ended without one.
 #[component]
 pub fn Progress(pane: Pane) -> impl IntoView {
-    let stage =
-        Memo::new(move |_| pane.desk.outbox.with(|outbox| outbox.get(pane.id).map(|sending| sending.stage.clone())));
+    let stage = Memo::new(move |_| {
+        pane.workspace.outbox.with(|outbox| outbox.get(pane.id).map(|sending| sending.stage.clone()))
+    });
     let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
     view! {
         {move || match (stage.get(), over.get()) {
@@ -48,7 +49,7 @@ pub fn Progress(pane: Pane) -> impl IntoView {
 #[component]
 fn Held(pane: Pane, until: i64) -> impl IntoView {
     let live = Live::expect();
-    let says = pane.desk.outbox.with_untracked(|outbox| outbox.get(pane.id).map(|sending| sending.says.clone()));
+    let says = pane.workspace.outbox.with_untracked(|outbox| outbox.get(pane.id).map(|sending| sending.says.clone()));
     // The whole seconds that are left when this is drawn; the bar runs down by itself.
     let left = move || (until - live.server_now().0.max(live.now.get().0)).clamp(0, UNDO);
     let seconds = move || (left() + 999_999) / 1_000_000;
@@ -61,13 +62,13 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
                 <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave Countersign", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
-                pane.desk.undo(Some(pane.id));
+                pane.workspace.undo(Some(pane.id));
             }>
                 <Glyph icon=icondata::LuUndo2 />
                 "Undo"
                 <kbd aria-hidden="true">"u"</kbd>
             </button>
-            <button class="b ghost sm" on:click=move |_| pane.desk.send_now(pane.id)>"Send now"</button>
+            <button class="b ghost sm" on:click=move |_| pane.workspace.send_now(pane.id)>"Send now"</button>
             <i class="run-down" style=style aria-hidden="true"></i>
         </div>
     }
@@ -159,18 +160,20 @@ fn run_words(run: &RunSummary) -> String {
 /// It was not sent, or nobody knows whether it arrived.
 #[component]
 fn Unsent(pane: Pane, problem: Problem) -> impl IntoView {
+    let (icon, lead, more) = match problem.code {
+        Code::Unauthenticated => (icondata::LuInfo, "Your session ended before this was sent.", String::new()),
+        _ => (icondata::LuWifiOff, "No answer. ", problem.to_string()),
+    };
     view! {
         <div class="banner warn" role="alert">
-            <Glyph icon=icondata::LuWifiOff />
+            <Glyph icon=icon />
             <span class="grow">
-                {match problem.code {
-                    Code::Unauthenticated => view! { <b>"Your session ended before this was sent. "</b> }.into_any(),
-                    _ => view! { <b>"No answer. "</b>{problem.to_string()} }.into_any(),
-                }}
+                <b>{lead}</b>
+                {more}
                 " Your decision is kept here; sent again, it counts once."
             </span>
-            <button class="b sm" on:click=move |_| pane.desk.send_now(pane.id)>"Send again"</button>
-            <button class="b ghost sm" on:click=move |_| pane.desk.outbox.update(|outbox| outbox.dismiss(pane.id))>"Change it"</button>
+            <button class="b sm" on:click=move |_| pane.workspace.send_now(pane.id)>"Send again"</button>
+            <button class="b ghost sm" on:click=move |_| pane.workspace.outbox.update(|outbox| outbox.dismiss(pane.id))>"Change it"</button>
         </div>
     }
 }
@@ -192,7 +195,7 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
         <div class="banner stop" role="alert">
             <Glyph icon=icondata::LuTriangleAlert />
             <span class="grow"><b>{lead}</b>{more}</span>
-            <button class="b sm" on:click=move |_| pane.desk.outbox.update(|outbox| outbox.dismiss(pane.id))>"Decide again"</button>
+            <button class="b sm" on:click=move |_| pane.workspace.outbox.update(|outbox| outbox.dismiss(pane.id))>"Decide again"</button>
         </div>
     }
 }
@@ -201,7 +204,7 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
 #[component]
 fn Over(pane: Pane) -> impl IntoView {
     let lost = move || {
-        pane.desk
+        pane.workspace
             .outbox
             .with(|outbox| matches!(outbox.get(pane.id).map(|s| &s.stage), Some(Stage::Refused(_) | Stage::Unsent(_))))
     };
@@ -222,7 +225,7 @@ fn Over(pane: Pane) -> impl IntoView {
                 <summary>"What you wrote was not sent"</summary>
                 <pre class="unsent-text">{move || inert(&draft.with(Draft::to_text))}</pre>
                 <Copy text=Signal::derive(move || draft.with(Draft::to_text)) />
-                <button class="b ghost sm" on:click=move |_| pane.desk.discard(pane.id)>"Discard"</button>
+                <button class="b ghost sm" on:click=move |_| pane.workspace.discard(pane.id)>"Discard"</button>
             </details>
         </Show>
     }

@@ -34,7 +34,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
         (pane.review.with(|review| (review.revision, review.status)), run)
     });
     // The column is context: where it cannot be loaded, the review can be decided all the same.
-    let told = LocalResource::new(move || {
+    let loaded = LocalResource::new(move || {
         // Read, not only tracked: a memo that nobody reads follows nothing.
         point.with(|_| ());
         async move {
@@ -43,10 +43,10 @@ pub fn Side(pane: Pane) -> impl IntoView {
         }
     });
     let run = Memo::new(move |known: Option<&Option<Run>>| {
-        told.with(|told| told.as_ref()?.as_ref()?.0.clone()).or_else(|| known.cloned().flatten())
+        loaded.with(|loaded| loaded.as_ref()?.as_ref()?.0.clone()).or_else(|| known.cloned().flatten())
     });
     let report = Memo::new(move |known: Option<&Option<Report>>| {
-        told.with(|told| told.as_ref()?.as_ref()?.1.clone()).or_else(|| known.cloned().flatten())
+        loaded.with(|loaded| loaded.as_ref()?.as_ref()?.1.clone()).or_else(|| known.cloned().flatten())
     });
     let version =
         Memo::new(move |_| run.with(|run| run.as_ref().map(|run| (run.summary.flow.clone(), run.summary.version))));
@@ -215,13 +215,15 @@ fn Comments(pane: Pane) -> impl IntoView {
     let api = use_api();
     let live = Live::expect();
     let notifier = Notifier::expect();
-    let text = RwSignal::new(String::new());
+    // Kept with the rest of what was typed here: a session may end before it is sent.
+    let text = Memo::new(move |_| pane.draft().comment);
+    let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);
     let send = Action::new_local(move |said: &String| {
-        let comment = NewComment { text: said.clone() };
+        let (review, comment) = (pane.review.get_untracked(), NewComment { text: said.clone() });
         async move {
             match api.comment(pane.id, &comment).await {
                 Ok(decided) => {
-                    text.set(String::new());
+                    pane.workspace.write(&review, |draft| draft.comment.clear());
                     live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
                 }
                 Err(problem) => notifier.bad(problem.to_string()),
@@ -259,7 +261,8 @@ fn Comments(pane: Pane) -> impl IntoView {
                             class="input"
                             placeholder="Add a comment"
                             aria-label="Comment for the other reviewers"
-                            bind:value=text
+                            prop:value=text
+                            on:input=move |event| write(event_target_value(&event))
                         />
                         <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Add"</button>
                     </form>

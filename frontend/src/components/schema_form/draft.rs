@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use leptos::prelude::*;
 use serde_json::{Map, Number, Value, json};
 
-use super::schema::{Choice, Kind, Shape};
+use super::schema::{FieldChoice, Kind, Shape};
 use crate::state::words;
 
 /// One field as it is being edited.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct FieldDraft {
     /// What the schema says of it.
     pub shape: Arc<Shape>,
     /// Whether it must be there.
@@ -39,18 +39,18 @@ pub enum Content {
     /// Yes, no, or nothing.
     Switch(ArcRwSignal<Option<bool>>),
     /// The rows, each with a key that stays when rows move.
-    List(ArcRwSignal<Vec<Row>>),
+    List(ArcRwSignal<Vec<ListRow>>),
     /// The named fields.
-    Object(Vec<(String, Draft)>),
+    Object(Vec<(String, FieldDraft)>),
 }
 
 /// One row of a list.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct ListRow {
     /// Stays when rows move.
     pub key: u64,
     /// The row's field.
-    pub draft: Draft,
+    pub draft: FieldDraft,
 }
 
 static NEXT_KEY: AtomicU64 = AtomicU64::new(1);
@@ -60,7 +60,7 @@ pub fn next_key() -> u64 {
     NEXT_KEY.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Draft {
+impl FieldDraft {
     /// A form for `schema` that holds `value`. `defaults`: whether what is left out gets the schema's defaults.
     pub fn new(schema: &Value, value: &Value, defaults: bool) -> Self {
         let root = Arc::new(schema.clone());
@@ -99,11 +99,11 @@ impl Draft {
                 Content::Several(ArcRwSignal::new(ticked.filter_map(|value| at(choices, value)).collect()))
             }
             Kind::List { item, min, .. } => {
-                let row = |value: Option<&Value>| Row {
+                let row = |value: Option<&Value>| ListRow {
                     key: next_key(),
                     draft: Self::build(root, item, value, true, defaults, depth + 1),
                 };
-                let mut rows: Vec<Row> =
+                let mut rows: Vec<ListRow> =
                     given.and_then(Value::as_array).into_iter().flatten().map(|value| row(Some(value))).collect();
                 if required && given.is_none() {
                     rows.resize_with((*min).min(20), || row(None));
@@ -130,9 +130,9 @@ impl Draft {
     }
 
     /// A new row for this list.
-    pub fn new_row(&self) -> Option<Row> {
+    pub fn new_row(&self) -> Option<ListRow> {
         let Kind::List { item, .. } = &self.shape.kind else { return None };
-        Some(Row { key: next_key(), draft: Self::build(&self.root, item, None, true, true, self.depth + 1) })
+        Some(ListRow { key: next_key(), draft: Self::build(&self.root, item, None, true, true, self.depth + 1) })
     }
 
     /// The value that it has now; none: left out. What cannot be read is kept as text, for the server to refuse.
@@ -214,7 +214,7 @@ impl Draft {
     }
 }
 
-fn at(choices: &[Choice], value: &Value) -> Option<usize> {
+fn at(choices: &[FieldChoice], value: &Value) -> Option<usize> {
     choices.iter().position(|choice| choice.value == *value)
 }
 
@@ -274,7 +274,7 @@ mod tests {
             json!({ "topic": "sea", "price": null, "extra": { "deep": [1, 2, { "a": null }] } }),
             json!({ "topic": 5, "tags": "not a list" }),
         ] {
-            assert_eq!(Draft::new(&schema(), &value, false).read(), Some(value));
+            assert_eq!(FieldDraft::new(&schema(), &value, false).read(), Some(value));
         }
     }
 
@@ -282,15 +282,15 @@ mod tests {
     fn defaults_are_filled_in_only_where_asked() {
         let owner = Owner::new();
         owner.set();
-        assert_eq!(Draft::new(&schema(), &json!({}), true).read(), Some(json!({ "words": 300 })));
-        assert_eq!(Draft::new(&schema(), &json!({}), false).read(), Some(json!({})));
+        assert_eq!(FieldDraft::new(&schema(), &json!({}), true).read(), Some(json!({ "words": 300 })));
+        assert_eq!(FieldDraft::new(&schema(), &json!({}), false).read(), Some(json!({})));
     }
 
     #[test]
     fn what_is_no_object_is_said_and_not_dropped() {
         let owner = Owner::new();
         owner.set();
-        let draft = Draft::new(&json!({ "type": "object" }), &json!({}), false);
+        let draft = FieldDraft::new(&json!({ "type": "object" }), &json!({}), false);
         let Content::Text(text) = &draft.content else { panic!("an object without names is typed") };
         for (typed, sound) in [("[1]", false), ("12", false), ("{\"a\": 1}", true), ("", true)] {
             text.set(typed.into());
@@ -304,17 +304,17 @@ mod tests {
         owner.set();
         let options = json!({ "type": "array", "uniqueItems": true, "items": { "enum": ["s", "m", "l"] } });
         let schema = json!({ "type": "object", "required": ["options"], "properties": { "options": options } });
-        let draft = Draft::new(&schema, &json!({}), true);
+        let draft = FieldDraft::new(&schema, &json!({}), true);
         assert_eq!(draft.read(), Some(json!({ "options": [] })));
         let given = json!({ "options": ["l", "s"] });
-        assert_eq!(Draft::new(&schema, &given, true).read(), Some(given));
+        assert_eq!(FieldDraft::new(&schema, &given, true).read(), Some(given));
     }
 
     #[test]
     fn a_half_typed_number_is_kept_and_said() {
         let owner = Owner::new();
         owner.set();
-        let draft = Draft::new(&json!({ "type": "integer" }), &json!(5), false);
+        let draft = FieldDraft::new(&json!({ "type": "integer" }), &json!(5), false);
         let Content::Text(text) = &draft.content else { panic!("a number is typed") };
         text.set("5.".into());
         assert!(!draft.is_sound());

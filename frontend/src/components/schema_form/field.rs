@@ -3,9 +3,9 @@
 use leptos::prelude::*;
 use shared::error::Mistake;
 
-use super::draft::{Content, Draft, next_key};
+use super::draft::{Content, FieldDraft, next_key};
 use super::list::list_view;
-use super::schema::{Choice, Kind};
+use super::schema::{FieldChoice, Kind};
 use super::several::boxes;
 use crate::components::inert::{inert, named};
 use crate::state::verdict::is_at;
@@ -15,7 +15,7 @@ const MAX_RADIOS: (usize, usize) = (4, 44);
 
 /// Where a field is, and what is said of it.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct FieldPlace {
     /// Its JSON pointer; changes when rows move.
     pub path: Signal<String>,
     /// What the server said, of all fields.
@@ -24,7 +24,7 @@ pub struct Place {
     pub disabled: Signal<bool>,
 }
 
-impl Place {
+impl FieldPlace {
     /// The place of a field or row in this one.
     pub fn child(self, segment: Signal<String>) -> Self {
         let path = self.path;
@@ -35,7 +35,7 @@ impl Place {
 
 /// The ids and states that label, input and message share.
 #[derive(Clone, Copy)]
-pub struct Parts {
+pub struct FieldParts {
     id: StoredValue<String>,
     required: bool,
     /// What is wrong; empty: nothing.
@@ -46,7 +46,7 @@ pub struct Parts {
     pub left: RwSignal<bool>,
 }
 
-impl Parts {
+impl FieldParts {
     fn id(self) -> String {
         self.id.get_value()
     }
@@ -68,7 +68,7 @@ impl Parts {
 }
 
 /// A field of any kind. `name` is its key, shown where the schema has no title.
-pub fn field_view(draft: &Draft, name: &str, place: Place) -> AnyView {
+pub fn field_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     match &draft.content {
         Content::Object(_) => object_view(draft, name, place),
         Content::List(_) => list_view(draft, name, place),
@@ -77,7 +77,7 @@ pub fn field_view(draft: &Draft, name: &str, place: Place) -> AnyView {
 }
 
 /// The heading of a group: title, key beside it, what it is for.
-pub fn heading(draft: &Draft, name: &str) -> impl IntoView + use<> {
+pub fn heading(draft: &FieldDraft, name: &str) -> impl IntoView + use<> {
     let title = draft.shape.title.clone().unwrap_or_else(|| name.to_owned());
     let key = (!name.is_empty() && title != name).then(|| view! { <code class="field-key">{inert(name)}</code> });
     let required = draft.required.then(|| view! { <span class="field-required">"required"</span> });
@@ -85,7 +85,7 @@ pub fn heading(draft: &Draft, name: &str) -> impl IntoView + use<> {
 }
 
 /// What the server said of exactly this place.
-pub fn messages_at(place: Place, below: bool) -> Memo<String> {
+pub fn messages_at(place: FieldPlace, below: bool) -> Memo<String> {
     Memo::new(move |_| {
         place.path.with(|path| {
             let here = |one: &&Mistake| one.path == *path || (below && is_at(one, path));
@@ -96,7 +96,7 @@ pub fn messages_at(place: Place, below: bool) -> Memo<String> {
     })
 }
 
-fn object_view(draft: &Draft, name: &str, place: Place) -> AnyView {
+fn object_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let Content::Object(fields) = &draft.content else { return ().into_any() };
     let children: Vec<AnyView> =
         fields.iter().map(|(name, field)| field_view(field, name, place.child(Signal::stored(name.clone())))).collect();
@@ -116,17 +116,22 @@ fn object_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     .into_any()
 }
 
-fn leaf_view(draft: &Draft, name: &str, place: Place) -> AnyView {
+fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let id = format!("field-{}", next_key());
     let left = RwSignal::new(false);
     let said = messages_at(place, true);
     let own = StoredValue::new(draft.clone());
     let wrong = Memo::new(move |_| {
-        let typed = if left.get() { own.with_value(Draft::mistake) } else { None };
+        let typed = if left.get() { own.with_value(FieldDraft::mistake) } else { None };
         typed.unwrap_or_else(|| said.get())
     });
-    let parts =
-        Parts { id: StoredValue::new(id.clone()), required: draft.required, wrong, disabled: place.disabled, left };
+    let parts = FieldParts {
+        id: StoredValue::new(id.clone()),
+        required: draft.required,
+        wrong,
+        disabled: place.disabled,
+        left,
+    };
     let expected = match &draft.shape.kind {
         Kind::Json { expected: Some(expected), .. } => {
             Some(format!("JSON. The schema wants {expected}; the value is something else."))
@@ -155,7 +160,7 @@ fn leaf_view(draft: &Draft, name: &str, place: Place) -> AnyView {
 }
 
 /// How much of a limited text is used, once it matters.
-fn counter(draft: &Draft) -> Option<impl IntoView + use<>> {
+fn counter(draft: &FieldDraft) -> Option<impl IntoView + use<>> {
     let Kind::Text { max: Some(max), .. } = draft.shape.kind else { return None };
     let Content::Text(text) = draft.content.clone() else { return None };
     let count = move || text.with(|text| text.chars().count() as u64);
@@ -165,7 +170,7 @@ fn counter(draft: &Draft) -> Option<impl IntoView + use<>> {
     }}</span> })
 }
 
-fn is_group(draft: &Draft) -> bool {
+fn is_group(draft: &FieldDraft) -> bool {
     match &draft.shape.kind {
         Kind::Switch | Kind::Several(_) => true,
         Kind::Choice(choices) => few(choices),
@@ -173,12 +178,12 @@ fn is_group(draft: &Draft) -> bool {
     }
 }
 
-fn few(choices: &[Choice]) -> bool {
+fn few(choices: &[FieldChoice]) -> bool {
     choices.len() <= MAX_RADIOS.0
         && choices.iter().map(|choice| choice.label.chars().count()).sum::<usize>() <= MAX_RADIOS.1
 }
 
-fn input_view(draft: &Draft, name: &str, parts: Parts) -> AnyView {
+fn input_view(draft: &FieldDraft, name: &str, parts: FieldParts) -> AnyView {
     match (&draft.shape.kind, &draft.content) {
         (Kind::Switch, Content::Switch(on)) => {
             let choices = vec![("Yes".to_owned(), Some(true)), ("No".to_owned(), Some(false))];
@@ -200,7 +205,7 @@ fn radios<T>(
     mut choices: Vec<(String, Option<T>)>,
     chosen: &ArcRwSignal<Option<T>>,
     required: bool,
-    parts: Parts,
+    parts: FieldParts,
 ) -> AnyView
 where
     T: Copy + PartialEq + Send + Sync + 'static,
@@ -229,7 +234,7 @@ where
     .into_any()
 }
 
-fn menu(choices: &[Choice], at: ArcRwSignal<Option<usize>>, parts: Parts) -> AnyView {
+fn menu(choices: &[FieldChoice], at: ArcRwSignal<Option<usize>>, parts: FieldParts) -> AnyView {
     let chosen = at.clone();
     let is_chosen = move |index: usize| {
         let at = at.clone();
@@ -254,7 +259,7 @@ fn menu(choices: &[Choice], at: ArcRwSignal<Option<usize>>, parts: Parts) -> Any
     .into_any()
 }
 
-fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &Draft, name: &str, parts: Parts) -> AnyView {
+fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &FieldDraft, name: &str, parts: FieldParts) -> AnyView {
     let (get, set) = (text.clone(), text.clone());
     let typed = move |event| set.set(event_target_value(&event));
     let example = draft.shape.example.clone().map(|example| format!("for example {}", named(&example)));
@@ -284,7 +289,7 @@ fn lines(
     least: usize,
     example: Option<String>,
     spoken: Option<&'static str>,
-    parts: Parts,
+    parts: FieldParts,
 ) -> AnyView {
     let (get, set, size) = (text.clone(), text.clone(), text);
     let rows = move || size.with(|text| text.lines().count().clamp(least, 20)).to_string();

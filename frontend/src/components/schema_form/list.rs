@@ -2,14 +2,14 @@
 
 use leptos::prelude::*;
 
-use super::draft::{Content, Draft, Row};
-use super::field::{Place, field_view, heading, messages_at};
+use super::draft::{Content, FieldDraft, ListRow};
+use super::field::{FieldPlace, field_view, heading, messages_at};
 use super::schema::Kind;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, named};
 
 /// A list field. `name` is its key.
-pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
+pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let (Content::List(rows), Kind::List { min, max, .. }) = (&draft.content, &draft.shape.kind) else {
         return ().into_any();
     };
@@ -18,7 +18,7 @@ pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     let said = messages_at(place, false);
     let list = StoredValue::new(draft.clone());
     let add = move |_| {
-        if let Some(row) = list.with_value(Draft::new_row) {
+        if let Some(row) = list.with_value(FieldDraft::new_row) {
             rows.update(|rows| rows.push(row));
         }
     };
@@ -41,7 +41,7 @@ pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     .into_any()
 }
 
-fn row_view(row: &Row, rows: RwSignal<Vec<Row>>, min: usize, place: Place) -> impl IntoView + use<> {
+fn row_view(row: &ListRow, rows: RwSignal<Vec<ListRow>>, min: usize, place: FieldPlace) -> impl IntoView + use<> {
     let key = row.key;
     let at = Memo::new(move |_| rows.with(|rows| rows.iter().position(|row| row.key == key)).unwrap_or_default());
     let number = move || at.get() + 1;

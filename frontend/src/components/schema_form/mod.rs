@@ -13,13 +13,13 @@ use serde_json::Value;
 use shared::error::Mistake;
 
 pub use self::draft::next_key;
-use self::draft::{Draft, parse_json};
-use self::field::{Place, field_view};
+use self::draft::{FieldDraft, parse_json};
+use self::field::{FieldPlace, field_view};
 use crate::state::extent;
 
 /// What a form holds that nobody has touched.
 pub fn untouched(schema: &Value) -> Value {
-    Draft::new(schema, &Value::Object(shared::JsonMap::new()), true).read().unwrap_or(Value::Null)
+    FieldDraft::new(schema, &Value::Object(shared::JsonMap::new()), true).read().unwrap_or(Value::Null)
 }
 
 /// A form for `value`.
@@ -59,7 +59,7 @@ pub fn SchemaForm(
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
         return view! { <JsonAlone value sound disabled object=is_object/> }.into_any();
     }
-    let draft = RwSignal::new(value.with_untracked(|value| Draft::new(&schema, value, defaults)));
+    let draft = RwSignal::new(value.with_untracked(|value| FieldDraft::new(&schema, value, defaults)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
     let raw = RwSignal::new(None::<String>);
     let raw_mistake = mistake_in(raw, is_object);
@@ -74,11 +74,11 @@ pub fn SchemaForm(
     Effect::new(move |_| {
         let now = value.get();
         if read.with_untracked(|read| *read != now) {
-            draft.set(schema.with_value(|schema| Draft::new(schema, &now, false)));
+            draft.set(schema.with_value(|schema| FieldDraft::new(schema, &now, false)));
         }
     });
     if let Some(sound) = sound {
-        Effect::new(move |_| sound.set(raw_mistake.with(Option::is_none) && draft.with(Draft::is_sound)));
+        Effect::new(move |_| sound.set(raw_mistake.with(Option::is_none) && draft.with(FieldDraft::is_sound)));
     }
 
     let form_base = base.clone();
@@ -114,7 +114,7 @@ pub fn SchemaForm(
                 {
                     let (base, label) = (base.clone(), label.clone());
                     move || {
-                        let place = Place { path: Signal::stored(base.clone()), errors, disabled };
+                        let place = FieldPlace { path: Signal::stored(base.clone()), errors, disabled };
                         field_view(&draft.get(), &label, place)
                     }
                 }

@@ -41,9 +41,9 @@ pub enum Kind {
     /// Yes or no.
     Switch,
     /// One of these values.
-    Choice(Vec<Choice>),
+    Choice(Vec<FieldChoice>),
     /// Some of these values, each at most once.
-    Several(Vec<Choice>),
+    Several(Vec<FieldChoice>),
     /// Rows of one schema.
     List { item: Value, min: usize, max: usize },
     /// Named fields: name, schema, whether it must be there.
@@ -58,7 +58,7 @@ const JSON: Kind = Kind::Json { expected: None, object: false };
 
 /// One of the values that a schema offers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct FieldChoice {
     /// The value.
     pub value: Value,
     /// What people read.
@@ -67,7 +67,7 @@ pub struct Choice {
     pub description: Option<String>,
 }
 
-impl Choice {
+impl FieldChoice {
     fn of(value: &Value) -> Self {
         Self { value: value.clone(), label: label(value), description: None }
     }
@@ -172,31 +172,31 @@ fn has_alternatives(schema: &Value) -> bool {
 }
 
 /// The values of an `enum`, a `const`, or a `oneOf` of constants; foreign values of now are more, so that they show.
-fn choices(schema: &Value, now: &[Value]) -> Option<Vec<Choice>> {
-    let mut choices: Vec<Choice> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        values.iter().filter(|value| !value.is_null()).map(Choice::of).collect()
+fn choices(schema: &Value, now: &[Value]) -> Option<Vec<FieldChoice>> {
+    let mut choices: Vec<FieldChoice> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        values.iter().filter(|value| !value.is_null()).map(FieldChoice::of).collect()
     } else if let Some(only) = schema.get("const") {
-        vec![Choice::of(only)]
+        vec![FieldChoice::of(only)]
     } else {
         let several = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array)?;
         let constant = |one: &Value| {
             let text = |key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
-            let plain = Choice::of(one.get("const")?);
-            Some(Choice { label: text("title").unwrap_or(plain.label), description: text("description"), ..plain })
+            let plain = FieldChoice::of(one.get("const")?);
+            Some(FieldChoice { label: text("title").unwrap_or(plain.label), description: text("description"), ..plain })
         };
         several.iter().map(constant).collect::<Option<_>>()?
     };
     for value in now {
         if !choices.iter().any(|choice| choice.value == *value) {
-            let own = Choice::of(value);
-            choices.push(Choice { label: format!("{} (not among the choices)", own.label), ..own });
+            let own = FieldChoice::of(value);
+            choices.push(FieldChoice { label: format!("{} (not among the choices)", own.label), ..own });
         }
     }
     Some(choices)
 }
 
 /// What a list of different values can be ticked from, where its rows are choices and no value of now stands in it twice.
-fn several(root: &Value, schema: &Value, item: &Value, value: Option<&Value>) -> Option<Vec<Choice>> {
+fn several(root: &Value, schema: &Value, item: &Value, value: Option<&Value>) -> Option<Vec<FieldChoice>> {
     schema.get("uniqueItems").filter(|unique| **unique == Value::Bool(true))?;
     let now = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let twice = now.iter().enumerate().any(|(at, value)| now[..at].contains(value));

@@ -2,13 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::field::Parts;
-use super::schema::Choice;
+use super::field::FieldParts;
+use super::schema::FieldChoice;
 use crate::components::inert::inert;
 
 /// The boxes, in the order of the schema. `ticked` holds the indices of those that are.
-pub fn boxes(choices: &[Choice], ticked: &ArcRwSignal<Vec<usize>>, parts: Parts) -> AnyView {
-    let row = |(at, choice): (usize, &Choice)| {
+pub fn boxes(choices: &[FieldChoice], ticked: &ArcRwSignal<Vec<usize>>, parts: FieldParts) -> AnyView {
+    let row = |(at, choice): (usize, &FieldChoice)| {
         let (is, set) = (ticked.clone(), ticked.clone());
         let toggle = move |_| {
             set.update(|ticked| {

@@ -112,11 +112,11 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
     }
 }
 
-type Change = (String, ContentType, Value, Value);
+type EditedValue = (String, ContentType, Value, Value);
 
 /// Every value that the decision changed: edited keys, then edited arguments.
-fn changes(review: &Review, decision: &Decision) -> Vec<Change> {
-    let mut changes: Vec<Change> = Vec::new();
+fn changes(review: &Review, decision: &Decision) -> Vec<EditedValue> {
+    let mut changes: Vec<EditedValue> = Vec::new();
     for (key, new) in &decision.edits {
         let item = review.items.iter().find(|item| item.key == *key);
         let (content_type, old) =

@@ -28,7 +28,7 @@ const OFTEN: [(&str, &str); 5] = [
 
 /// What the address says. Days are in UTC, both included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Filter {
+pub struct AuditFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct Filter {
     q: Option<String>,
 }
 
-impl Filter {
+impl AuditFilter {
     /// Reads the address.
     pub fn from_address(query: &ParamsMap) -> Self {
         let get = |name: &str| query.get(name).filter(|value| !value.is_empty());
@@ -110,15 +110,15 @@ fn day(text: &str) -> Option<Timestamp> {
 
 /// The filters.
 #[component]
-pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
+pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
-    let change = move |change: &dyn Fn(&mut Filter, Option<String>), value: String| {
+    let change = move |change: &dyn Fn(&mut AuditFilter, Option<String>), value: String| {
         let mut next = filter.get_untracked();
         change(&mut next, Some(value.trim().to_owned()).filter(|value| !value.is_empty()));
         let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
         navigate.with_value(|navigate| navigate(&format!("/audit{}", query_string(&next)), options));
     };
-    let chip = move |name: &'static str, value: Option<String>, clear: fn(&mut Filter, Option<String>)| {
+    let chip = move |name: &'static str, value: Option<String>, clear: fn(&mut AuditFilter, Option<String>)| {
         value.map(|value| {
             view! {
                 <button class="chip" aria-pressed="true" on:click=move |_| change(&clear, String::new())>
@@ -128,7 +128,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
             }
         })
     };
-    let event = Memo::new(move |_| filter.with(Filter::event));
+    let event = Memo::new(move |_| filter.with(AuditFilter::event));
     let option = move |value: String, words: &'static str| {
         let own = value.clone();
         view! { <option value=value prop:selected=move || event.with(|event| *event == own)>{words}</option> }
@@ -138,14 +138,14 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
             <div class="chips" role="group" aria-label="Common filters">
                 {OFTEN.map(|(words, kind)| view! {
                     <button type="button" class="chip" aria-pressed=move || event.with(|event| event == kind).to_string()
-                        on:click=move |_| change(&Filter::set_event, kind.to_owned())>{words}</button>
+                        on:click=move |_| change(&AuditFilter::set_event, kind.to_owned())>{words}</button>
                 })}
             </div>
             <label class="grow"><span class="sr">"Words"</span>
                 <input class="input" type="search" placeholder="Words in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
                     on:change=move |event| change(&|filter, value| filter.q = value, event_target_value(&event))/></label>
             <label><span class="sr">"Event"</span>
-                <select class="select" on:change=move |event| change(&Filter::set_event, event_target_value(&event))>
+                <select class="select" on:change=move |event| change(&AuditFilter::set_event, event_target_value(&event))>
                     {option(String::new(), "Any kind")}
                     <optgroup label="Review activity">
                         {ReviewAct::ALL.map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(act)))}
@@ -165,7 +165,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
                     on:change=move |event| change(&|filter, value| filter.to = value, event_target_value(&event))/></label>
             {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
             {move || chip("review", filter.get().review, |filter, value| filter.review = value)}
-            <Show when=move || !filter.with(Filter::is_empty)>
+            <Show when=move || !filter.with(AuditFilter::is_empty)>
                 <a href="/audit" class="b sm ghost">"Clear"</a>
             </Show>
         </form>
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_was_done_to_reviews_and_the_kind_of_entries_are_one_choice() {
-        let mut filter = Filter::default();
+        let mut filter = AuditFilter::default();
         filter.set_event(Some("act:vote".into()));
         assert_eq!((filter.query().act.as_deref(), filter.query().kind), (Some("vote"), None));
         filter.set_event(Some("flow.saved".into()));
@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn the_last_day_is_included() {
-        let filter = Filter { from: Some("2026-11-20".into()), to: Some("2026-11-20".into()), ..Filter::default() };
+        let filter =
+            AuditFilter { from: Some("2026-11-20".into()), to: Some("2026-11-20".into()), ..AuditFilter::default() };
         let query = filter.query();
         assert_eq!(query.to.map(|to| to.0 - query.from.unwrap().0), Some(DAY));
     }

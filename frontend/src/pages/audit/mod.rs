@@ -13,7 +13,7 @@ use shared::error::Problem;
 use shared::log::Entry;
 
 use self::detail::Detail;
-use self::filter::{Filter, Filters};
+use self::filter::{AuditFilter, AuditFilters};
 use self::seal::Seal;
 use crate::client::{Session, use_api};
 use crate::components::arrival;
@@ -21,7 +21,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::states::{Empty, Loaded, Loading};
 use crate::components::time::full;
-use crate::state::story::{Tone, told};
+use crate::state::story::{EventTone, describe};
 
 /// The entries that have been loaded for one filter, and where older ones begin.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,11 +52,11 @@ pub fn AuditPage() -> impl IntoView {
 fn Audit() -> impl IntoView {
     let api = use_api();
     let query = use_query_map();
-    let filter = Memo::new(move |_| query.with(Filter::from_address));
+    let filter = Memo::new(move |_| query.with(AuditFilter::from_address));
     arrival::title(|| "Audit".to_owned());
     let heading = arrival::heading::<html::H1>();
     let pages = RwSignal::new(Pages::default());
-    let load = move |asked: Filter, cursor: Option<String>| async move {
+    let load = move |asked: AuditFilter, cursor: Option<String>| async move {
         let first = cursor.is_none();
         let mut page = api.audit(&AuditQuery { cursor, ..asked.query() }).await?;
         // A page that found nothing may say where to go on.
@@ -96,7 +96,7 @@ fn Audit() -> impl IntoView {
                 <ol class="card audit-list">
                     // One commit may tell several things.
                     <For each=move || pages.with(|pages| pages.entries.clone().into_iter().enumerate()) key=|(at, entry)| (*at, entry.cursor.clone()) let:row>
-                        <Row entry=row.1/>
+                        <EntryRow entry=row.1/>
                     </For>
                 </ol>
             }
@@ -122,7 +122,7 @@ fn Audit() -> impl IntoView {
                 <a class="b" href=export("csv") download="audit.csv"><Glyph icon=icondata::LuDownload/>"CSV"</a>
                 <a class="b" href=export("jsonl") download="audit.jsonl"><Glyph icon=icondata::LuDownload/>"JSONL"</a>
                 <Seal/>
-                <Filters filter/>
+                <AuditFilters filter/>
             </header>
             <div class="in">
                 <Loaded from=first failed="The audit could not be loaded" rows=10 children=list/>
@@ -138,14 +138,14 @@ fn Audit() -> impl IntoView {
 }
 
 #[component]
-fn Row(entry: Entry) -> impl IntoView {
+fn EntryRow(entry: Entry) -> impl IntoView {
     let open = RwSignal::new(false);
-    let (what, tone) = told(&entry);
+    let (what, tone) = describe(&entry);
     let class = match tone {
-        Tone::Go => "dot-mark go",
-        Tone::Again => "dot-mark warn",
-        Tone::Stop => "dot-mark stop",
-        Tone::Plain => "dot-mark",
+        EventTone::Go => "dot-mark go",
+        EventTone::Again => "dot-mark warn",
+        EventTone::Stop => "dot-mark stop",
+        EventTone::Plain => "dot-mark",
     };
     let event = &entry.event;
     let (at, kind) = (event.at, event.kind.as_str());

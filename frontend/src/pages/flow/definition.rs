@@ -11,7 +11,7 @@ use shared::error::{Mistake, Problem};
 
 use super::Known;
 use super::template::template;
-use crate::client::{Desk, FlowVersion, Session, use_api};
+use crate::client::{FlowVersion, Session, Workspace, use_api};
 use crate::components::editor::{Editor, marks};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
@@ -36,7 +36,7 @@ pub fn Definition(
     let session = Session::expect();
     let notices = Notifier::expect();
     let navigate = use_navigate();
-    let desk = Desk::expect();
+    let workspace = Workspace::expect();
     let newest = Memo::new(move |_| flow.with(|flow| flow.newest));
     let fresh = Memo::new(move |_| flow.with(|flow| flow.shown.is_none()));
     let old = Memo::new(move |_| flow.with(Known::version).filter(|version| *version < newest.get()));
@@ -48,14 +48,14 @@ pub fn Definition(
     let edited = RwSignal::new((id.clone(), flow.with_untracked(Known::version).unwrap_or(0)));
     let kept = move || {
         let edited = edited.get_untracked();
-        desk.drafts.with_untracked(|drafts| drafts.get(&edited).map(|draft| draft.text.clone()))
+        workspace.drafts.with_untracked(|drafts| drafts.get(&edited).map(|draft| draft.text.clone()))
     };
     let restored = RwSignal::new(kept().is_some());
     let text = RwSignal::new(kept().unwrap_or_else(|| source.clone()));
     let source = RwSignal::new(source);
     let changed = Memo::new(move |_| text.with(|text| source.with(|source| text != source)));
     let checked = RwSignal::new(None::<Validation>);
-    let trouble = RwSignal::new(None::<Problem>);
+    let error = RwSignal::new(None::<Problem>);
     let checking = RwSignal::new(false);
     let turn = StoredValue::new(0_u64);
     let jump = RwSignal::new(None);
@@ -86,19 +86,19 @@ pub fn Definition(
             checking.set(false);
             match answer {
                 Ok(validation) => {
-                    trouble.set(None);
+                    error.set(None);
                     checked.set(Some(validation));
                 }
-                Err(problem) => trouble.set(Some(problem)),
+                Err(problem) => error.set(Some(problem)),
             }
         });
     });
     Effect::new(move |_| {
         let edited = edited.get();
-        desk.write_flow(&edited, changed.get().then(|| text.get()));
+        workspace.write_flow(&edited, changed.get().then(|| text.get()));
     });
     // Another tab of this browser has written, discarded or saved it.
-    let taken_over = Memo::new(move |_| desk.drafts.with(Drafts::taken_over));
+    let taken_over = Memo::new(move |_| workspace.drafts.with(Drafts::taken_over));
     Effect::new(move |before: Option<u64>| {
         let now = taken_over.get();
         if before.is_some_and(|before| before != now) {
@@ -111,7 +111,7 @@ pub fn Definition(
     });
     let elsewhere = Memo::new(move |_| {
         let (id, version) = edited.get();
-        let others = desk.drafts.with(|drafts| drafts.versions(&id).collect::<Vec<_>>());
+        let others = workspace.drafts.with(|drafts| drafts.versions(&id).collect::<Vec<_>>());
         others.into_iter().filter(|other| *other != version && *other > 0).collect::<Vec<_>>()
     });
 
@@ -131,8 +131,8 @@ pub fn Definition(
                     // The page may be gone, and what was typed on meanwhile is not saved then.
                     let gone = source.try_set(typed.clone()).is_some();
                     let kept = |drafts: &Drafts| drafts.get(&began).is_some_and(|draft| draft.text != typed);
-                    if !gone || !desk.drafts.with_untracked(kept) {
-                        desk.write_flow(&began, None);
+                    if !gone || !workspace.drafts.with_untracked(kept) {
+                        workspace.write_flow(&began, None);
                     }
                     if !gone {
                         edited.set((id, flow.version));
@@ -168,7 +168,7 @@ pub fn Definition(
         checked.with(|checked| checked.as_ref().map(|one| marks(&one.errors, &one.warnings)).unwrap_or_default())
     });
     let status = move || {
-        if let Some(problem) = trouble.get() {
+        if let Some(problem) = error.get() {
             return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Could not be checked: "{problem.to_string()}</span> }.into_any();
         }
         match checked.get() {

@@ -11,10 +11,10 @@ use shared::error::{Mistake, Problem};
 use shared::run::Context;
 
 use crate::client::{FlowVersion, Session, key, use_api};
+use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::schema_form::SchemaForm;
-use crate::components::states::{MISTAKE, focus_on};
 use crate::state::words;
 
 /// The tab "Launch".

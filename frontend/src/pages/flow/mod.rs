@@ -20,7 +20,7 @@ use crate::components::time::Ago;
 
 /// What the address asks for of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct FlowAddress {
     /// Which version; none: the newest.
     version: Option<u32>,
     /// Whether it is being written for the first time.
@@ -35,7 +35,7 @@ struct Known {
     /// The number of the newest version.
     newest: u32,
     /// What was asked for when it was read.
-    wanted: Wanted,
+    wanted: FlowAddress,
 }
 
 impl Known {
@@ -58,13 +58,13 @@ fn OneFlow(id: String) -> impl IntoView {
     let query = use_query_map();
     let id = StoredValue::new(id);
     let known = RwSignal::new(None::<Known>);
-    let wanted = Memo::new(move |before: Option<&Wanted>| {
-        let now = query.with(|query| Wanted {
+    let wanted = Memo::new(move |before: Option<&FlowAddress>| {
+        let now = query.with(|query| FlowAddress {
             version: query.get("version").and_then(|version| version.parse().ok()),
             new: query.get("new").is_some(),
         });
         // The address names what is on screen, such as what was just saved: reading it would take the editor away.
-        let is_shown = |before: &&Wanted| {
+        let is_shown = |before: &&FlowAddress| {
             known.with_untracked(|known| {
                 let known = known.as_ref().filter(|known| known.wanted == **before && known.shown.is_some());
                 known.is_some_and(|known| known.version() == now.version.or(Some(known.newest)))

@@ -6,17 +6,17 @@ use leptos_router::hooks::use_navigate;
 
 use crate::client::use_api;
 use crate::components::glyph::Glyph;
-use crate::state::insights::{Filter, KINDS, RANGES};
+use crate::state::insights::{InsightsFilter, KINDS, RANGES};
 
 /// The filters in the head of the page.
 #[component]
-pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
+pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
     let api = use_api();
     // Without them the filter by flow stays away, nothing else.
     let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
     let flows = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
     let navigate = StoredValue::new(use_navigate());
-    let go = move |change: &dyn Fn(&mut Filter)| {
+    let go = move |change: &dyn Fn(&mut InsightsFilter)| {
         let mut next = filter.get_untracked();
         change(&mut next);
         let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
@@ -32,7 +32,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
         view! { <option value=kind.as_str() prop:selected=is>{kind.as_str().replace('_', " ")}</option> }
     });
     let narrowed = move || {
-        let Filter { tool, agent, role, reviewer, .. } = filter.get();
+        let InsightsFilter { tool, agent, role, reviewer, .. } = filter.get();
         [("tool", tool), ("agent", agent), ("role", role), ("reviewer", reviewer)]
             .into_iter()
             .filter_map(|(name, value)| {

@@ -10,11 +10,11 @@ use leptos_router::hooks::use_query_map;
 use shared::access::{ADMIN, DEVELOPER};
 use shared::statistics::{Figures, Statistics};
 
-use self::filter::Filters;
+use self::filter::InsightsFilters;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::states::{Empty, Loaded};
-use crate::state::insights::{Filter, bars, percent, took};
+use crate::state::insights::{InsightsFilter, bars, percent, took};
 use crate::state::words::thousands;
 
 /// The page `/insights`.
@@ -26,9 +26,9 @@ pub fn InsightsPage() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let query = use_query_map();
-    let filter = Memo::new(move |_| query.with(|query| Filter::from_address(|name| query.get(name))));
+    let filter = Memo::new(move |_| query.with(|query| InsightsFilter::from_address(|name| query.get(name))));
     // What the table is by changes nothing above it.
-    let above = Memo::new(move |_| Filter { split: None, ..filter.get() });
+    let above = Memo::new(move |_| InsightsFilter { split: None, ..filter.get() });
     let now = move || live.now.get_untracked();
     let over_time = LocalResource::new(move || {
         let filter = above.get();
@@ -50,7 +50,7 @@ pub fn InsightsPage() -> impl IntoView {
             "Reviews that you decided"
         }
     };
-    let plots = move |(filter, statistics): (Filter, Statistics)| {
+    let plots = move |(filter, statistics): (InsightsFilter, Statistics)| {
         let Statistics { from, to, figures, groups, .. } = statistics;
         if figures.requests == 0 {
             return nothing(&filter);
@@ -62,7 +62,7 @@ pub fn InsightsPage() -> impl IntoView {
             {more(&figures)}
             <section class="card by">
                 <header><h2 class="grow">"Figures by"</h2>{move || table::tabs(&filter_now(filter.clone(), query))}</header>
-                <Loaded from=by failed="The figures could not be loaded" rows=4 children=|(filter, statistics): (Filter, Statistics)| {
+                <Loaded from=by failed="The figures could not be loaded" rows=4 children=|(filter, statistics): (InsightsFilter, Statistics)| {
                     table::groups(&statistics, &filter, filter.split())
                 }/>
             </section>
@@ -73,7 +73,7 @@ pub fn InsightsPage() -> impl IntoView {
         <section class="page insights">
             <header>
                 <h1 node_ref=heading tabindex="-1">"Insights"</h1>
-                <Filters filter/>
+                <InsightsFilters filter/>
             </header>
             <div class="in">
                 <p class="whose small muted">{whose}</p>
@@ -84,9 +84,9 @@ pub fn InsightsPage() -> impl IntoView {
 }
 
 /// The filter of the plots with what the table is by now.
-fn filter_now(filter: Filter, query: Memo<leptos_router::params::ParamsMap>) -> Filter {
-    let split = query.with(|query| Filter::from_address(|name| query.get(name)).split);
-    Filter { split, ..filter }
+fn filter_now(filter: InsightsFilter, query: Memo<leptos_router::params::ParamsMap>) -> InsightsFilter {
+    let split = query.with(|query| InsightsFilter::from_address(|name| query.get(name)).split);
+    InsightsFilter { split, ..filter }
 }
 
 /// The numbers that matter, first.
@@ -147,8 +147,8 @@ fn more(figures: &Figures) -> AnyView {
     .into_any()
 }
 
-fn nothing(filter: &Filter) -> AnyView {
-    let all = Filter { days: filter.days, split: filter.split, ..Filter::default() };
+fn nothing(filter: &InsightsFilter) -> AnyView {
+    let all = InsightsFilter { days: filter.days, split: filter.split, ..InsightsFilter::default() };
     if *filter == all {
         return view! {
             <Empty icon=icondata::LuChartColumn title="Nothing was asked in this period">

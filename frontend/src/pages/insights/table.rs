@@ -3,13 +3,13 @@
 use leptos::prelude::*;
 use shared::statistics::{GroupBy, Statistics, StatisticsGroup};
 
-use crate::state::insights::{Filter, SPLITS, parts, percent, took};
+use crate::state::insights::{InsightsFilter, SPLITS, parts, percent, took};
 use crate::state::words::thousands;
 
 /// The choice of what the table is by.
-pub fn tabs(filter: &Filter) -> AnyView {
+pub fn tabs(filter: &InsightsFilter) -> AnyView {
     let tabs = SPLITS.map(|(by, word)| {
-        let address = Filter { split: Some(by), ..filter.clone() }.address();
+        let address = InsightsFilter { split: Some(by), ..filter.clone() }.address();
         let current = (filter.split() == by).then_some("page");
         view! { <a href=address aria-current=current>{word}</a> }
     });
@@ -17,7 +17,7 @@ pub fn tabs(filter: &Filter) -> AnyView {
 }
 
 /// The table.
-pub fn groups(statistics: &Statistics, filter: &Filter, by: GroupBy) -> AnyView {
+pub fn groups(statistics: &Statistics, filter: &InsightsFilter, by: GroupBy) -> AnyView {
     if statistics.groups.is_empty() {
         let what = match by {
             GroupBy::Tool => "No tool call needed a decision.",
@@ -49,7 +49,7 @@ pub fn groups(statistics: &Statistics, filter: &Filter, by: GroupBy) -> AnyView 
     .into_any()
 }
 
-fn row(group: &StatisticsGroup, filter: &Filter, by: GroupBy, most: u64) -> impl IntoView + use<> {
+fn row(group: &StatisticsGroup, filter: &InsightsFilter, by: GroupBy, most: u64) -> impl IntoView + use<> {
     let StatisticsGroup { key, figures } = group;
     let name = if by == GroupBy::Kind { key.replace('_', " ") } else { key.clone() };
     let said: Vec<_> = parts(figures).into_iter().filter(|(.., count)| *count > 0).collect();

@@ -27,7 +27,7 @@ use crate::components::arrival;
 
 /// What the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tab {
+enum PeopleTab {
     Users,
     Tokens,
     Place,
@@ -42,18 +42,18 @@ pub fn PeoplePage() -> impl IntoView {
     let query = use_query_map();
     let manages = Memo::new(move |_| session.may(Act::ManagePeople));
     let tab = Memo::new(move |_| match query.with(|query| query.get("tab")).as_deref() {
-        Some("you") => Tab::Place,
-        Some("notifications") => Tab::Notifications,
-        Some("security") => Tab::Security,
-        Some("tokens") => Tab::Tokens,
-        _ if manages.get() => Tab::Users,
-        _ => Tab::Tokens,
+        Some("you") => PeopleTab::Place,
+        Some("notifications") => PeopleTab::Notifications,
+        Some("security") => PeopleTab::Security,
+        Some("tokens") => PeopleTab::Tokens,
+        _ if manages.get() => PeopleTab::Users,
+        _ => PeopleTab::Tokens,
     });
     let name = move || if manages.get() { "People" } else { "You" };
     arrival::title(move || name().to_owned());
     let heading = arrival::heading::<html::H1>();
     let adding = RwSignal::new(false);
-    let link = move |to: Tab, href: &'static str, words: &'static str| {
+    let link = move |to: PeopleTab, href: &'static str, words: &'static str| {
         view! { <a href=href aria-current=move || (tab.get() == to).then_some("page")>{words}</a> }
     };
     view! {
@@ -61,24 +61,24 @@ pub fn PeoplePage() -> impl IntoView {
             <header>
                 <h1 node_ref=heading tabindex="-1">{name}</h1>
                 <nav class="tabs" aria-label="Sections">
-                    {move || manages.get().then(|| link(Tab::Users, "/people", "People"))}
-                    {link(Tab::Tokens, "/people?tab=tokens", "Your tokens")}
-                    {link(Tab::Place, "/people?tab=you", "Out of office")}
-                    {link(Tab::Notifications, "/people?tab=notifications", "Notifications")}
-                    {link(Tab::Security, "/people?tab=security", "Security")}
+                    {move || manages.get().then(|| link(PeopleTab::Users, "/people", "People"))}
+                    {link(PeopleTab::Tokens, "/people?tab=tokens", "Your tokens")}
+                    {link(PeopleTab::Place, "/people?tab=you", "Out of office")}
+                    {link(PeopleTab::Notifications, "/people?tab=notifications", "Notifications")}
+                    {link(PeopleTab::Security, "/people?tab=security", "Security")}
                 </nav>
                 <span class="grow"></span>
-                <button class="b primary" hidden=move || matches!(tab.get(), Tab::Place | Tab::Notifications | Tab::Security) on:click=move |_| adding.set(true)>
-                    {move || if tab.get() == Tab::Tokens { "Create token" } else { "Add a person" }}
+                <button class="b primary" hidden=move || matches!(tab.get(), PeopleTab::Place | PeopleTab::Notifications | PeopleTab::Security) on:click=move |_| adding.set(true)>
+                    {move || if tab.get() == PeopleTab::Tokens { "Create token" } else { "Add a person" }}
                 </button>
             </header>
             <div class="in">
                 {move || match tab.get() {
-                    Tab::Users => view! { <Users adding/> }.into_any(),
-                    Tab::Tokens => view! { <Tokens adding/> }.into_any(),
-                    Tab::Place => view! { <Place/> }.into_any(),
-                    Tab::Notifications => view! { <NotificationsTab/> }.into_any(),
-                    Tab::Security => view! { <Security/> }.into_any(),
+                    PeopleTab::Users => view! { <Users adding/> }.into_any(),
+                    PeopleTab::Tokens => view! { <Tokens adding/> }.into_any(),
+                    PeopleTab::Place => view! { <Place/> }.into_any(),
+                    PeopleTab::Notifications => view! { <NotificationsTab/> }.into_any(),
+                    PeopleTab::Security => view! { <Security/> }.into_any(),
                 }}
             </div>
         </section>

@@ -25,7 +25,7 @@ const PAUSE_MS: u32 = 1000;
 
 /// What is to be read from the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Wanted {
+struct Unread {
     run: bool,
     report: bool,
 }
@@ -34,11 +34,11 @@ struct Wanted {
 #[derive(Debug, Default)]
 struct Reading {
     /// What is to be read next.
-    wanted: Wanted,
+    unread: Unread,
     /// Whether somebody reads.
     busy: bool,
-    /// What was told while the report was being read, which may not have it.
-    told: Vec<Entry>,
+    /// The entries that came while the report was being read, which may not have them.
+    meanwhile: Vec<Entry>,
 }
 
 /// One run, followed. Cheap to copy into closures.
@@ -85,10 +85,10 @@ impl RunData {
         };
         live.follow_run(id);
         live.listen(move |message| match message {
-            ServerMessage::Entry(entry) if entry.event.run_id == Some(id) => data.hear(entry),
+            ServerMessage::Entry(entry) if entry.event.run_id == Some(id) => data.apply(entry),
             // What happened before it may not be told.
             ServerMessage::Snapshot { .. } => data.load(),
-            ServerMessage::Stream { run, .. } if *run == id => data.streams.update(|streams| streams.hear(message)),
+            ServerMessage::Stream { run, .. } if *run == id => data.streams.update(|streams| streams.apply(message)),
             _ => {}
         });
         // After a lost connection the entries come again, but a page that was opened without one has nothing.
@@ -102,16 +102,16 @@ impl RunData {
 
     /// Reads everything anew, soon.
     pub fn load(self) {
-        self.read(Wanted { run: true, report: true });
+        self.read(Unread { run: true, report: true });
     }
 
     /// Takes in what the log tells of the run.
-    fn hear(self, entry: &Entry) {
+    fn apply(self, entry: &Entry) {
         let mut anew = false;
-        self.report.update(|report| anew = report.as_mut().is_none_or(|report| report::hear(report, entry)));
+        self.report.update(|report| anew = report.as_mut().is_none_or(|report| report::apply(report, entry)));
         self.reading.update_value(|reading| {
             if reading.busy {
-                reading.told.push(entry.clone());
+                reading.meanwhile.push(entry.clone());
             }
         });
         self.report.with_untracked(|report| {
@@ -125,13 +125,13 @@ impl RunData {
         if let Some(summary) = newer {
             self.run.update(|run| run.as_mut().into_iter().for_each(|run| run.summary.clone_from(&summary)));
         }
-        self.read(Wanted { run: true, report: anew });
+        self.read(Unread { run: true, report: anew });
     }
 
-    fn read(self, more: Wanted) {
+    fn read(self, more: Unread) {
         let begin = self.reading.try_update_value(|reading| {
-            reading.wanted.run |= more.run;
-            reading.wanted.report |= more.report;
+            reading.unread.run |= more.run;
+            reading.unread.report |= more.report;
             !std::mem::replace(&mut reading.busy, true)
         });
         if begin != Some(true) {
@@ -140,14 +140,14 @@ impl RunData {
         spawn_local(async move {
             TimeoutFuture::new(GATHER_MS).await;
             // None: the page has gone.
-            while let Some(wanted) = self.reading.try_update_value(|reading| {
-                reading.busy = reading.wanted != Wanted::default();
-                reading.told.clear();
-                std::mem::take(&mut reading.wanted)
-            }) && wanted != Wanted::default()
+            while let Some(unread) = self.reading.try_update_value(|reading| {
+                reading.busy = reading.unread != Unread::default();
+                reading.meanwhile.clear();
+                std::mem::take(&mut reading.unread)
+            }) && unread != Unread::default()
             {
-                let run = async { if wanted.run { Some(self.api.run(self.id).await) } else { None } };
-                let report = async { if wanted.report { Some(self.api.report(self.id).await) } else { None } };
+                let run = async { if unread.run { Some(self.api.run(self.id).await) } else { None } };
+                let report = async { if unread.report { Some(self.api.report(self.id).await) } else { None } };
                 let (run, report) = futures::join!(run, report);
                 match (run.transpose(), report.transpose()) {
                     (Ok(run), Ok(report)) => self.take(run, report),
@@ -164,8 +164,8 @@ impl RunData {
         }
         if let Some(mut report) = report {
             self.reading.with_value(|reading| {
-                for entry in &reading.told {
-                    report::hear(&mut report, entry);
+                for entry in &reading.meanwhile {
+                    report::apply(&mut report, entry);
                 }
             });
             self.streams.update(|streams| streams.keep_running(&report.steps));

@@ -41,6 +41,8 @@ pub struct Draft {
     pub fields: BTreeMap<String, JsonMap>,
     /// What later steps are told, whatever is chosen.
     pub metadata: JsonMap,
+    /// A comment for the other reviewers, which is sent by itself.
+    pub comment: String,
     /// When it was touched last.
     pub touched: Timestamp,
 }
@@ -104,6 +106,7 @@ impl Draft {
             && self.edits.is_empty()
             && self.fields.is_empty()
             && self.metadata.is_empty()
+            && self.comment.trim().is_empty()
             && self.actions.values().all(|a| *a == ActionDraft::default())
     }
 
@@ -167,6 +170,9 @@ impl Draft {
         let more = self.fields.iter().map(|(option, fields)| (option.as_str(), fields));
         for (name, more) in more.chain([("metadata", &self.metadata)]).filter(|(_, more)| !more.is_empty()) {
             parts.push(format!("{name}:\n{}", super::diffs::text_of(&Value::Object(more.clone()))));
+        }
+        if !self.comment.trim().is_empty() {
+            parts.push(format!("comment: {}", self.comment.trim()));
         }
         parts.join("\n\n")
     }
@@ -295,6 +301,14 @@ impl Drafts {
     /// How often drafts came that were not typed on this page: an editor follows these, and not what it has written itself.
     pub fn taken_over(&self) -> u64 {
         self.taken_over
+    }
+
+    /// Forgets what was sent with a decision: all but the comment.
+    pub fn forget_decision(&mut self, id: ReviewId) {
+        let Some(draft) = self.by_subject.remove(&id.into()) else { return };
+        let Draft { revision, shown, comment, touched, .. } = draft;
+        let left = Draft { revision, shown, comment, touched, ..Draft::default() };
+        self.set(id.into(), Some(left).filter(|left| !left.is_empty()));
     }
 
     /// Forgets what was typed: it was sent, or discarded.

@@ -57,6 +57,21 @@ fn an_edit_that_is_taken_back_leaves_no_draft() {
 }
 
 #[test]
+fn a_decision_takes_what_it_sent_and_leaves_the_comment() {
+    let review = on(1, "Hello");
+    let mut drafts = Drafts::default();
+    drafts.change(&review, Timestamp(1), |draft| draft.text = "Shorter".into());
+    drafts.change(&review, Timestamp(2), |draft| draft.comment = "Who knows her?".into());
+    assert_eq!(drafts.get(review.id).unwrap().to_text(), "Shorter\n\ncomment: Who knows her?");
+    drafts.forget_decision(review.id);
+    assert_eq!(drafts.get(review.id).unwrap().to_text(), "comment: Who knows her?");
+    drafts.change(&review, Timestamp(3), |draft| draft.comment.clear());
+    drafts.change(&review, Timestamp(4), |draft| draft.text = "Shorter".into());
+    drafts.forget_decision(review.id);
+    assert_eq!(drafts.get(review.id), None);
+}
+
+#[test]
 fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
     let name = |name: &str| name.parse::<Username>().unwrap();
     for of in [Subject::Review(on(1, "").id), Subject::Flow(("article".into(), 3))] {

@@ -27,7 +27,7 @@ const LINGERING: usize = 100;
 
 /// A review, and how it stands in the list.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct InboxRow {
     /// As it was last heard of.
     pub review: Arc<Review>,
     /// When it came, where it came while the list was shown.
@@ -41,14 +41,14 @@ pub struct Row {
 }
 
 // Contents are as large as what agents write; each change of one makes a new `Arc`.
-impl PartialEq for Row {
+impl PartialEq for InboxRow {
     fn eq(&self, other: &Self) -> bool {
         let rest = |row: &Self| (row.arrived, row.settled, row.gone, row.place);
         Arc::ptr_eq(&self.review, &other.review) && rest(self) == rest(other)
     }
 }
 
-impl Row {
+impl InboxRow {
     fn of(review: Review) -> Self {
         Self { review: Arc::new(review), arrived: None, settled: None, gone: false, place: None }
     }
@@ -73,7 +73,7 @@ impl Row {
 /// The reviews in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Inbox {
-    rows: BTreeMap<ReviewId, Row>,
+    rows: BTreeMap<ReviewId, InboxRow>,
     window: Window,
     numbers: Option<Numbers>,
     /// What the list shows, and to whom; none: nothing was asked for yet.
@@ -81,14 +81,14 @@ pub struct Inbox {
     open: Option<ReviewId>,
     /// How many answers of lists are awaited, and what was heard meanwhile: an answer may be older. None: it has gone.
     awaited: usize,
-    heard: BTreeMap<ReviewId, Option<Review>>,
+    meanwhile: BTreeMap<ReviewId, Option<Review>>,
     doubtful: bool,
     changes: u64,
 }
 
 impl Inbox {
     /// Takes in a message of the live socket that came at `now`.
-    pub fn hear(&mut self, message: &ServerMessage, now: Timestamp) {
+    pub fn apply(&mut self, message: &ServerMessage, now: Timestamp) {
         match message {
             ServerMessage::Inbox { pending, mine, handed_over, .. } => {
                 let (pending, mine, handed_over) = (*pending, *mine, *handed_over);
@@ -116,7 +116,7 @@ impl Inbox {
     }
 
     /// A review.
-    pub fn get(&self, id: ReviewId) -> Option<&Row> {
+    pub fn get(&self, id: ReviewId) -> Option<&InboxRow> {
         self.rows.get(&id)
     }
 
@@ -142,7 +142,7 @@ impl Inbox {
 
     /// What this run asks now.
     pub fn asked_by(&self, run: RunId) -> Option<ReviewId> {
-        let asks = |row: &&Row| row.review.run_id == Some(run) && row.review.is_pending() && !row.gone;
+        let asks = |row: &&InboxRow| row.review.run_id == Some(run) && row.review.is_pending() && !row.gone;
         self.rows.values().find(asks).map(|row| row.review.id)
     }
 
@@ -193,7 +193,7 @@ impl Inbox {
     pub fn give_up(&mut self) {
         self.awaited = self.awaited.saturating_sub(1);
         if self.awaited == 0 {
-            self.heard.clear();
+            self.meanwhile.clear();
         }
     }
 
@@ -226,8 +226,8 @@ impl Inbox {
                 self.window.insert(place);
             }
         }
-        for (id, heard) in self.heard.clone() {
-            if let Some(review) = heard {
+        for (id, review) in self.meanwhile.clone() {
+            if let Some(review) = review {
                 self.put(review, now);
                 self.arrange(id, now);
             }
@@ -240,7 +240,7 @@ impl Inbox {
         let mut rows = Vec::new();
         for review in page.items {
             let id = review.id;
-            if self.heard.get(&id).is_some_and(Option::is_none) {
+            if self.meanwhile.get(&id).is_some_and(Option::is_none) {
                 continue;
             }
             self.read(review, now);
@@ -260,8 +260,8 @@ impl Inbox {
         self.changes += 1;
         if self.awaited > 0 {
             let newest = |known: &Option<Review>| known.as_ref().is_none_or(|known| known.version < review.version);
-            if self.heard.get(&id).is_none_or(newest) {
-                self.heard.insert(id, Some(review.clone()));
+            if self.meanwhile.get(&id).is_none_or(newest) {
+                self.meanwhile.insert(id, Some(review.clone()));
             }
         }
         if let Some(row) = self.rows.get_mut(&id) {
@@ -277,7 +277,7 @@ impl Inbox {
             if !((comes && !unsure) || is_next || self.open == Some(id)) {
                 return;
             }
-            self.rows.insert(id, Row { arrived: Some(now), ..Row::of(review) });
+            self.rows.insert(id, InboxRow { arrived: Some(now), ..InboxRow::of(review) });
         }
         self.arrange(id, now);
     }
@@ -285,7 +285,7 @@ impl Inbox {
     /// Takes in a review that was read by itself.
     pub fn read(&mut self, review: Review, now: Timestamp) {
         let id = review.id;
-        let row = self.rows.entry(id).or_insert_with(|| Row::of(review.clone()));
+        let row = self.rows.entry(id).or_insert_with(|| InboxRow::of(review.clone()));
         row.gone = false;
         if row.renew(review, now) && row.place.is_some() {
             self.arrange(id, now);
@@ -296,7 +296,7 @@ impl Inbox {
     pub fn lose(&mut self, id: ReviewId, now: Timestamp) {
         self.changes += 1;
         if self.awaited > 0 {
-            self.heard.insert(id, None);
+            self.meanwhile.insert(id, None);
         }
         if let Some(row) = self.rows.get_mut(&id).filter(|row| !row.gone) {
             row.gone = true;
@@ -358,7 +358,7 @@ impl Inbox {
         let last = settled.len().saturating_sub(LINGERING);
         settled.sort_unstable();
         let since = settled.get(last).copied().unwrap_or(now).0.max(now.0 - LINGER + 1);
-        let stays = move |id: &ReviewId, row: &Row| {
+        let stays = move |id: &ReviewId, row: &InboxRow| {
             let listed = row.place.is_some() && row.settled.is_none_or(|at| at.0 >= since);
             listed || Some(*id) == self.open || (run.is_some() && row.review.run_id == run) || kept.contains(id)
         };

@@ -111,12 +111,12 @@ fn an_answer_that_is_older_than_what_was_heard_changes_nothing() {
     inbox.await_answer();
     inbox.put(resolved(1, 2, "tom"), NOW);
     inbox.put(plain(2), NOW);
-    inbox.hear(&ServerMessage::Gone { cursor: Cursor("2".into()), review_id: id(3) }, NOW);
+    inbox.apply(&ServerMessage::Gone { cursor: Cursor("2".into()), review_id: id(3) }, NOW);
     inbox.take(Some(0), vec![page(vec![plain(1), plain(3), plain(4)], None)], NOW);
     assert!(!inbox.get(id(1)).unwrap().review.is_pending(), "resolved while the answer was under way");
     assert_eq!(shown(&inbox), [id(1), id(2), id(4)], "2 came meanwhile, 3 went");
     inbox.put(plain(9), NOW);
-    assert!(inbox.heard.is_empty(), "nothing is remembered while no answer is awaited");
+    assert!(inbox.meanwhile.is_empty(), "nothing is remembered while no answer is awaited");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn reading_the_list_anew_takes_nothing_away_that_is_read() {
 fn what_has_left_ones_sight_stays_greyed() {
     let mut inbox = inbox(vec![plain(1)]);
     let gone = ServerMessage::Gone { cursor: Cursor("2".into()), review_id: id(1) };
-    inbox.hear(&gone, NOW);
+    inbox.apply(&gone, NOW);
     assert!(inbox.get(id(1)).unwrap().gone && shown(&inbox) == [id(1)]);
     inbox.put(review(1, 2, json!({})), NOW);
     assert!(!inbox.get(id(1)).unwrap().gone);

@@ -1,4 +1,4 @@
-//! What a key of the desk does with a review.
+//! What a key of the console does with a review.
 
 use shared::definition::ChoiceKind;
 use shared::review::{Review, ReviewKind, ReviewOption};

@@ -144,12 +144,12 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         }
         Intent::Actions | Intent::ApproveAll | Intent::RejectAll => {
             let decisions = actions(review, draft, intent, text.as_deref())?;
-            let told = matches!(intent, Intent::RejectAll);
-            if review.passes_on_instructions(&decisions) && !told {
+            let rejects_all = matches!(intent, Intent::RejectAll);
+            if review.passes_on_instructions(&decisions) && !rejects_all {
                 request.verdict = Verdict::Actions { decisions, instructions: text };
             } else {
                 request.verdict = Verdict::Actions { decisions, instructions: None };
-                request.comment = text.filter(|_| !told);
+                request.comment = text.filter(|_| !rejects_all);
             }
         }
     }

@@ -8,18 +8,18 @@ use leptos::reactive::graph::{Observer, Source, ToAnySource};
 /// A signal that forgets who followed it as soon as they are gone. A signal of Leptos 0.8 keeps a place for everybody who
 /// ever followed it, and goes through all of them at each change: rows and panes come and go by the thousand.
 #[derive(Debug)]
-pub struct Lasting<T: 'static>(RwSignal<T>);
+pub struct GlobalSignal<T: 'static>(RwSignal<T>);
 
-impl<T> Clone for Lasting<T> {
+impl<T> Clone for GlobalSignal<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Lasting<T> {}
+impl<T> Copy for GlobalSignal<T> {}
 
 /// What does not follow it, and changing it, is as with any signal.
-impl<T> Deref for Lasting<T> {
+impl<T> Deref for GlobalSignal<T> {
     type Target = RwSignal<T>;
 
     fn deref(&self) -> &RwSignal<T> {
@@ -27,7 +27,7 @@ impl<T> Deref for Lasting<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Lasting<T> {
+impl<T: Send + Sync + 'static> GlobalSignal<T> {
     /// A signal with its first value.
     pub fn new(value: T) -> Self {
         Self(RwSignal::new(value))
@@ -95,7 +95,7 @@ mod tests {
     fn who_follows_is_forgotten_as_soon_as_they_are_gone() {
         let page = Owner::new();
         page.set();
-        let signal = Lasting::new(1);
+        let signal = GlobalSignal::new(1);
         let follower = Arc::new(Follower::default());
         let weak = Arc::downgrade(&follower);
         let of_follower = AnySubscriber(Arc::as_ptr(&follower) as usize, weak);

@@ -9,18 +9,15 @@ use super::pane::Pane;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
 
+/// Where the text field is.
+pub const NOTE: &str = ".say textarea";
+
 /// The text field.
 #[component]
-pub fn Say(pane: Pane) -> impl IntoView {
+pub fn NoteField(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();
     let text = Memo::new(move |_| pane.draft().text);
     let placeholder = move || pane.review.with(|review| effects::note_label(review, pane.filled().is_some()));
-    Effect::new(move |previous: Option<()>| {
-        pane.write.track();
-        if let (Some(()), Some(field)) = (previous, node.get_untracked()) {
-            drop(field.focus());
-        }
-    });
     Effect::new(move |_| {
         text.track();
         if let Some(field) = node.get() {
@@ -50,7 +47,7 @@ pub fn Say(pane: Pane) -> impl IntoView {
                 on:keydown=send
                 on:input=move |event| {
                     let text = event_target_value(&event);
-                    pane.desk.write(&pane.review.get_untracked(), |draft| draft.text = text);
+                    pane.workspace.write(&pane.review.get_untracked(), |draft| draft.text = text);
                 }
             ></textarea>
             <kbd aria-hidden="true">"c"</kbd>
@@ -63,7 +60,7 @@ pub fn Say(pane: Pane) -> impl IntoView {
 #[component]
 fn Metadata(pane: Pane) -> impl IntoView {
     let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
-    let typed = pane.desk.draft_now(pane.id).metadata;
+    let typed = pane.workspace.draft_now(pane.id).metadata;
     let opened = !typed.is_empty();
     let value = RwSignal::new(Value::Object(typed));
     let sound = RwSignal::new(true);
@@ -71,7 +68,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
         if let (Some(()), true, Value::Object(metadata)) = (previous, sound.get(), value) {
-            pane.desk.write(&pane.review.get_untracked(), |draft| draft.metadata = metadata);
+            pane.workspace.write(&pane.review.get_untracked(), |draft| draft.metadata = metadata);
         }
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());

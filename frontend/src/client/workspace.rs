@@ -1,4 +1,4 @@
-//! What a person is doing at the desk: what they have typed and not sent, and the decisions that are under way. Both
+//! What a person is working on: what they have typed and not sent, and the decisions that are under way. Both
 //! outlive the page that shows a review, and belong to who is logged in: nobody else at this browser sees or sends them.
 
 use std::collections::BTreeSet;
@@ -15,9 +15,9 @@ use super::http::Api;
 use super::live::Live;
 use super::notifier::Notifier;
 use super::session::Session;
-use super::{Lasting, http, storage};
+use super::{GlobalSignal, http, storage};
 use crate::state::drafts::{Draft, Drafts, Edited, Subject, storage_prefix};
-use crate::state::inbox::{Inbox, Row};
+use crate::state::inbox::{Inbox, InboxRow};
 use crate::state::outbox::{Outbox, Sending, Stage, held_until};
 use crate::state::verdict::{self, Intent};
 
@@ -26,11 +26,11 @@ const KEEP_AFTER: u32 = 300;
 
 /// Drafts and decisions under way. Cheap to copy into closures.
 #[derive(Clone, Copy)]
-pub struct Desk {
+pub struct Workspace {
     /// What was typed, for reviews and for flows.
-    pub drafts: Lasting<Drafts>,
+    pub drafts: GlobalSignal<Drafts>,
     /// What is on its way.
-    pub outbox: Lasting<Outbox>,
+    pub outbox: GlobalSignal<Outbox>,
     owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
     live: Live,
@@ -38,12 +38,12 @@ pub struct Desk {
     notifier: Notifier,
 }
 
-impl Desk {
-    /// The desk of whoever is logged in, with the drafts that this browser has kept for them.
+impl Workspace {
+    /// The workspace of whoever is logged in, with the drafts that this browser has kept for them.
     pub fn new(api: Api, session: Session, live: Live, notifier: Notifier) -> Self {
-        let desk = Self {
-            drafts: Lasting::new(Drafts::default()),
-            outbox: Lasting::new(Outbox::default()),
+        let workspace = Self {
+            drafts: GlobalSignal::new(Drafts::default()),
+            outbox: GlobalSignal::new(Outbox::default()),
             owner: StoredValue::new(None),
             unkept: StoredValue::new(BTreeSet::new()),
             live,
@@ -52,16 +52,16 @@ impl Desk {
         };
         Effect::new(move |_| {
             if let Some(me) = session.me.with(|me| me.as_ref().map(|me| me.username.clone())) {
-                desk.enter(me);
+                workspace.enter(me);
             }
         });
         // Somebody else was first: there is nothing left to wait for.
         Effect::new(move |_| {
-            let held = desk.outbox.with(Outbox::held);
+            let held = workspace.outbox.with(Outbox::held);
             for id in held {
-                let is_over = |row: &Row| row.gone || !row.review.is_pending();
+                let is_over = |row: &InboxRow| row.gone || !row.review.is_pending();
                 if live.inbox.with(|inbox| inbox.get(id).is_some_and(is_over)) {
-                    desk.outbox.update(|outbox| outbox.overtake(id));
+                    workspace.outbox.update(|outbox| outbox.overtake(id));
                 }
             }
         });
@@ -69,28 +69,28 @@ impl Desk {
         Effect::new(move |_| {
             let now = live.now.get();
             let open = live.inbox.with_untracked(Inbox::open);
-            desk.outbox.maybe_update(|outbox| outbox.sweep(now, open));
-            let kept = desk.outbox.with_untracked(Outbox::reviews);
+            workspace.outbox.maybe_update(|outbox| outbox.sweep(now, open));
+            let kept = workspace.outbox.with_untracked(Outbox::reviews);
             if live.inbox.with_untracked(|inbox| inbox.needs_sweep(now, &kept)) {
                 live.inbox.update(|inbox| inbox.sweep(now, &kept));
             }
         });
         // Held decisions are sent when the page is left: what somebody decided is not lost with a closed tab.
         let leave = window_event_listener_untyped("pagehide", move |_| {
-            desk.save();
-            desk.send_held(true);
+            workspace.save();
+            workspace.send_held(true);
         });
         // What another tab has written is what this one shows.
         let other_tab = window_event_listener(leptos::ev::storage, move |event| {
             if let Some(key) = event.key() {
-                desk.take_over(&key, event.new_value().as_deref());
+                workspace.take_over(&key, event.new_value().as_deref());
             }
         });
         std::mem::forget((leave, other_tab));
-        desk
+        workspace
     }
 
-    /// The desk of the page.
+    /// The workspace of the page.
     pub fn expect() -> Self {
         expect_context()
     }
@@ -106,6 +106,11 @@ impl Desk {
         self.drafts.update(|drafts| drafts.replace(kept));
         self.outbox.set(Outbox::default());
         self.owner.set_value(Some(me));
+    }
+
+    /// Whose it is: of whoever was logged in last on this page, and has not logged out.
+    pub fn owner(self) -> Option<Username> {
+        self.owner.get_value()
     }
 
     /// What was typed for a review. Follows it.
@@ -256,7 +261,8 @@ impl Desk {
             let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
             let now = self.live.server_now();
             if let Ok(decided) = &answer {
-                self.discard(id);
+                self.drafts.update(|drafts| drafts.forget_decision(id));
+                self.keep([id.into()]);
                 self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
             }
             if let Err(problem) = &answer {

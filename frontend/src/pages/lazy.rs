@@ -21,7 +21,7 @@ use crate::components::states::{Failed, Loading};
 
 /// A page that is loaded when it is opened.
 #[derive(Debug, Clone, Copy)]
-pub enum Later {
+pub enum LazyPage {
     /// The review beside the inbox, in a part for itself.
     Review,
     Runs,
@@ -41,20 +41,20 @@ fn review() -> Result<AnyView, SplitLoaderError> {
 }
 
 #[wasm_split(pages, wasm_split_path = ::leptos::wasm_split, fallible, preload(load_pages))]
-fn page(page: Later) -> Result<AnyView, SplitLoaderError> {
+fn page(page: LazyPage) -> Result<AnyView, SplitLoaderError> {
     Ok(untrack(|| match page {
-        Later::Review => ().into_any(),
-        Later::Runs => view! { <RunsPage /> }.into_any(),
-        Later::Run => view! { <RunPage /> }.into_any(),
-        Later::Flows => view! { <FlowsPage /> }.into_any(),
-        Later::Flow => view! { <FlowPage /> }.into_any(),
-        Later::Insights => view! { <InsightsPage /> }.into_any(),
-        Later::Audit => view! { <AuditPage /> }.into_any(),
-        Later::People => view! { <PeoplePage /> }.into_any(),
+        LazyPage::Review => ().into_any(),
+        LazyPage::Runs => view! { <RunsPage /> }.into_any(),
+        LazyPage::Run => view! { <RunPage /> }.into_any(),
+        LazyPage::Flows => view! { <FlowsPage /> }.into_any(),
+        LazyPage::Flow => view! { <FlowPage /> }.into_any(),
+        LazyPage::Insights => view! { <InsightsPage /> }.into_any(),
+        LazyPage::Audit => view! { <AuditPage /> }.into_any(),
+        LazyPage::People => view! { <PeoplePage /> }.into_any(),
     }))
 }
 
-impl Later {
+impl LazyPage {
     /// Loads its part, unless it is there. Where that fails, showing it tries again, and says so.
     async fn load(self) {
         let _ = match self {
@@ -76,21 +76,21 @@ impl Later {
 pub fn load_review_ahead() {
     spawn_local(async {
         after_paint().await;
-        Later::Review.load().await;
+        LazyPage::Review.load().await;
     });
 }
 
 /// A page, as soon as its part of the program is there.
 #[component]
-pub fn LaterPage(
+pub fn LazyPageView(
     /// Which.
-    of: Later,
+    page: LazyPage,
 ) -> impl IntoView {
-    let loaded = LocalResource::new(move || of.load());
+    let loaded = LocalResource::new(move || page.load());
     // No `Suspense`: it makes a page before it is on screen, where its heading cannot take the focus.
     move || match loaded.get() {
         None => view! { <Loading /> }.into_any(),
-        Some(()) => Suspend::new(of.view()).into_any(),
+        Some(()) => Suspend::new(page.view()).into_any(),
     }
 }
 
