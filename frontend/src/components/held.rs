@@ -4,9 +4,9 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use shared::id::ReviewId;
 
-use super::help::is_free;
 use super::inert::inert;
 use super::notice::Notifier;
+use super::shortcuts::is_free;
 use crate::client::Workspace;
 
 /// The newest decision that is held back, unless its own review is open and says so itself.

@@ -1,23 +1,9 @@
 //! The overlay that `?` opens: every key of the console.
 
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
 
 use super::dialog::Dialog;
-use crate::client::storage;
-
-/// Under which name the browser keeps whether somebody wants no shortcuts of one key.
-const STORAGE_KEY: &str = "countersign.shortcuts";
-
-/// Whether keys without a modifier do something.
-pub fn are_on() -> bool {
-    storage::read(STORAGE_KEY).unwrap_or(true)
-}
-
-/// Switches them on or off in this browser.
-pub fn switch(on: bool) {
-    storage::write(STORAGE_KEY, &on);
-}
+use super::shortcuts::is_free;
 
 const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
@@ -85,18 +71,4 @@ pub fn Help() -> impl IntoView {
             </div>
         </Dialog>
     }
-}
-
-/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is above it, no other key is held, and
-/// the person has not switched shortcuts off (WCAG 2.1.4).
-pub fn is_free(event: &web_sys::KeyboardEvent) -> bool {
-    if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
-        return false;
-    }
-    let Some(target) = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok()) else {
-        return true;
-    };
-    let typing = target.closest("input, textarea, select, [contenteditable], dialog").ok().flatten().is_some();
-    let above = document().query_selector("dialog[open], #account").ok().flatten().is_some();
-    !typing && !above && are_on()
 }

@@ -20,6 +20,7 @@ pub mod review;
 pub mod schema_form;
 pub mod scroll;
 pub mod shell;
+pub mod shortcuts;
 pub mod states;
 pub mod status;
 pub mod theme;

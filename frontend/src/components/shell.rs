@@ -13,10 +13,11 @@ use wasm_bindgen::JsCast;
 use super::focus::focus_on;
 use super::glyph::Glyph;
 use super::held::HeldElsewhere;
-use super::help::{self, Help};
+use super::help::Help;
+use super::shortcuts::{self, swallow_typing_on};
 use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
-use crate::client::{Connection, Live, Session, Workspace, use_api};
+use crate::client::{Connection, Live, Notifier, Session, Workspace, use_api};
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
@@ -29,6 +30,7 @@ pub fn Shell(
     /// The page.
     children: ChildrenFn,
 ) -> impl IntoView {
+    swallow_typing_on(Notifier::expect());
     let session = Session::expect();
     let location = use_location();
     let navigate = use_navigate();
@@ -201,7 +203,7 @@ fn Menu() -> impl IntoView {
     let workspace = Workspace::expect();
     let open = RwSignal::new(false);
     let theme = RwSignal::new(theme::stored());
-    let shortcuts = RwSignal::new(help::are_on());
+    let shortcuts = RwSignal::new(shortcuts::are_on());
     let name = move || {
         session.me.with(|me| me.as_ref().map(|me| me.display_name.clone().unwrap_or_else(|| me.username.to_string())))
     };
@@ -276,7 +278,7 @@ fn Menu() -> impl IntoView {
                         aria-pressed=move || shortcuts.get().to_string()
                         on:click=move |_| {
                             shortcuts.update(|on| *on = !*on);
-                            help::switch(shortcuts.get_untracked());
+                            shortcuts::switch(shortcuts.get_untracked());
                         }
                     >
                         <Glyph icon=icondata::LuKeyboard />

@@ -78,6 +78,14 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         let old = key.with_value(|key| before.items.iter().find(|old| old.key == *key).map(|old| old.value.clone()))?;
         item.with_value(|item| old != item.value).then_some((before.revision, old))
     });
+    // An edit of before, or of another tab, is sent with the decision: it is what they see.
+    Effect::new(move |had: Option<bool>| {
+        let has = edited.with(Option::is_some);
+        if has && had != Some(true) && !over.get_untracked() && tab.get_untracked() == ItemTab::Read {
+            tab.set(ItemTab::Changes);
+        }
+        has
+    });
     // A change that came while the person was reading is what they see first.
     Effect::new(move |_| {
         if before.with(Option::is_some) && pane.has_changed() {
@@ -284,11 +292,7 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     if let (Some(text), true) = (current.as_str(), plain) {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
-        Effect::new(move |_| {
-            if let Some(field) = node.get() {
-                grow(&field);
-            }
-        });
+        grow_when_shown(node);
         view! {
             <div class="edit" node_ref=form>
                 <textarea
@@ -337,6 +341,15 @@ pub fn count_unsound(pane: Pane, sound: RwSignal<bool>) {
     };
     Effect::new(move |_| set(!sound.get()));
     on_cleanup(move || set(false));
+}
+
+/// Makes a text field as high as its text once it is in the page: before that it has no height.
+pub fn grow_when_shown(field: NodeRef<html::Textarea>) {
+    Effect::new(move |_| {
+        if let Some(field) = field.get() {
+            request_animation_frame(move || grow(&field));
+        }
+    });
 }
 
 /// Makes a text field as high as its text.

@@ -6,7 +6,7 @@ use shared::definition::Severity;
 use super::note_field::NOTE;
 use super::pane::Pane;
 use crate::components::focus::focus_on;
-use crate::components::help::is_free;
+use crate::components::shortcuts::is_free;
 use crate::state::verdict::{self, Intent, keys};
 
 /// Listens to the keys while the pane is shown.

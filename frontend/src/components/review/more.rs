@@ -8,7 +8,7 @@ use shared::deputy::Delegate;
 use super::pane::Pane;
 use crate::client::{Live, Session, key, use_api};
 use crate::components::dialog::Dialog;
-use crate::components::help::is_free;
+use crate::components::shortcuts::is_free;
 use crate::state::effects;
 
 /// The buttons, and their dialog.

@@ -1,0 +1,88 @@
+//! Shortcuts of one key: when a key is one, and whether somebody wants them at all.
+
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, KeyboardEvent};
+
+use crate::client::Notifier;
+use crate::client::storage;
+
+/// Under which name the browser keeps whether somebody wants no shortcuts of one key.
+const STORAGE_KEY: &str = "countersign.shortcuts";
+
+/// Fields that take text.
+const TEXT: &str =
+    "textarea, [contenteditable], input:not([type=checkbox], [type=radio], [type=submit], [type=button])";
+
+/// Whether keys without a modifier do something.
+pub fn are_on() -> bool {
+    storage::read(STORAGE_KEY).unwrap_or(true)
+}
+
+/// Switches them on or off in this browser.
+pub fn switch(on: bool) {
+    storage::write(STORAGE_KEY, &on);
+}
+
+/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is above it, no other key is held, and
+/// the person has not switched shortcuts off (WCAG 2.1.4).
+pub fn is_free(event: &KeyboardEvent) -> bool {
+    if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
+        return false;
+    }
+    let Some(target) = target(event) else { return true };
+    let typing = target.closest("input, textarea, select, [contenteditable], dialog").ok().flatten().is_some();
+    let above = document().query_selector("dialog[open], #account").ok().flatten().is_some();
+    !typing && !above && are_on()
+}
+
+/// Swallows what is typed on after a field was taken away, as when somebody else decides the review: letters meant for the
+/// field would be shortcuts, and decide another review. A click, Tab or Esc ends that. Listens before all others, so it
+/// is called before they are made.
+pub fn swallow_typing_on(notifier: Notifier) {
+    let typed_in = StoredValue::new_local(None::<Element>);
+    let told = StoredValue::new(false);
+    let keys = window_event_listener(leptos::ev::keydown, move |event| {
+        let key = event.key();
+        if let Some(field) = target(&event).and_then(|target| target.closest(TEXT).ok().flatten()) {
+            // Whoever leaves a field, or sends what is in it, is not surprised when it closes.
+            let with_modifier = event.ctrl_key() || event.meta_key();
+            let ends = match key.as_str() {
+                "Tab" | "Escape" => true,
+                "Enter" => with_modifier || field.tag_name() != "TEXTAREA",
+                _ => false,
+            };
+            typed_in.set_value((!ends).then_some(field));
+            told.set_value(false);
+        } else if typed_in.with_value(|field| field.as_ref().is_some_and(is_gone)) {
+            if matches!(key.as_str(), "Tab" | "Escape") {
+                typed_in.set_value(None);
+            }
+            let is_chord = event.ctrl_key() || event.meta_key() || event.alt_key();
+            if key == "Tab" || is_chord || ["Shift", "Control", "Alt", "Meta"].contains(&key.as_str()) {
+                return;
+            }
+            event.prevent_default();
+            if key != "Escape" && !told.get_value() {
+                told.set_value(true);
+                notifier.say("The field you were typing in has closed. Press Esc to use keyboard shortcuts.");
+            }
+        }
+    });
+    let clicks = window_event_listener(leptos::ev::pointerdown, move |_| typed_in.set_value(None));
+    on_cleanup(move || {
+        keys.remove();
+        clicks.remove();
+    });
+}
+
+/// Whether nothing can be typed in a field any more.
+fn is_gone(field: &Element) -> bool {
+    let bounds = field.get_bounding_client_rect();
+    let is_drawn = bounds.width() > 0.0 && bounds.height() > 0.0;
+    !field.is_connected() || !is_drawn || field.matches(":disabled").unwrap_or(false)
+}
+
+fn target(event: &KeyboardEvent) -> Option<Element> {
+    event.target().and_then(|target| target.dyn_into::<Element>().ok())
+}
