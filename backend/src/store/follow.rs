@@ -19,6 +19,10 @@ use super::db::{Arg, Conn, Sql};
 use super::driver_error::DriverError;
 use super::pace::Pace;
 
+/// How far apart steps are while this process and others keep committing. With the interval of notices, it is how long a
+/// commit may take to be seen on another server.
+const READ_INTERVAL: Duration = Duration::from_millis(15);
+
 /// When a follower goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
@@ -59,7 +63,7 @@ pub trait LogFollower: Send {
 /// Follows the log until the stop, or until the store is closed. A stop breaks off the step that is under way. `commits`
 /// is [`Store::commits`](super::Store::commits).
 pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receiver<Commits>, stop: CancellationToken) {
-    let mut pace = Pace::default();
+    let mut pace = Pace::new(READ_INTERVAL);
     let work = async {
         loop {
             // Seen before reading, so that what is committed meanwhile is not missed.

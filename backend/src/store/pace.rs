@@ -6,19 +6,23 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How far apart the times are while commits keep coming.
-const INTERVAL: Duration = Duration::from_millis(20);
 /// How many times in a row need not wait, once there was a pause.
 const AT_ONCE: u32 = 16;
 
 /// The times of one thing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pace {
+    /// How far apart they are while commits keep coming.
+    interval: Duration,
     /// When the last time was due at a steady rate.
     due: Option<Instant>,
 }
 
 impl Pace {
+    pub fn new(interval: Duration) -> Self {
+        Self { interval, due: None }
+    }
+
     /// Waits until it may be done again.
     pub async fn wait(&mut self) {
         let wait = self.next(Instant::now());
@@ -30,8 +34,8 @@ impl Pace {
     /// How long it has to wait now.
     fn next(&mut self, now: Instant) -> Duration {
         // What was not used in a pause is saved up to this.
-        let saved = now.checked_sub(INTERVAL * AT_ONCE);
-        let due = self.due.max(saved).unwrap_or(now) + INTERVAL;
+        let saved = now.checked_sub(self.interval * AT_ONCE);
+        let due = self.due.max(saved).unwrap_or(now) + self.interval;
         self.due = Some(due);
         due.saturating_duration_since(now)
     }
@@ -41,9 +45,11 @@ impl Pace {
 mod tests {
     use super::*;
 
+    const INTERVAL: Duration = Duration::from_millis(20);
+
     #[test]
     fn a_few_need_not_wait_and_more_are_spread_evenly() {
-        let (mut pace, start) = (Pace::default(), Instant::now() + Duration::from_secs(60));
+        let (mut pace, start) = (Pace::new(INTERVAL), Instant::now() + Duration::from_mins(1));
         for _ in 0..AT_ONCE {
             assert_eq!(pace.next(start), Duration::ZERO);
         }
