@@ -27,7 +27,7 @@ const NO_TASKS: &str = " no-tasks";
 /// How often the database is polled.
 const POLL: Duration = Duration::from_secs(1);
 /// How far apart notices are while this process keeps committing.
-const NOTICE_INTERVAL: Duration = Duration::from_millis(5);
+const NOTICE_INTERVAL: Duration = Duration::from_millis(10);
 /// For how long after a notice others are taken to write, too.
 const OTHERS_WRITE: Duration = Duration::from_secs(1);
 
@@ -171,11 +171,8 @@ async fn signal_others(inner: &Inner) {
     }
 }
 
-/// PostgreSQL writes a transaction that notifies to its log. A notice need not survive a crash, so it is not flushed there:
-/// it would be one more flush for each commit.
 async fn notify(inner: &Inner) -> Result<(), DriverError> {
-    let sql = Sql::new("SELECT set_config('synchronous_commit', 'off', true), pg_notify('countersign', ");
-    let sql = sql.bind(inner.signal.payload()).push(")::text");
+    let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.payload()).push(")::text");
     let notified = async { inner.db.read().await?.fetch_one(sql).await };
     if let Err(error) = notified.await {
         // It may not have arrived; the next one says it.

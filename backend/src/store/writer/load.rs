@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::log_index::padded;
 use super::super::{Change, Error, Inner, Operation, SignIn, grants, reviews, visibility};
 use super::group::{Group, StoredPlaces, UnreadableRun, UsedKey};
 use super::named::Named;
@@ -22,8 +21,7 @@ pub(super) async fn runs_of(conn: &mut Conn, reviews: &BTreeSet<ReviewId>) -> Re
     if reviews.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let ids: Vec<Uuid> = reviews.iter().map(|id| id.0).collect();
-    let sql = Sql::new("SELECT id, run_id FROM reviews WHERE id IN (").list(padded(&ids)).push(")");
+    let sql = Sql::new("SELECT id, run_id FROM reviews WHERE id IN (").list(reviews.iter().map(|id| id.0)).push(")");
     let rows = conn.fetch(sql).await?;
     rows.iter().map(|row| Ok((ReviewId(row.uuid(0)?), RunId(row.uuid(1)?)))).collect()
 }
@@ -102,7 +100,6 @@ impl Group {
         let (mut found, mut read) = (BTreeSet::new(), Vec::new());
         let runs: BTreeSet<Uuid> = named.runs.iter().chain(self.run_of.values()).map(|run| run.0).collect();
         if !runs.is_empty() {
-            let runs = padded(&Vec::from_iter(runs));
             let sql = Sql::new("SELECT id, state, status, steps FROM runs WHERE id IN (").list(runs).push(")");
             for row in conn.fetch(sql).await? {
                 found.insert(row.uuid(0)?);
@@ -142,7 +139,7 @@ impl Group {
         }
         let sql = reviews::select()
             .push(" FROM reviews r WHERE r.run_id IN (")
-            .list(padded(&Vec::from_iter(found)))
+            .list(found.iter().copied())
             .push(") AND r.status = 'pending'");
         let mut reviews = conn.reviews_with_runs(sql, &mut self.blobs).await?;
         let pending: BTreeSet<ReviewId> = reviews.iter().map(|(_, review)| review.id).collect();

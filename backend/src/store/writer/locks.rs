@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::super::db::{Arg, Conn, Sql};
 use super::super::driver_error::DriverError;
-use super::super::log_index::padded;
 use super::super::{Change, Error, Operation, ProviderAccount, SignIn};
 use crate::engine::Input;
 use shared::id::{ReviewId, RunId};
@@ -64,8 +63,7 @@ pub(super) async fn acquire(conn: &mut Conn, locks: &[Lock]) -> Result<(), Drive
     if locks.is_empty() {
         return Ok(());
     }
-    // A lock may be taken again by whoever has it.
-    let rows = padded(locks).into_iter().map(|(key, alone)| vec![Arg::from(key), Arg::from(alone)]);
+    let rows = locks.iter().map(|(key, alone)| vec![Arg::from(*key), Arg::from(*alone)]);
     let sql = Sql::new(
         "SELECT CASE WHEN alone = 1 THEN pg_advisory_xact_lock(key)::text \
          ELSE pg_advisory_xact_lock_shared(key)::text END FROM (SELECT column1 AS key, column2 AS alone FROM (",
