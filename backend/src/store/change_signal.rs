@@ -3,7 +3,7 @@
 //!
 //! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. It names its sender,
 //! so that no server wakes itself, and says whether there are new tasks, so that an idle server's worker does not look for
-//! some whenever a busy one commits.
+//! some whenever a busy one commits. While commits keep coming, one notice covers those of some milliseconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use super::cursor::LogPlace;
 use super::db::{Conn, Db, Sql};
 use super::driver_error::DriverError;
+use super::pace::Pace;
 use super::recent_rows::RecentRows;
 use super::{Error, Inner};
 
@@ -24,12 +26,32 @@ const CHANNEL: &str = "countersign";
 const NO_TASKS: &str = " no-tasks";
 /// How often the database is polled.
 const POLL: Duration = Duration::from_secs(1);
+/// How far apart notices are while this process keeps committing.
+const NOTICE_INTERVAL: Duration = Duration::from_millis(10);
+/// For how long after a notice others are taken to write, too.
+const OTHERS_WRITE: Duration = Duration::from_secs(1);
+
+/// The commits that this process made or noticed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Commits {
+    /// How many. When it grows, there may be something to read.
+    pub count: u64,
+    /// When another process last said that it had committed.
+    others: Option<Instant>,
+}
+
+impl Commits {
+    /// Whether others write, too: what follows a commit of this process is then probably theirs.
+    pub(super) fn are_shared(self) -> bool {
+        self.others.is_some_and(|at| at.elapsed() < OTHERS_WRITE)
+    }
+}
 
 /// Two counters, of commits and of commits with new tasks.
 pub(super) struct ChangeSignal {
     /// Tells this process from others.
     name: String,
-    commits: watch::Sender<u64>,
+    commits: watch::Sender<Commits>,
     tasks_due: watch::Sender<u64>,
     committed: Notify,
     /// Whether tasks were made since other processes were notified last.
@@ -40,14 +62,14 @@ impl ChangeSignal {
     pub fn new(name: String) -> Self {
         Self {
             name,
-            commits: watch::Sender::new(0),
+            commits: watch::Sender::new(Commits::default()),
             tasks_due: watch::Sender::new(0),
             committed: Notify::new(),
             unannounced_tasks: AtomicBool::new(false),
         }
     }
 
-    pub fn commits(&self) -> watch::Receiver<u64> {
+    pub fn commits(&self) -> watch::Receiver<Commits> {
         self.commits.subscribe()
     }
 
@@ -57,7 +79,7 @@ impl ChangeSignal {
 
     /// This process has committed a transaction.
     pub fn committed(&self, tasks: bool) {
-        self.commits.send_modify(|count| *count += 1);
+        self.commits.send_modify(|commits| commits.count += 1);
         if tasks {
             self.tasks_due.send_modify(|count| *count += 1);
             self.unannounced_tasks.store(true, Ordering::Release);
@@ -65,10 +87,16 @@ impl ChangeSignal {
         self.committed.notify_one();
     }
 
+    /// Another process says that it has.
+    fn others_committed(&self, newest: &RecentRows, tasks: bool) {
+        self.commits.send_modify(|commits| commits.others = Some(Instant::now()));
+        self.noticed(newest, tasks);
+    }
+
     /// Another process may have.
     fn noticed(&self, newest: &RecentRows, tasks: bool) {
         newest.forget();
-        self.commits.send_modify(|count| *count += 1);
+        self.commits.send_modify(|commits| commits.count += 1);
         if tasks {
             self.tasks_due.send_modify(|count| *count += 1);
         }
@@ -133,8 +161,10 @@ async fn watch_file(inner: &Inner) {
 
 /// PostgreSQL: tells other processes of commits, many at a time.
 async fn signal_others(inner: &Inner) {
+    let mut pace = Pace::new(NOTICE_INTERVAL);
     loop {
         inner.signal.committed.notified().await;
+        pace.wait().await;
         if let Err(error) = notify(inner).await {
             report(&error);
         }
@@ -166,7 +196,7 @@ async fn listen_once(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     listener.listen(CHANNEL).await?;
     loop {
         if let Some(tasks) = inner.signal.tasks_of(listener.recv().await?.payload()) {
-            inner.signal.noticed(&inner.recent, tasks);
+            inner.signal.others_committed(&inner.recent, tasks);
         }
     }
 }

@@ -14,8 +14,14 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::change_signal::Commits;
 use super::db::{Arg, Conn, Sql};
 use super::driver_error::DriverError;
+use super::pace::Pace;
+
+/// How far apart steps are while this process and others keep committing. With the interval of notices, it is how long a
+/// commit may take to be seen on another server.
+const READ_INTERVAL: Duration = Duration::from_millis(15);
 
 /// When a follower goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +62,12 @@ pub trait LogFollower: Send {
 
 /// Follows the log until the stop, or until the store is closed. A stop breaks off the step that is under way. `commits`
 /// is [`Store::commits`](super::Store::commits).
-pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
+pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receiver<Commits>, stop: CancellationToken) {
+    let mut pace = Pace::new(READ_INTERVAL);
     let work = async {
         loop {
             // Seen before reading, so that what is committed meanwhile is not missed.
-            let seen = *commits.borrow_and_update();
+            let seen = commits.borrow_and_update().count;
             match follower.advance().await {
                 Ok(Next::Now) => {}
                 Ok(Next::After(rest)) => sleep(rest).await,
@@ -68,7 +75,11 @@ pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receive
                     if let Ok(Err(_closed)) = timeout(F::POLL, commits.changed()).await {
                         return;
                     }
-                    let enough = commits.wait_for(|count| count.wrapping_sub(seen) >= F::ENOUGH);
+                    // What this process commits itself is in memory; the rest is asked of the database.
+                    if commits.borrow().are_shared() {
+                        pace.wait().await;
+                    }
+                    let enough = commits.wait_for(|commits| commits.count.wrapping_sub(seen) >= F::ENOUGH);
                     let _ = timeout(F::GATHER, enough).await;
                 }
                 Err(error) => {

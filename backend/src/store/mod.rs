@@ -33,6 +33,7 @@ mod log_row;
 mod notifications;
 mod open;
 mod outbox;
+mod pace;
 pub mod packed;
 mod postgres;
 mod queue;
@@ -93,6 +94,7 @@ pub use change::{
 };
 
 pub use archives::Archive;
+pub use change_signal::Commits;
 pub use commit::GUARDRAIL_TIME;
 pub use consumer::{Consumer, Jobs, LeaseTerms, consume};
 pub(crate) use db::DatabaseKind;
@@ -306,8 +308,8 @@ impl Store {
         &self.inner.background
     }
 
-    /// A number that grows with every commit that this process made or noticed: a reason to read the log.
-    pub fn commits(&self) -> watch::Receiver<u64> {
+    /// The commits that this process made or noticed. Each is a reason to read the log.
+    pub fn commits(&self) -> watch::Receiver<Commits> {
         self.inner.signal.commits()
     }
 

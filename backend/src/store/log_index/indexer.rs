@@ -13,7 +13,7 @@ use super::super::db::{Arg, Conn, Sql, on_blocking_thread};
 use super::super::follow::{LogFollower, Next, follow};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
-use super::super::{Error, Inner, Store};
+use super::super::{Commits, Error, Inner, Store};
 use super::BLOCK;
 use super::terms::{Terms, as_text};
 
@@ -54,7 +54,7 @@ pub(in crate::store) async fn run(inner: Arc<Inner>) {
 
 struct Indexer {
     store: Store,
-    commits: watch::Receiver<u64>,
+    commits: watch::Receiver<Commits>,
     /// Up to where this server has indexed.
     indexed_to: Option<i64>,
 }

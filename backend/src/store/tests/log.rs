@@ -7,6 +7,8 @@ use shared::api::AuditQuery;
 use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind};
 use sqlx::{Connection as _, Executor as _, PgConnection};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::support::{World, decide, decided, launch, on_both, person};
 use crate::store::audit_scan::{newest, rows};
@@ -14,7 +16,7 @@ use crate::store::cursor::LogPlace;
 use crate::store::db::Sql;
 use crate::store::log::{Rows, page_of};
 use crate::store::seals::between;
-use crate::store::{Committed, Form, Store};
+use crate::store::{Committed, Error, Form, LogFollower, Next, Store, follow, open};
 
 on_both! {
     a_reader_misses_nothing_while_many_write,
@@ -59,7 +61,7 @@ async fn a_reader_misses_nothing_while_many_write(world: World) {
         });
     }
     let store = world.store.clone();
-    let done = tokio_util::sync::CancellationToken::new();
+    let done = CancellationToken::new();
     let stop = done.clone();
     let from = start.clone();
     let reader = tokio::spawn(async move {
@@ -248,6 +250,63 @@ async fn postgres_gives_numbers_in_the_order_of_commits() {
     let rows = Sql::new("SELECT MIN(seq) FROM log WHERE seq > ").bind(number);
     let next = db.read().await.expect("reads").fetch_one(rows).await.expect("reads").expect("a row");
     assert_eq!(next.int(0).expect("a number"), number + 1, "it drew its number when its turn had come");
+}
+
+/// Servers that write side by side use as many writers together as one would by itself.
+#[tokio::test]
+async fn postgres_servers_share_the_writers() {
+    let Some(world) = World::postgres().await else { return };
+    let other = world.another().await;
+    let working = |store: &Store| store.inner.queue.share().working();
+    assert_eq!((working(&world.store), working(&other)), (open::WRITERS, open::WRITERS));
+    for _ in 0..20 {
+        world.store.commit(launch("hello")).await.expect("launches");
+        other.commit(launch("hello")).await.expect("launches");
+        other.commit(launch("hello")).await.expect("launches");
+    }
+    assert_eq!((working(&world.store), working(&other)), (1, 2));
+    for _ in 0..60 {
+        other.commit(launch("hello")).await.expect("launches");
+    }
+    assert_eq!(working(&other), open::WRITERS, "nobody else writes any more");
+    other.close().await;
+}
+
+/// Passes on how far it has read.
+struct Reader {
+    store: Store,
+    read: watch::Sender<Cursor>,
+}
+
+impl LogFollower for Reader {
+    type Error = Error;
+    const TROUBLE: &'static str = "the log could not be read";
+
+    async fn advance(&mut self) -> Result<Next, Error> {
+        let place = self.read.borrow().clone();
+        let page = self.store.log(&place, None, 1000).await?.expect("of this log");
+        self.read.send_replace(page.cursor);
+        Ok(Next::if_more(page.more))
+    }
+}
+
+/// Notices are sent and followed at a limited rate, and the last commit of a burst is read like the first.
+#[tokio::test]
+async fn postgres_commits_in_a_burst_reach_another_server() {
+    let Some(world) = World::postgres().await else { return };
+    let other = world.another().await;
+    let read = watch::Sender::new(other.head().await.expect("reads"));
+    let mut reached = read.subscribe();
+    let reader = Reader { store: other.clone(), read };
+    let following = tokio::spawn(follow(reader, other.commits(), CancellationToken::new()));
+    for _ in 0..100 {
+        world.store.commit(launch("hello")).await.expect("launches");
+    }
+    let head = world.store.head().await.expect("reads");
+    let all_read = reached.wait_for(|read| *read == head);
+    tokio::time::timeout(Duration::from_secs(20), all_read).await.expect("in time").expect("it reads");
+    following.abort();
+    other.close().await;
 }
 
 /// Otherwise a server that is frozen in the middle of a commit would keep everybody from writing.

@@ -20,6 +20,7 @@ mod group;
 mod load;
 mod locks;
 mod log_numbers;
+mod log_share;
 mod named;
 mod notifications;
 mod places;
@@ -42,6 +43,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::commit_outcome::CommitOutcome;
 use self::group::Group;
+use self::log_share::LogShare;
 use self::named::Named;
 use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
@@ -81,12 +83,15 @@ impl From<CommitError> for CommitAnswer {
 }
 
 /// Where changes wait, one queue a writer.
-pub(super) struct Queue(Vec<mpsc::Sender<QueuedChange>>);
+pub(super) struct Queue {
+    writers: Vec<mpsc::Sender<QueuedChange>>,
+    share: LogShare,
+}
 
 impl Queue {
     pub fn new(writers: u32) -> (Self, Vec<mpsc::Receiver<QueuedChange>>) {
         let (senders, receivers) = (0..writers).map(|_| mpsc::channel(WAITING)).unzip();
-        (Self(senders), receivers)
+        (Self { writers: senders, share: LogShare::new(writers) }, receivers)
     }
 
     /// Puts a change in the queue, and waits for its answer.
@@ -110,10 +115,16 @@ impl Queue {
     /// How many changes wait to be begun.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        self.0.iter().map(|queue| queue.max_capacity() - queue.capacity()).sum()
+        self.writers.iter().map(|queue| queue.max_capacity() - queue.capacity()).sum()
     }
 
-    /// What concerns one run goes through one writer, so that it meets in one group instead of waiting for a lock.
+    /// How much of the log is written from here.
+    pub fn share(&self) -> &LogShare {
+        &self.share
+    }
+
+    /// What concerns one run goes through one writer, so that it meets in one group instead of waiting for a lock. Where
+    /// the number of writers that work has just changed, the lock keeps the order.
     fn writer_of(&self, operation: &Operation) -> &mpsc::Sender<QueuedChange> {
         let mut hasher = DefaultHasher::new();
         match operation {
@@ -126,9 +137,9 @@ impl Queue {
             Operation::Review { review, .. } => review.0.hash(&mut hasher),
             _ => 0_u8.hash(&mut hasher),
         }
-        let count = u64::try_from(self.0.len()).unwrap_or(1).max(1);
+        let count = u64::from(self.share.working());
         let index = usize::try_from(hasher.finish() % count).unwrap_or(0);
-        &self.0[index]
+        &self.writers[index]
     }
 }
 

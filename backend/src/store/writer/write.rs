@@ -289,6 +289,7 @@ fn newest_of<'a>(review: &Review, events: &'a [Event]) -> Option<Compact<'a>> {
 /// first, since the HMAC of a row covers its number.
 async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<LogRow>) -> Result<Written, Error> {
     let numbers = log_numbers(conn, rows.len()).await?;
+    inner.queue.share().writes(&numbers);
     let written = Written { commit, seq: numbers.first().copied().unwrap_or(0), large: false };
     let rows = numbers.into_iter().zip(rows).map(|(seq, LogRow { at, run, body })| {
         let generation = &inner.log.generation;

@@ -1,0 +1,101 @@
+//! How much of the log this process writes, and how many of its writers work because of it.
+//!
+//! All servers commit one after the other. Where several write, a group waits for those of the others, and writers beyond
+//! that only make the groups smaller: each brings fewer changes, and queues up no less. So servers share the writers that
+//! one server would have, each as many as its part of the log. Row numbers say how large that is: those between two groups
+//! of this process are of others.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+/// How many rows of others count between two groups at most, so that what they wrote while this process wrote nothing is
+/// soon forgotten.
+const MOST_OTHERS: i64 = 128;
+/// How many groups back the share reaches, roughly.
+const GROUPS: i64 = 16;
+/// In what rows are counted, so that what is left of old ones is a whole number.
+const UNIT: i64 = 1024;
+
+/// The share, and what follows from it.
+#[derive(Debug)]
+pub(in crate::store) struct LogShare {
+    /// How many writers there are.
+    writers: u32,
+    /// How many of them are to work.
+    working: AtomicU32,
+    rows: Mutex<Rows>,
+}
+
+/// The rows of the last groups, the older the less they count.
+#[derive(Debug, Default)]
+struct Rows {
+    /// The last one of this process.
+    last: Option<i64>,
+    own: i64,
+    others: i64,
+}
+
+impl LogShare {
+    pub fn new(writers: u32) -> Self {
+        Self { writers, working: AtomicU32::new(writers), rows: Mutex::default() }
+    }
+
+    /// How many writers should be given changes.
+    pub fn working(&self) -> u32 {
+        self.working.load(Ordering::Relaxed)
+    }
+
+    /// This process writes rows with these numbers, in the order in which it was given them: said under the lock of the
+    /// log.
+    pub fn writes(&self, numbers: &[i64]) {
+        let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return };
+        let mut rows = self.rows.lock();
+        let between = rows.last.map_or(0, |before| first - before - 1).clamp(0, MOST_OTHERS);
+        let count = i64::try_from(numbers.len()).unwrap_or(MOST_OTHERS);
+        rows.own += count * UNIT - rows.own / GROUPS;
+        rows.others += between * UNIT - rows.others / GROUPS;
+        rows.last = Some(*last);
+        let all = rows.own + rows.others;
+        // Rounded: of three writers, half the log needs two, and a third one.
+        let working = (2 * rows.own * i64::from(self.writers) + all) / (2 * all).max(1);
+        let working = u32::try_from(working).unwrap_or(self.writers).clamp(1, self.writers.max(1));
+        self.working.store(working, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups of `own` rows, with as many of others between them.
+    fn write(share: &LogShare, from: &mut i64, groups: u32, (own, others): (i64, i64)) -> u32 {
+        for _ in 0..groups {
+            let numbers: Vec<i64> = (*from..*from + own).collect();
+            share.writes(&numbers);
+            *from += own + others;
+        }
+        share.working()
+    }
+
+    #[test]
+    fn servers_share_the_writers_that_one_would_have() {
+        let (share, mut from) = (LogShare::new(3), 1);
+        assert_eq!(share.working(), 3);
+        assert_eq!(write(&share, &mut from, 100, (10, 0)), 3);
+        assert_eq!(write(&share, &mut from, 100, (10, 20)), 1, "one of three that are busy");
+        assert_eq!(write(&share, &mut from, 100, (10, 9)), 2, "one of two");
+        assert_eq!(write(&share, &mut from, 100, (1, 100)), 1, "one that does little");
+        assert_eq!(write(&share, &mut from, 100, (10, 0)), 3, "the others have stopped");
+        // As long as it wrote nothing, others wrote a lot.
+        from += 1_000_000;
+        assert_eq!(write(&share, &mut from, 100, (10, 0)), 3);
+        assert_eq!(write(&share, &mut from, 100, (10, 1)), 3, "another one does little");
+    }
+
+    #[test]
+    fn a_single_writer_works_always() {
+        let (share, mut from) = (LogShare::new(1), 1);
+        assert_eq!(write(&share, &mut from, 100, (1, 1000)), 1);
+    }
+}
