@@ -158,7 +158,9 @@ impl Sender {
     /// Writes down what came of an attempt. As long as the leases hold, it is tried again where the database does not
     /// answer, since what is not written down is sent a second time.
     async fn settle(&self, outcomes: &[(&ClaimedDelivery, DeliveryOutcome)], lost: &CancellationToken) {
-        outcomes.iter().for_each(|(held, outcome)| report(held, outcome));
+        for (held, outcome) in outcomes {
+            report(held, outcome);
+        }
         let recorded = loop {
             match self.store.settle(outcomes).await {
                 Ok(recorded) => break recorded,
