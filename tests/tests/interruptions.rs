@@ -153,7 +153,7 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> WebDriverResu
     edit_text(driver, TYPED).await?;
     wait_for_text(driver, "with your edit").await;
     decide(&tom, &review, choose("send"), json!({ "text": "The original, corrected by Tom." })).await;
-    wait_for_text(driver, "This has changed since revision 1, on which you wrote.").await;
+    wait_for_text(driver, "This has changed since revision 1, which you edited.").await;
     browser.is_readable("changed", &SCREENS).await;
     browser.screen(1440, 900).await;
     button(driver, "I have seen it").await?.click().await?;

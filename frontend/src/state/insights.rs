@@ -215,7 +215,7 @@ pub fn times(bars: &[Bar]) -> (String, u64) {
     let mut shapes = Vec::new();
     for (index, Bar { label, figures }) in bars.iter().enumerate() {
         let (Some(half), Some(most)) = (figures.response_ms.p50, figures.response_ms.p95) else { continue };
-        let words = format!("half within {}, 95 % within {}", took(Some(half)), took(Some(most)));
+        let words = format!("median {}, 95th percentile {}", took(Some(half)), took(Some(most)));
         let bar = |class, ms| rectangle(index, class, height(ms, top), height(ms, top));
         shapes.push(group(index, label, &words, &(bar("p95", most) + &bar("p50", half))));
     }

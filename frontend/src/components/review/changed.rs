@@ -27,8 +27,8 @@ pub fn Changed(pane: Pane) -> impl IntoView {
     let kept = move || !pane.draft().is_empty();
     // Whether this tab has seen it change, or the person comes back to something older that they wrote.
     let since = move || match pane.before.get() {
-        Some(before) if kept() => format!("This has changed since revision {}, on which you wrote. ", before.revision),
-        None if kept() => format!("This has changed since revision {}, on which you wrote. ", pane.draft().revision),
+        Some(before) if kept() => format!("This has changed since revision {}, which you edited. ", before.revision),
+        None if kept() => format!("This has changed since revision {}, which you edited. ", pane.draft().revision),
         _ => "This changed while you were reading. ".to_owned(),
     };
     view! {

@@ -147,7 +147,7 @@ fn run_since(pane: Pane) -> Memo<Option<RunSummary>> {
 fn run_words(run: &RunSummary) -> String {
     match run.status {
         RunStatus::Running => "The run continues.".to_owned(),
-        RunStatus::WaitingForHuman => "The run is waiting for a person again.".to_owned(),
+        RunStatus::WaitingForHuman => "The run is waiting for a person.".to_owned(),
         RunStatus::Completed => "The run is completed.".to_owned(),
         RunStatus::Cancelled => "The run was cancelled.".to_owned(),
         RunStatus::Failed => match &run.error {

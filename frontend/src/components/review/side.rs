@@ -118,7 +118,7 @@ fn why(review: &Review) -> String {
     let not = if review.reviewers.not_requester { " Not the person who started the run." } else { "" };
     let how = match review.kind {
         ReviewKind::Handoff => "to take care of it",
-        _ if review.voting.is_some() => "several must vote",
+        _ if review.voting.is_some() => "who decide by vote",
         _ => "the first decision wins",
     };
     format!("{}{whom} · {who}, {how}.{not}{handed}", review.requested_by)
@@ -160,7 +160,9 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
         let took = step.duration_ms.map(|ms| format!(" in {}", words::duration_ms(ms))).unwrap_or_default();
         let note = step.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
         let what = with(format!("done{took}"), &words::visit(step.part, step.visit)) + &note;
-        all.push(Past { at: step.started_at, who: step.node.place(), what, person: false });
+        let took = step.duration_ms.and_then(|ms| i64::try_from(ms).ok()).unwrap_or_default();
+        let at = Timestamp(step.started_at.0.saturating_add(took.saturating_mul(1000)));
+        all.push(Past { at, who: step.node.place(), what, person: false });
     }
     all.sort_by_key(|past| std::cmp::Reverse(past.at));
     all

@@ -61,7 +61,7 @@ pub fn InsightsPage() -> impl IntoView {
             <div class="plots">{plot::outcomes(&bars, &figures)}{plot::response_times(&bars, &figures)}</div>
             {more(&figures)}
             <section class="card by">
-                <header><h2 class="grow">"Figures by"</h2>{move || table::tabs(&filter_now(filter.clone(), query))}</header>
+                <header><h2 class="grow">"Breakdown by"</h2>{move || table::tabs(&filter_now(filter.clone(), query))}</header>
                 <Loaded from=by failed="The figures could not be loaded" rows=4 children=|(filter, statistics): (InsightsFilter, Statistics)| {
                     table::groups(&statistics, &filter, filter.split())
                 }/>
@@ -93,9 +93,9 @@ fn filter_now(filter: InsightsFilter, query: Memo<leptos_router::params::ParamsM
 fn numbers(figures: &Figures) -> AnyView {
     let Figures { requests, pending, expired, approval_rate, response_ms, .. } = *figures;
     let tiles = [
-        ("Asked", thousands(requests), String::new()),
+        ("Requested", thousands(requests), String::new()),
         ("Approved as asked", percent(approval_rate), "of approved, corrected and rejected".to_owned()),
-        ("Half decided within", took(response_ms.p50), format!("95 % within {}", took(response_ms.p95))),
+        ("Median time to decide", took(response_ms.p50), format!("95th percentile {}", took(response_ms.p95))),
         ("Pending", thousands(pending), String::new()),
         ("Expired", thousands(expired), String::new()),
     ];

@@ -14,7 +14,7 @@ pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
         let mark = format!("mark {class}");
         view! { <li><i class=mark aria-hidden="true"></i>{word}" "<b>{thousands(count)}</b></li> }
     });
-    let head = ["Asked", "Approved", "Corrected", "Rejected", "Answered", "Expired", "Withdrawn", "Pending"];
+    let head = ["Requested", "Approved", "Corrected", "Rejected", "Answered", "Expired", "Withdrawn", "Pending"];
     let row = |figures: &Figures| {
         let numbers = parts(figures).map(|(.., count)| thousands(count));
         std::iter::once(thousands(figures.requests)).chain(numbers).collect()
@@ -26,7 +26,7 @@ pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
 /// How long people took, over time.
 pub fn response_times(bars: &[Bar], all: &Figures) -> AnyView {
     let (shapes, top) = times(bars);
-    let legend = [("p50", "Half within", all.response_ms.p50), ("p95", "95 % within", all.response_ms.p95)];
+    let legend = [("p50", "Median", all.response_ms.p50), ("p95", "95th percentile", all.response_ms.p95)];
     let legend = legend.map(|(class, word, ms)| {
         let mark = format!("mark {class}");
         view! { <li><i class=mark aria-hidden="true"></i>{word}" "<b>{took(ms)}</b></li> }
@@ -35,7 +35,7 @@ pub fn response_times(bars: &[Bar], all: &Figures) -> AnyView {
         let times = figures.response_ms;
         vec![took(times.p50), took(times.p95), took(times.avg), percent(figures.approval_rate)]
     };
-    let table = table(bars, &["Half within", "95 % within", "On average", "Approved"], &row);
+    let table = table(bars, &["Median", "95th percentile", "Mean", "Approved"], &row);
     plot("Time to decide", legend.collect_view().into_any(), shapes, bars, took(Some(top)), table)
 }
 
@@ -68,7 +68,7 @@ fn table(bars: &[Bar], head: &[&'static str], row: &dyn Fn(&Figures) -> Vec<Stri
     });
     view! {
         <div class="wrap" tabindex="0" role="group" aria-label="Chart data">
-            <table class="table"><thead><tr><th>"Asked (UTC)"</th>{head}</tr></thead><tbody>{rows.collect_view()}</tbody></table>
+            <table class="table"><thead><tr><th>"Requested (UTC)"</th>{head}</tr></thead><tbody>{rows.collect_view()}</tbody></table>
         </div>
     }
     .into_any()

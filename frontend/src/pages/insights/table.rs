@@ -13,7 +13,7 @@ pub fn tabs(filter: &InsightsFilter) -> AnyView {
         let current = (filter.split() == by).then_some("page");
         view! { <a href=address aria-current=current>{word}</a> }
     });
-    view! { <nav class="tabs" aria-label="Figures by">{tabs}</nav> }.into_any()
+    view! { <nav class="tabs" aria-label="Breakdown by">{tabs}</nav> }.into_any()
 }
 
 /// The table.
@@ -37,8 +37,8 @@ pub fn groups(statistics: &Statistics, filter: &InsightsFilter, by: GroupBy) -> 
             <table class="table hover groups">
                 <thead>
                     <tr>
-                        <th>"Name"</th><th class="num">"Asked"</th><th class="stack"><span class="sr">"Outcomes"</span></th>
-                        <th class="num">"Approved"</th><th class="num">"Half within"</th><th class="num">"95 % within"</th><th class="num">"Pending"</th>
+                        <th>"Name"</th><th class="num">"Requested"</th><th class="stack"><span class="sr">"Outcomes"</span></th>
+                        <th class="num">"Approved"</th><th class="num">"Median"</th><th class="num">"95th percentile"</th><th class="num">"Pending"</th>
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>
