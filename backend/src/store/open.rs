@@ -107,7 +107,8 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .map_err(|error| Error::Settings(format!("the database URL: {error}")))?
         .application_name("countersign")
         .statement_cache_capacity(512)
-        .options([("synchronous_commit", "on")]);
+        // No query here runs long enough to gain from being compiled, which takes longer than most of them.
+        .options([("synchronous_commit", "on"), ("jit", "off")]);
     let connect = unlimited
         .clone()
         .options([("statement_timeout", TIME_LIMIT_MS), ("idle_in_transaction_session_timeout", TIME_LIMIT_MS)]);

@@ -169,7 +169,8 @@ impl List<'_> {
                 .bind(own.map(str::to_owned))
                 .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
                 .push(" WHERE a.created_at = v.created_at AND a.review_id = v.id AND v.run_id = runs.id AND ");
-            sql = visibility::involved(self.viewer).shows(sql, database).push("))");
+            // The OFFSET keeps PostgreSQL from finding the reviews of all runs at once.
+            sql = visibility::involved(self.viewer).shows(sql, database).push(" LIMIT 1 OFFSET 0))");
         }
         let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM ");
         let Some(status) = status else {
