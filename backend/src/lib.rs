@@ -33,6 +33,7 @@ pub mod server;
 pub mod ssrf;
 pub mod standard_webhooks;
 pub mod store;
+pub mod token_bucket;
 pub mod token_stream;
 pub mod tool;
 pub mod worker;

@@ -141,41 +141,6 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
     Ok(())
 }
 
-/// Letters that were meant for a field are no shortcuts once somebody else's decision has taken the field away.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> WebDriverResult<()> {
-    let Desk { server, ana, tom, review, browser } = Desk::open(&[NOTE], "note").await?;
-    let driver = &browser.driver;
-    let keys = ["e", "c"];
-    let mut review = review;
-    for open in keys {
-        launch(&server, "note", json!({})).await;
-        driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-        eventually("both are listed", async || (driver.find_all(By::Css(".row")).await.ok()?.len() == 2).then_some(()))
-            .await;
-        press_key(driver, open).await?;
-        let field = driver.query(By::Css("textarea:focus")).first().await?;
-        field.send_keys("I think ").await?;
-        decide(&tom, &review, choose("send"), json!({})).await;
-        wait_for_text(driver, "tom chose “Send it”").await;
-        press_key(driver, "jam and jelly, just as 1 read it").await?;
-        wait_for_text(driver, "The field you were typing in has closed.").await;
-        assert!(driver.current_url().await?.path().ends_with(&review.id.to_string()), "nothing else is open");
-
-        press_key(driver, Key::Escape).await?;
-        press_key(driver, "j").await?;
-        let next = pending(&ana).await;
-        eventually("the next one is open", async || {
-            driver.current_url().await.ok()?.path().ends_with(&next.id.to_string()).then_some(())
-        })
-        .await;
-        assert!(!text_of(driver, ".decide").await.contains("Undo"), "nothing is decided");
-        review = next;
-    }
-    browser.quit().await;
-    Ok(())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn two_tabs_agree_on_a_draft() -> WebDriverResult<()> {
     let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
@@ -189,7 +154,10 @@ async fn two_tabs_agree_on_a_draft() -> WebDriverResult<()> {
     let second = driver.window().await?;
     driver.switch_to_window(first).await?;
     wait_for_text(driver, "with your edit").await;
-    button(driver, "Your changes").await?.click().await?;
+    // What would be sent is in sight, here and when one comes back.
+    wait_for_text(driver, "From the second tab.").await;
+    driver.goto(format!("{}/runs", server.base)).await?;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(driver, "From the second tab.").await;
     // What is taken back in one is gone in the other.
     button(driver, "Discard changes").await?.click().await?;

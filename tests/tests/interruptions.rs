@@ -6,7 +6,7 @@ use shared::api::UserPatch;
 use shared::error::{Code, Problem};
 use tests::device::Screen;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, text_of};
+use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of};
 use tests::{Browser, eventually};
 use thirtyfour::prelude::*;
 
@@ -138,6 +138,42 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> W
     wait_for_text(driver, "Your decision was not accepted.").await;
     wait_for_text(driver, "tom chose “Stop”").await;
     browser.is_readable("not-accepted", &SCREENS).await;
+    browser.quit().await;
+    Ok(())
+}
+
+/// Letters that were meant for a field are no shortcuts once somebody else's decision has taken the field away.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> WebDriverResult<()> {
+    let Desk { server, ana, tom, review, browser } = ana_reads(NOTE, "note").await?;
+    let driver = &browser.driver;
+    let mut review = review;
+    for open in ["e", "c"] {
+        launch(&server, "note", json!({})).await;
+        driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+        eventually("both are listed", async || (driver.find_all(By::Css(".row")).await.ok()?.len() == 2).then_some(()))
+            .await;
+        press_key(driver, open).await?;
+        let field = driver.query(By::Css("textarea:focus")).first().await?;
+        field.send_keys("I think ").await?;
+        decide(&tom, &review, choose("send"), json!({})).await;
+        wait_for_text(driver, "tom chose “Send it”").await;
+        press_key(driver, "jam and jelly, just as 1 read it").await?;
+        wait_for_text(driver, "The field you were typing in has closed.").await;
+        browser.is_readable(&format!("field-closed-{open}"), &SCREENS).await;
+        browser.screen(1440, 900).await;
+        assert!(driver.current_url().await?.path().ends_with(&review.id.to_string()), "nothing else is open");
+
+        press_key(driver, Key::Escape).await?;
+        press_key(driver, "j").await?;
+        let next = pending(&ana).await;
+        eventually("the next one is open", async || {
+            driver.current_url().await.ok()?.path().ends_with(&next.id.to_string()).then_some(())
+        })
+        .await;
+        assert!(!text_of(driver, ".decide").await.contains("Undo"), "nothing is decided");
+        review = next;
+    }
     browser.quit().await;
     Ok(())
 }

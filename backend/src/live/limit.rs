@@ -1,37 +1,15 @@
-//! Limits: how fast one client may speak, and how many sockets there may be.
+//! Limits: how many sockets there may be.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use shared::error::{Code, Problem};
 use shared::id::Username;
-use tokio::time::Instant;
 
 use super::MaxSockets;
 use crate::client_address::{ClientAddress, Network};
-
-/// A token bucket: `per_second` messages sustained, three seconds' worth at once.
-#[derive(Debug)]
-pub(super) struct Bucket {
-    per_second: u32,
-    /// Until when the messages so far have used up the rate.
-    used_until: Instant,
-}
-
-impl Bucket {
-    pub fn new(per_second: u32, now: Instant) -> Self {
-        Self { per_second, used_until: now }
-    }
-
-    /// Counts a message; false: it is one too many.
-    pub fn take(&mut self, now: Instant) -> bool {
-        self.used_until = self.used_until.max(now) + Duration::from_secs(1) / self.per_second;
-        self.used_until <= now + Duration::from_secs(3)
-    }
-}
 
 /// The sockets that are open, by person and by address.
 #[derive(Debug, Clone)]
@@ -116,17 +94,6 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn twenty_a_second_are_let_through_and_more_are_not() {
-        let mut bucket = Bucket::new(20, Instant::now());
-        for _ in 0..200 {
-            assert!(bucket.take(Instant::now()));
-            tokio::time::advance(Duration::from_millis(50)).await;
-        }
-        let flood = (0..200).filter(|_| bucket.take(Instant::now())).count();
-        assert_eq!(flood, 60);
-    }
 
     #[test]
     fn a_seat_is_given_back() {

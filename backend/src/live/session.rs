@@ -17,7 +17,6 @@ use super::close_reason::{CloseReason, clip, too_large, unreadable};
 use super::count::{self, Counted};
 use super::followed_streams::{self, FollowedStreams};
 use super::hub::{Handle, Listening};
-use super::limit::Bucket;
 use super::outgoing::{Audience, OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
@@ -25,11 +24,12 @@ use super::topics::Topics;
 use super::upgrade::Authenticate;
 use crate::problem;
 use crate::store::{Actor, Pending, Tally};
+use crate::token_bucket::TokenBucket;
 use crate::token_stream::Chunk;
 
 /// The largest message of a client, in bytes.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
-/// How many messages a second a client may send for long.
+/// How many messages a second a client may send for long; at once, those of three seconds.
 const MESSAGES_PER_SECOND: u32 = 20;
 /// How often the server asks whether the client is there.
 const HEARTBEAT: Duration = Duration::from_secs(20);
@@ -66,7 +66,7 @@ pub(super) struct SocketSession<S> {
     shown: IndexSet<ReviewId>,
     /// Whether what the client knows was seen with other rights: replaying from there would not be enough.
     stale: bool,
-    bucket: Bucket,
+    bucket: TokenBucket,
     heard: Instant,
 }
 
@@ -91,7 +91,7 @@ where
             numbers: None,
             shown: IndexSet::new(),
             stale: false,
-            bucket: Bucket::new(MESSAGES_PER_SECOND, now),
+            bucket: TokenBucket::new(3 * MESSAGES_PER_SECOND, Duration::from_secs(1) / MESSAGES_PER_SECOND),
             heard: now,
         }
     }
@@ -164,7 +164,7 @@ where
             Message::Close(_) => return Err(CloseReason::Gone),
             Message::Text(_) | Message::Binary(_) | Message::Ping(_) => {}
         }
-        if !self.bucket.take(self.heard) {
+        if !self.bucket.take(self.heard).is_zero() {
             let reason = format!("more than {MESSAGES_PER_SECOND} messages a second");
             return Err(CloseReason::Close(close_code::POLICY, reason));
         }

@@ -9,7 +9,6 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use shared::log::Entry;
 use tokio::sync::watch;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -23,6 +22,7 @@ use super::{Outlets, TIMEOUT};
 use crate::clock::{Moment, SharedClock};
 use crate::store::{
     self, ClaimedDelivery, Consumer, DeliveryOutcome, Jobs, Lease, LeaseTerms, NextReady, Store, WorkTable,
+    with_retries,
 };
 
 /// How many messages are under way at once.
@@ -30,8 +30,6 @@ const SLOTS: usize = 32;
 /// How long ended deliveries are kept, and how often older ones are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
-/// How long to wait before an outcome is written again that could not be.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Sends deliveries.
 pub(super) struct Sender {
@@ -64,7 +62,7 @@ pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
             if let Err(error) = store.forget_deliveries(KEPT).await {
                 tracing::warn!(%error, "removing old deliveries");
             }
-            sleep(CLEANUP).await;
+            tokio::time::sleep(CLEANUP).await;
         }
     };
     stop.run_until_cancelled(cleaning).await;
@@ -161,16 +159,12 @@ impl Sender {
         for (held, outcome) in outcomes {
             report(held, outcome);
         }
-        let recorded = loop {
-            match self.store.settle(outcomes).await {
-                Ok(recorded) => break recorded,
-                Err(error) => tracing::warn!(%error, "what came of a notification could not be written down"),
-            }
-            tokio::select! {
-                // Whoever holds it next sends it again under the same id.
-                () = lost.cancelled() => return,
-                () = sleep(AFTER_ERROR) => {}
-            }
+        // Whoever holds it next sends it again under the same id.
+        let settled = lost.run_until_cancelled(with_retries(|| self.store.settle(outcomes))).await;
+        let recorded = match settled {
+            Some(Ok(recorded)) => recorded,
+            Some(Err(error)) => return tracing::error!(%error, "what came of a notification could not be written down"),
+            None => return tracing::info!("another sender may hold this notification by now"),
         };
         for ((held, sent), recorded) in outcomes.iter().zip(recorded) {
             if !recorded {

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::cursor::LogPlace;
 use super::db::{Conn, Db, Sql};
 use super::driver_error::DriverError;
-use super::pace::Pace;
 use super::recent_rows::RecentRows;
 use super::{Error, Inner};
+use crate::token_bucket::TokenBucket;
 
 const CHANNEL: &str = "countersign";
 /// Follows the sender's name if there are no new tasks. Without it there may be some: servers of earlier versions did not
@@ -26,6 +26,8 @@ const CHANNEL: &str = "countersign";
 const NO_TASKS: &str = " no-tasks";
 /// How often the database is polled.
 const POLL: Duration = Duration::from_secs(1);
+/// How many notices, and how many steps of a follower, need not wait once there was a pause.
+pub(super) const AT_ONCE: u32 = 16;
 /// How far apart notices are while this process keeps committing.
 const NOTICE_INTERVAL: Duration = Duration::from_millis(10);
 /// For how long after a notice others are taken to write, too.
@@ -87,16 +89,15 @@ impl ChangeSignal {
         self.committed.notify_one();
     }
 
-    /// Another process says that it has.
-    fn others_committed(&self, newest: &RecentRows, tasks: bool) {
-        self.commits.send_modify(|commits| commits.others = Some(Instant::now()));
-        self.noticed(newest, tasks);
-    }
-
-    /// Another process may have.
-    fn noticed(&self, newest: &RecentRows, tasks: bool) {
+    /// Another process may have; `said`: it says so itself.
+    fn noticed(&self, newest: &RecentRows, tasks: bool, said: bool) {
         newest.forget();
-        self.commits.send_modify(|commits| commits.count += 1);
+        self.commits.send_modify(|commits| {
+            commits.count += 1;
+            if said {
+                commits.others = Some(Instant::now());
+            }
+        });
         if tasks {
             self.tasks_due.send_modify(|count| *count += 1);
         }
@@ -136,7 +137,7 @@ async fn watch_file(inner: &Inner) {
     let mut conn: Option<Conn> = None;
     let mut seen = None;
     loop {
-        tokio::time::sleep(POLL).await;
+        sleep(POLL).await;
         if conn.is_none() {
             conn = inner.db.read().await.inspect_err(report).ok();
         }
@@ -148,7 +149,7 @@ async fn watch_file(inner: &Inner) {
         {
             Ok(version) => {
                 if seen.replace(version).is_some_and(|before| before != version) {
-                    inner.signal.noticed(&inner.recent, true);
+                    inner.signal.noticed(&inner.recent, true, false);
                 }
             }
             Err(error) => {
@@ -161,10 +162,10 @@ async fn watch_file(inner: &Inner) {
 
 /// PostgreSQL: tells other processes of commits, many at a time.
 async fn signal_others(inner: &Inner) {
-    let mut pace = Pace::new(NOTICE_INTERVAL);
+    let mut pace = TokenBucket::new(AT_ONCE, NOTICE_INTERVAL);
     loop {
         inner.signal.committed.notified().await;
-        pace.wait().await;
+        sleep(pace.take(Instant::now())).await;
         if let Err(error) = notify(inner).await {
             report(&error);
         }
@@ -187,7 +188,7 @@ async fn listen(inner: &Inner, url: &str) {
         if let Err(error) = listen_once(inner, url).await {
             report(&error);
         }
-        tokio::time::sleep(POLL).await;
+        sleep(POLL).await;
     }
 }
 
@@ -196,7 +197,7 @@ async fn listen_once(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     listener.listen(CHANNEL).await?;
     loop {
         if let Some(tasks) = inner.signal.tasks_of(listener.recv().await?.payload()) {
-            inner.signal.others_committed(&inner.recent, tasks);
+            inner.signal.noticed(&inner.recent, tasks, true);
         }
     }
 }
@@ -205,11 +206,11 @@ async fn listen_once(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
 async fn watch_log(inner: &Inner) {
     let mut seen = None;
     loop {
-        tokio::time::sleep(POLL).await;
+        sleep(POLL).await;
         match head(inner).await {
             Ok(now) => {
                 if seen.replace(now).is_some_and(|before| before != now) {
-                    inner.signal.noticed(&inner.recent, true);
+                    inner.signal.noticed(&inner.recent, true, false);
                 }
             }
             Err(error) => report(&error),

@@ -15,9 +15,7 @@ use super::db::{Conn, Row, Sql};
 use super::leases::{Lease, NextReady, Selection, WorkTable, micros};
 use super::{Error, Store};
 
-const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt";
-/// The same, and who held it before.
-const CLAIMED_COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, owner";
+const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, owner";
 
 /// A delivery with the lease under which it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +94,7 @@ impl Store {
             Ok(ClaimedDelivery { attempt: before.attempt.saturating_add(1), failures, ..before })
         };
         let first = move |of: &Selection<'_>| first(limit, of);
-        self.claim_rows(WorkTable::Deliveries, CLAIMED_COLUMNS, (sender, lease), first, claimed).await
+        self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), first, claimed).await
     }
 
     /// When the next delivery is due, or its lease runs out.
@@ -261,9 +259,9 @@ fn delivery(row: &Row, status: DeliveryStatus) -> Result<Delivery, Error> {
         run_id: held.run,
         status,
         attempts: held.attempt,
-        joined: row.int(10)? != 0,
-        error: row.text_opt(11)?,
-        created_at: Timestamp(row.int(12)?),
-        at: Timestamp(row.int(13)?),
+        joined: row.int(11)? != 0,
+        error: row.text_opt(12)?,
+        created_at: Timestamp(row.int(13)?),
+        at: Timestamp(row.int(14)?),
     })
 }

@@ -11,13 +11,13 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::change_signal::Commits;
+use super::change_signal::{AT_ONCE, Commits};
 use super::db::{Arg, Conn, Sql};
 use super::driver_error::DriverError;
-use super::pace::Pace;
+use crate::token_bucket::TokenBucket;
 
 /// How far apart steps are while this process and others keep committing. With the interval of notices, it is how long a
 /// commit may take to be seen on another server.
@@ -63,7 +63,7 @@ pub trait LogFollower: Send {
 /// Follows the log until the stop, or until the store is closed. A stop breaks off the step that is under way. `commits`
 /// is [`Store::commits`](super::Store::commits).
 pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receiver<Commits>, stop: CancellationToken) {
-    let mut pace = Pace::new(READ_INTERVAL);
+    let mut pace = TokenBucket::new(AT_ONCE, READ_INTERVAL);
     let work = async {
         loop {
             // Seen before reading, so that what is committed meanwhile is not missed.
@@ -77,7 +77,7 @@ pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receive
                     }
                     // What this process commits itself is in memory; the rest is asked of the database.
                     if commits.borrow().are_shared() {
-                        pace.wait().await;
+                        sleep(pace.take(Instant::now())).await;
                     }
                     let enough = commits.wait_for(|commits| commits.count.wrapping_sub(seen) >= F::ENOUGH);
                     let _ = timeout(F::GATHER, enough).await;

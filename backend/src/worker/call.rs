@@ -18,12 +18,8 @@ use crate::engine::{
 };
 use crate::flow::guardrail::ask_all;
 use crate::limits::{self, Exceeded};
-use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation, WorkTable};
+use crate::store::{Change, Claimed, CommitError, Error, ExponentialBackoff, Operation, WorkTable, with_retries};
 use crate::token_stream::Chunk;
-
-/// The waits between two attempts to reach the database.
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
 /// How often the process may end while a task is carried out before its step fails. If that also ends the process, the run
 /// fails [`MORE`] attempts later.
@@ -38,6 +34,12 @@ enum NoInput {
     Over,
     /// Its run cannot be read.
     Unreadable(String),
+}
+
+impl From<Error> for NoInput {
+    fn from(error: Error) -> Self {
+        Self::Unreadable(error.to_string())
+    }
 }
 
 /// Carries out a task, and commits the answer. `lost` breaks off the work; once there is an answer, only the store says
@@ -93,8 +95,8 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         return Ok(Input::Due { task: task.id });
     }
     let store = &options.store;
-    let state = with_retries(|| store.run(task.run)).await.map_err(NoInput::Unreadable)?.ok_or(NoInput::Over)?;
-    let flow = match with_retries(|| store.flow_of(&state)).await.map_err(NoInput::Unreadable)? {
+    let state = with_retries(|| store.run(task.run)).await?.ok_or(NoInput::Over)?;
+    let flow = match with_retries(|| store.flow_of(&state)).await? {
         Ok(flow) => flow,
         Err(why) => return Ok(end(claimed, FlowCode::FlowUnreadable, why)),
     };
@@ -125,7 +127,7 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
 /// Asks a handler that is a program. If people may decide the review already, it gets the review as it is now.
 async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Result<Input, NoInput> {
     let (store, id) = (&options.store, request.review.id);
-    if let Some(stored) = with_retries(|| store.review(id)).await.map_err(NoInput::Unreadable)? {
+    if let Some(stored) = with_retries(|| store.review(id)).await? {
         request.review = stored;
     }
     // Votes that are secret are so for programs too.
@@ -214,7 +216,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
             }
             Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => {
                 tracing::warn!(%error, "the answer could not be stored; it is tried again");
-                tokio::time::sleep(backoff.next()).await;
+                tokio::time::sleep(backoff.next_wait()).await;
                 continue;
             }
             Err(CommitError::Unreadable(why)) => (FlowCode::FlowUnreadable, why),
@@ -259,33 +261,6 @@ async fn park(options: &Options, claimed: &Claimed, why: &str) {
     let (owner, held) = (&options.terms.owner, [claimed.lease()]);
     if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, PARKED).await {
         tracing::warn!(%error, "the task could not be put aside; it is tried again when its lease has run out");
-    }
-}
-
-/// Reads from the store, and retries while the database is unreachable. `Err`: what is stored cannot be read.
-async fn with_retries<T, F: Future<Output = Result<T, Error>>>(read: impl Fn() -> F) -> Result<T, String> {
-    let mut backoff = ExponentialBackoff::default();
-    loop {
-        match read().await {
-            Ok(found) => return Ok(found),
-            Err(error) if matches!(error.kind(), Kind::Unreadable | Kind::Refused) => return Err(error.to_string()),
-            Err(error) => {
-                tracing::warn!(%error, "the run could not be read; it is tried again");
-                tokio::time::sleep(backoff.next()).await;
-            }
-        }
-    }
-}
-
-/// Waits that double.
-#[derive(Default)]
-struct ExponentialBackoff(Option<Duration>);
-
-impl ExponentialBackoff {
-    fn next(&mut self) -> Duration {
-        let wait = self.0.map_or(FIRST_BACKOFF, |last| (last * 2).min(LONGEST_BACKOFF));
-        self.0 = Some(wait);
-        wait
     }
 }
 

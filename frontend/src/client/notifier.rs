@@ -43,6 +43,11 @@ impl Notifier {
         expect_context()
     }
 
+    /// Whether a notice with this text is in sight.
+    pub fn shows(self, text: &str) -> bool {
+        self.shown.with_untracked(|shown| shown.iter().any(|notice| notice.text == text))
+    }
+
     /// Something worked.
     pub fn good(self, text: impl Into<String>) {
         self.show(NoticeTone::Good, text.into());

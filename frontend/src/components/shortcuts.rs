@@ -14,6 +14,9 @@ const STORAGE_KEY: &str = "countersign.shortcuts";
 const TEXT: &str =
     "textarea, [contenteditable], input:not([type=checkbox], [type=radio], [type=submit], [type=button])";
 
+/// What somebody is told who types on in a field that is gone.
+const CLOSED: &str = "The field you were typing in has closed. Press Esc to use keyboard shortcuts.";
+
 /// Whether keys without a modifier do something.
 pub fn are_on() -> bool {
     storage::read(STORAGE_KEY).unwrap_or(true)
@@ -41,7 +44,6 @@ pub fn is_free(event: &KeyboardEvent) -> bool {
 /// is called before they are made.
 pub fn swallow_typing_on(notifier: Notifier) {
     let typed_in = StoredValue::new_local(None::<Element>);
-    let told = StoredValue::new(false);
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         let key = event.key();
         if let Some(field) = target(&event).and_then(|target| target.closest(TEXT).ok().flatten()) {
@@ -53,7 +55,6 @@ pub fn swallow_typing_on(notifier: Notifier) {
                 _ => false,
             };
             typed_in.set_value((!ends).then_some(field));
-            told.set_value(false);
         } else if typed_in.with_value(|field| field.as_ref().is_some_and(is_gone)) {
             if matches!(key.as_str(), "Tab" | "Escape") {
                 typed_in.set_value(None);
@@ -63,9 +64,8 @@ pub fn swallow_typing_on(notifier: Notifier) {
                 return;
             }
             event.prevent_default();
-            if key != "Escape" && !told.get_value() {
-                told.set_value(true);
-                notifier.say("The field you were typing in has closed. Press Esc to use keyboard shortcuts.");
+            if key != "Escape" && !notifier.shows(CLOSED) {
+                notifier.say(CLOSED);
             }
         }
     });

@@ -168,7 +168,7 @@ pub fn LoginPage() -> impl IntoView {
                     <Show when=move || ended && error.with(Option::is_none)>
                         <p class="banner warn" role="status">
                             <Glyph icon=icondata::LuInfo />
-                            <span>"Your session has ended. What you wrote is kept: log in to continue where you were."</span>
+                            <span>"Your session has ended. Your drafts are kept: log in to continue where you were."</span>
                         </p>
                     </Show>
                     <Show when=move || error.with(Option::is_some)>

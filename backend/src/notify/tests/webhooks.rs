@@ -1,5 +1,7 @@
 //! A program is told of a review, signed, until it says that it has heard.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
@@ -7,6 +9,7 @@ use shared::notification::{DeliveryQuery, DeliveryStatus};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
+use super::super::failure::MAX_FAILURES;
 use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
 use crate::standard_webhooks;
 use crate::store::LogFollower as _;
@@ -16,6 +19,7 @@ on_both! {
     a_program_that_fails_first_is_told_again_under_the_same_id,
     what_was_to_be_told_before_a_crash_is_told_once_after_it,
     a_message_that_nobody_will_take_is_given_up_visibly,
+    a_message_that_ends_every_server_is_given_up_unsent,
 }
 
 fn toml(receiver: &MockServer, rest: &str) -> String {
@@ -132,6 +136,31 @@ async fn a_webhook_reaches_no_private_host_that_is_not_allowed() {
     })
     .await;
     assert!(given_up.error.is_some_and(|error| error.contains("public internet")));
+    assert!(requests(&receiver).await.is_empty());
+    notifier.shutdown().await;
+}
+
+async fn a_message_that_ends_every_server_is_given_up_unsent(world: World) {
+    let receiver = MockServer::start().await;
+    let settings = settings(&toml(&receiver, "events = [\"review.requested\"]"));
+    let mut first = feeder(&world, &settings).await;
+    world.launched_review("hello").await;
+    eventually(&world, "the delivery waits", async || {
+        first.advance().await.expect("reads");
+        world.store.next_delivery().await.expect("reads")
+    })
+    .await;
+    // Each server claims it, and is gone before it says what came of it.
+    for _ in 0..=MAX_FAILURES {
+        let claimed = world.store.claim_deliveries("ends", 1, Duration::ZERO).await.expect("claims");
+        assert_eq!(claimed.len(), 1);
+    }
+    let notifier = start(&world, &settings).await;
+    let given_up = eventually(&world, "it is given up", async || {
+        world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items.pop()
+    })
+    .await;
+    assert_eq!(given_up.error.as_deref(), Some("servers ended again and again while they sent it"));
     assert!(requests(&receiver).await.is_empty());
     notifier.shutdown().await;
 }

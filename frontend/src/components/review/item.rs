@@ -292,7 +292,7 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     if let (Some(text), true) = (current.as_str(), plain) {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
-        grow_when_shown(node);
+        Effect::new(move |_| grow_once_shown(node));
         view! {
             <div class="edit" node_ref=form>
                 <textarea
@@ -344,16 +344,14 @@ pub fn count_unsound(pane: Pane, sound: RwSignal<bool>) {
 }
 
 /// Makes a text field as high as its text once it is in the page: before that it has no height.
-pub fn grow_when_shown(field: NodeRef<html::Textarea>) {
-    Effect::new(move |_| {
-        if let Some(field) = field.get() {
-            request_animation_frame(move || grow(&field));
-        }
-    });
+pub fn grow_once_shown(field: NodeRef<html::Textarea>) {
+    if let Some(field) = field.get() {
+        request_animation_frame(move || grow(&field));
+    }
 }
 
 /// Makes a text field as high as its text.
-pub fn grow(field: &web_sys::HtmlTextAreaElement) {
+fn grow(field: &web_sys::HtmlTextAreaElement) {
     let style = web_sys::HtmlElement::style(field);
     // Setting a known property to a valid value cannot fail.
     drop(style.set_property("height", "auto"));

@@ -4,7 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::item::{count_unsound, grow};
+use super::item::{count_unsound, grow_once_shown};
 use super::pane::Pane;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
@@ -20,9 +20,7 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
     let placeholder = move || pane.review.with(|review| effects::note_label(review, pane.filled().is_some()));
     Effect::new(move |_| {
         text.track();
-        if let Some(field) = node.get() {
-            grow(&field);
-        }
+        grow_once_shown(node);
     });
     let send = move |event: web_sys::KeyboardEvent| {
         if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {

@@ -1,0 +1,40 @@
+//! Trying again while the database is away. What the database refuses, and what cannot be read, stays so.
+
+use std::time::Duration;
+
+use super::{Error, Kind};
+
+/// The waits between two attempts to reach the database.
+const FIRST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Waits that double.
+#[derive(Debug, Default)]
+pub struct ExponentialBackoff(Option<Duration>);
+
+impl ExponentialBackoff {
+    /// The next wait.
+    pub fn next_wait(&mut self) -> Duration {
+        let wait = self.0.map_or(FIRST, |last| (last * 2).min(LONGEST));
+        self.0 = Some(wait);
+        wait
+    }
+}
+
+/// Reads or writes, and tries again while the database is unreachable.
+///
+/// # Errors
+///
+/// What is stored cannot be read, or the database refuses the statement.
+pub async fn with_retries<T, F: Future<Output = Result<T, Error>>>(attempt: impl Fn() -> F) -> Result<T, Error> {
+    let mut backoff = ExponentialBackoff::default();
+    loop {
+        match attempt().await {
+            Err(error) if matches!(error.kind(), Kind::Unavailable(_) | Kind::Contended) => {
+                tracing::warn!(%error, "the database was not reached; it is tried again");
+                tokio::time::sleep(backoff.next_wait()).await;
+            }
+            done => return done,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A token bucket: how often something may be done, many times at once after a pause, and at a steady rate while it goes
+//! on. Imports nothing of the server. Time comes in as an argument.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// One bucket (the generic cell rate algorithm).
+#[derive(Debug)]
+pub struct TokenBucket {
+    /// How long a token takes to come back.
+    interval: Duration,
+    /// How many there are after a pause.
+    burst: u32,
+    /// When all that were taken are back.
+    full_at: Option<Instant>,
+}
+
+impl TokenBucket {
+    /// A full bucket of so many tokens, each of which comes back after this interval.
+    pub fn new(burst: u32, interval: Duration) -> Self {
+        Self { interval, burst, full_at: None }
+    }
+
+    /// Takes a token, also where none is left. How long it takes until there is one for it; zero: it was there.
+    pub fn take(&mut self, now: Instant) -> Duration {
+        let full_at = self.full_at.map_or(now, |full_at| full_at.max(now)) + self.interval;
+        self.full_at = Some(full_at);
+        full_at.saturating_duration_since(now + self.interval * self.burst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn many_are_there_after_a_pause_and_then_they_come_steadily() {
+        let (mut bucket, start) = (TokenBucket::new(16, INTERVAL), Instant::now());
+        let at_once = |bucket: &mut TokenBucket, now| (0..100).take_while(|_| bucket.take(now).is_zero()).count();
+        for _ in 0..16 {
+            assert_eq!(bucket.take(start), Duration::ZERO);
+        }
+        assert_eq!(bucket.take(start), INTERVAL);
+        assert_eq!(bucket.take(start + INTERVAL), INTERVAL, "as long as nothing stops");
+        assert_eq!(bucket.take(start + INTERVAL * 3), Duration::ZERO, "its time had come");
+        assert_eq!(at_once(&mut bucket, start + INTERVAL * 100), 16, "after a pause, however long");
+    }
+
+    #[test]
+    fn a_steady_rate_is_never_held_up() {
+        let (mut bucket, start) = (TokenBucket::new(3, INTERVAL), Instant::now());
+        assert!((0..200).all(|round| bucket.take(start + INTERVAL * round).is_zero()));
+    }
+}
