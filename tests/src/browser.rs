@@ -13,6 +13,23 @@ use crate::process::Process;
 use crate::transport::install_tls;
 use crate::wait::eventually;
 
+/// What a step of a browser's user comes to.
+pub type BrowserResult<T> = Result<T, BrowserError>;
+
+/// A step that failed. It writes where and why as it is made: the test ends with it, and its browser, dropped before its
+/// `quit`, panics over it.
+#[derive(Debug)]
+pub struct BrowserError(#[expect(dead_code, reason = "read through `Debug`")] WebDriverError);
+
+impl From<WebDriverError> for BrowserError {
+    #[track_caller]
+    #[expect(clippy::print_stderr, reason = "the output of a test that fails")]
+    fn from(error: WebDriverError) -> Self {
+        eprintln!("{}: {error}", std::panic::Location::caller());
+        Self(error)
+    }
+}
+
 /// A browser with one window.
 #[derive(Debug)]
 pub struct Browser {

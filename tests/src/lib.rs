@@ -36,7 +36,7 @@ pub mod transport;
 pub mod visitor;
 pub mod wait;
 
-pub use browser::Browser;
+pub use browser::{Browser, BrowserResult};
 pub use device::Breach;
 pub use identity_provider::{Fault, IdentityProvider, Person};
 pub use proxy::Proxy;

@@ -9,7 +9,7 @@ use shared::review::{Review, ReviewStatus};
 use thirtyfour::prelude::*;
 
 use crate::pages::{Login, button, field, wait_for_text};
-use crate::{Api, Browser, Database, Options, Server, eventually};
+use crate::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 
 /// Asks whether to send a text, which may be edited.
 pub const NOTE: &str = "
@@ -88,7 +88,7 @@ pub struct Desk {
 
 impl Desk {
     /// Starts a server with the example flows and these, and a run of one of them.
-    pub async fn open(flows: &[&str], flow: &str) -> WebDriverResult<Self> {
+    pub async fn open(flows: &[&str], flow: &str) -> BrowserResult<Self> {
         let server = server(flows).await;
         let ana = server.person("ana", &["reviewer", "legal"]).await;
         let tom = server.person("tom", &["reviewer", "editor"]).await;
@@ -100,7 +100,7 @@ impl Desk {
 }
 
 /// A browser in which somebody reads a review.
-pub async fn reading(server: &Server, username: &str, review: &Review) -> WebDriverResult<Browser> {
+pub async fn reading(server: &Server, username: &str, review: &Review) -> BrowserResult<Browser> {
     let browser = Browser::start(1440, 900).await;
     Login(&browser.driver).log_in(&server.base, username).await?;
     wait_for_text(&browser.driver, "Inbox").await;

@@ -10,7 +10,7 @@ use shared::decision::{DecisionRequest, Verdict};
 use shared::review::ReviewStatus;
 use shared::run::Context;
 use tests::pages::{Login, wait_for_text};
-use tests::{Api, Browser, Database, Options, Server, eventually};
+use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// A phone, a small and a large screen.
@@ -128,7 +128,7 @@ const ROOM: &str = "
 struct Findings(BTreeMap<String, Vec<String>>);
 
 impl Findings {
-    async fn look(&mut self, browser: &Browser, page: &str, width: u32) -> WebDriverResult<()> {
+    async fn look(&mut self, browser: &Browser, page: &str, width: u32) -> BrowserResult<()> {
         let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
         for (dark, colours) in [(false, "light"), (true, "dark")] {
             browser.dark(dark).await;
@@ -151,7 +151,7 @@ impl Findings {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> WebDriverResult<()> {
+async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> BrowserResult<()> {
     let mut options = Options::on(Database::Sqlite);
     options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
     let server = Server::start(options).await;
@@ -208,7 +208,7 @@ async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> WebDrive
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_review_is_cut_off_sideways_or_enlarged() -> WebDriverResult<()> {
+async fn nothing_of_a_review_is_cut_off_sideways_or_enlarged() -> BrowserResult<()> {
     let mut options = Options::on(Database::Sqlite);
     options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
     let server = Server::start(options).await;

@@ -5,13 +5,13 @@ use shared::api::ReviewQuery;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::caller::caller;
-use tests::eventually;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{Desk, press_key, reading, server, text_of};
+use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> WebDriverResult<()> {
+async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()> {
     let Desk { server, ana, review: checkpoint, browser, .. } = Desk::open(&[], "helpdesk").await?;
     let run = checkpoint.run_id.expect("a run");
     let driver = &browser.driver;
@@ -53,7 +53,7 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> WebDriverResult<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_answers_are_ticked_and_no_key_answers_before_that() -> WebDriverResult<()> {
+async fn several_answers_are_ticked_and_no_key_answers_before_that() -> BrowserResult<()> {
     let server = server(&[]).await;
     let program = caller(&server, "program", &["developer"]).await;
     server.person("ana", &["reviewer"]).await;

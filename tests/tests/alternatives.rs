@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use shared::decision::{ActionDecision, Verdict};
+use tests::BrowserResult;
 use tests::pages::{button, wait_for_text};
 use tests::reviewing::{Desk, pending, text_of};
-use thirtyfour::prelude::*;
 
 const FLOW: &str = "
 id: refund
@@ -30,7 +30,7 @@ nodes:
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> WebDriverResult<()> {
+async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[FLOW], "refund").await?;
     let run = review.run_id.expect("a run");
     let driver = &browser.driver;

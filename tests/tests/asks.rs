@@ -4,9 +4,9 @@ use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::caller::caller;
-use tests::eventually;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{launch, reading, server, text_of};
+use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 const RESEARCH: &str = "
@@ -32,7 +32,7 @@ nodes: { report: { agent: clerk, prompt: Report. } }
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_program_asks_is_answered_in_the_console_and_says_who_asks() -> WebDriverResult<()> {
+async fn what_a_program_asks_is_answered_in_the_console_and_says_who_asks() -> BrowserResult<()> {
     let server = server(&[]).await;
     let program = caller(&server, "program", &["developer"]).await;
     server.person("ana", &["reviewer"]).await;
@@ -51,7 +51,7 @@ async fn what_a_program_asks_is_answered_in_the_console_and_says_who_asks() -> W
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_is_answered_in_words_and_a_draft_is_changed() -> WebDriverResult<()> {
+async fn a_question_is_answered_in_words_and_a_draft_is_changed() -> BrowserResult<()> {
     let server = server(&[RESEARCH]).await;
     let ana = server.person("ana", &["reviewer"]).await;
     launch(&server, "research", json!({})).await;

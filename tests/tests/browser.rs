@@ -4,7 +4,7 @@ use shared::api::{ReviewQuery, RunQuery};
 use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
-use tests::{Browser, Database, Options, Server, eventually};
+use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
 const FLOW: &str = "Write, review and publish an article";
@@ -30,7 +30,7 @@ fn draft(review: &Review) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flow_stops_for_a_person_and_a_browser_decides() -> WebDriverResult<()> {
+async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> {
     let mut server = server().await;
     let ana = server.person("ana", &["reviewer", "editor"]).await;
     let (developer, reviewer) = tokio::join!(Browser::start(1440, 900), Browser::start(1440, 900));
@@ -100,7 +100,7 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> WebDriverResult<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_agent_wrote_is_shown_and_does_nothing() -> WebDriverResult<()> {
+async fn what_an_agent_wrote_is_shown_and_does_nothing() -> BrowserResult<()> {
     let server = server().await;
     let hostile = "# Hello <script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">\\n\\n\
                    [here](javascript:alert(1)) and \\u202Etxt.exe";
@@ -138,7 +138,7 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> WebDriverResult<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> WebDriverResult<()> {
+async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> BrowserResult<()> {
     let server = server().await;
     server.save("id: ask\nnodes:\n  ask: { human: { prompt: Well?, options: [{ id: ok, label: Fine }] } }\n").await;
     let admin = server.admin().await;
@@ -168,7 +168,7 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> WebDriverResult<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_person_chooses_what_they_are_told_and_after_how_long() -> WebDriverResult<()> {
+async fn each_person_chooses_what_they_are_told_and_after_how_long() -> BrowserResult<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = folder.path().join("countersign.toml");
     let mail = "[notifications.smtp]\nhost = \"mail.example.org\"\nfrom = \"Countersign <desk@example.org>\"\n";

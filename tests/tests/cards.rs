@@ -7,7 +7,7 @@ use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::device::SCREENS;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{launch, reading, server};
-use tests::{Api, Browser, Server, eventually};
+use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// An agent that has another one act, hands something over, asks for leave, and then gives up.
@@ -62,7 +62,7 @@ struct Reader {
 
 impl Reader {
     /// Waits for what is asked, and opens it.
-    async fn opens(&self, run: RunId, kind: ReviewKind) -> WebDriverResult<Review> {
+    async fn opens(&self, run: RunId, kind: ReviewKind) -> BrowserResult<Review> {
         let asked = format!("{kind:?} is asked");
         let review = eventually(&asked, async || {
             let pending = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
@@ -74,14 +74,14 @@ impl Reader {
         Ok(review)
     }
 
-    async fn goes(&self, path: &str, text: &str) -> WebDriverResult<()> {
+    async fn goes(&self, path: &str, text: &str) -> BrowserResult<()> {
         self.browser.driver.goto(format!("{}{path}", self.base)).await?;
         wait_for_text(&self.browser.driver, text).await;
         Ok(())
     }
 
     /// Each of these is said in this part of the page, and anybody can read it on a phone and on a large screen.
-    async fn reads(&self, name: &str, part: &str, said: &[&str]) -> WebDriverResult<()> {
+    async fn reads(&self, name: &str, part: &str, said: &[&str]) -> BrowserResult<()> {
         let driver = &self.browser.driver;
         for words in said {
             eventually(&format!("{part} of {name} says `{words}`"), async || {
@@ -94,7 +94,7 @@ impl Reader {
     }
 
     /// Presses a button, and what it says is sent at once.
-    async fn decides(&self, label: &str, then: &str) -> WebDriverResult<()> {
+    async fn decides(&self, label: &str, then: &str) -> BrowserResult<()> {
         button(&self.browser.driver, label).await?.click().await?;
         button(&self.browser.driver, "Send now").await?.click().await?;
         wait_for_text(&self.browser.driver, then).await;
@@ -102,7 +102,7 @@ impl Reader {
     }
 }
 
-async fn reader(server: &Server) -> WebDriverResult<Reader> {
+async fn reader(server: &Server) -> BrowserResult<Reader> {
     let api = server.person("ana", &["reviewer", "developer"]).await;
     let asked = launch(server, "permission", json!({})).await;
     let review = eventually("somebody is asked", async || api.run_reviews(asked).await.ok()?.items.pop()).await;
@@ -112,7 +112,7 @@ async fn reader(server: &Server) -> WebDriverResult<Reader> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved() -> WebDriverResult<()> {
+async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved() -> BrowserResult<()> {
     let server = server(&[]).await;
     let ana = reader(&server).await?;
     let run = launch(&server, "team", json!({})).await;
@@ -136,7 +136,7 @@ async fn a_specialist_joins_and_a_team_works_otherwise_once_a_card_was_approved(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() -> WebDriverResult<()> {
+async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() -> BrowserResult<()> {
     let server = server(&[DESK]).await;
     let ana = reader(&server).await?;
     let driver = &ana.browser.driver;

@@ -4,7 +4,7 @@ use shared::api::ReviewQuery;
 use shared::review::Review;
 use tests::pages::{Inbox, Login, button, field, link, wait_for_text, wait_for_title};
 use tests::reviewing::{self, NOTE, reading, text_of};
-use tests::{Api, Browser, Database, Options, Server, eventually};
+use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// A server on which so many reviews are pending, the newest first.
@@ -33,7 +33,7 @@ async fn launch(api: &Api) {
     api.launch(&launch, None).await.expect("it starts");
 }
 
-async fn logged_in(server: &Server) -> WebDriverResult<Browser> {
+async fn logged_in(server: &Server) -> BrowserResult<Browser> {
     let browser = Browser::start(1440, 900).await;
     Login(&browser.driver).log_in(&server.base, "admin").await?;
     wait_for_text(&browser.driver, "pending").await;
@@ -41,7 +41,7 @@ async fn logged_in(server: &Server) -> WebDriverResult<Browser> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn walking_through_the_list_faster_than_it_loads_breaks_nothing() -> WebDriverResult<()> {
+async fn walking_through_the_list_faster_than_it_loads_breaks_nothing() -> BrowserResult<()> {
     let (server, reviews) = with_reviews(12).await;
     let browser = logged_in(&server).await?;
     let there_and_back = format!("{}{}", "j".repeat(40), "k".repeat(40)).repeat(2);
@@ -61,7 +61,7 @@ async fn walking_through_the_list_faster_than_it_loads_breaks_nothing() -> WebDr
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_page_has_a_name_and_gives_the_focus_to_its_heading() -> WebDriverResult<()> {
+async fn each_page_has_a_name_and_gives_the_focus_to_its_heading() -> BrowserResult<()> {
     let (server, reviews) = with_reviews(2).await;
     let browser = logged_in(&server).await?;
     let driver = &browser.driver;
@@ -87,7 +87,7 @@ async fn each_page_has_a_name_and_gives_the_focus_to_its_heading() -> WebDriverR
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_leads_through_the_login_to_where_it_points() -> WebDriverResult<()> {
+async fn a_link_leads_through_the_login_to_where_it_points() -> BrowserResult<()> {
     let (server, reviews) = with_reviews(1).await;
     let browser = Browser::start(1440, 900).await;
     let driver = &browser.driver;
@@ -102,7 +102,7 @@ async fn a_link_leads_through_the_login_to_where_it_points() -> WebDriverResult<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> WebDriverResult<()> {
+async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> BrowserResult<()> {
     let (server, reviews) = with_reviews(1).await;
     let browser = logged_in(&server).await?;
     let driver = &browser.driver;
@@ -126,7 +126,7 @@ async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> WebDriverR
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_cannot_be_loaded_says_so_in_the_chosen_colours() -> WebDriverResult<()> {
+async fn a_program_that_cannot_be_loaded_says_so_in_the_chosen_colours() -> BrowserResult<()> {
     let server = Server::start(Options::on(Database::Sqlite)).await;
     let browser = Browser::start(1024, 768).await;
     let driver = &browser.driver;
@@ -144,7 +144,7 @@ async fn a_program_that_cannot_be_loaded_says_so_in_the_chosen_colours() -> WebD
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> WebDriverResult<()> {
+async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> BrowserResult<()> {
     let server = reviewing::server(&[NOTE]).await;
     let ana = server.person("ana", &["reviewer"]).await;
     reviewing::launch(&server, "note", serde_json::json!({})).await;
@@ -186,7 +186,7 @@ async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> WebD
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> WebDriverResult<()> {
+async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> BrowserResult<()> {
     let mut options = Options::on(Database::Sqlite);
     options.settings = "[logins]\nsecond_factor = \"all\"\n".to_owned();
     let server = Server::start(options).await;
@@ -218,7 +218,7 @@ async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> WebDriv
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn going_back_finds_the_list_where_it_was_left() -> WebDriverResult<()> {
+async fn going_back_finds_the_list_where_it_was_left() -> BrowserResult<()> {
     let (server, _) = with_reviews(45).await;
     let browser = logged_in(&server).await?;
     let driver = &browser.driver;
@@ -251,7 +251,7 @@ async fn going_back_finds_the_list_where_it_was_left() -> WebDriverResult<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_that_cannot_be_loaded_says_so_and_is_tried_again() -> WebDriverResult<()> {
+async fn a_part_that_cannot_be_loaded_says_so_and_is_tried_again() -> BrowserResult<()> {
     let (server, _) = with_reviews(1).await;
     let browser = logged_in(&server).await?;
     let driver = &browser.driver;
@@ -272,7 +272,7 @@ async fn a_part_that_cannot_be_loaded_says_so_and_is_tried_again() -> WebDriverR
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_list_is_asked_for_before_the_program_is_there() -> WebDriverResult<()> {
+async fn the_first_list_is_asked_for_before_the_program_is_there() -> BrowserResult<()> {
     let (server, _) = with_reviews(25).await;
     let browser = logged_in(&server).await?;
     let driver = &browser.driver;

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
-use tests::eventually;
 use tests::pages::{Inbox, Login, button, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
+use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> WebDriverResult<()> {
+async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> BrowserResult<()> {
     let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[NOTE], "note").await?;
     edit_text(&ana.driver, " Ana never sent this.").await?;
     decide(&tom, &review, choose("send"), json!({})).await;
@@ -26,7 +26,7 @@ async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> WebDriverResu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_call_is_shown_with_what_was_decided_for_it() -> WebDriverResult<()> {
+async fn each_call_is_shown_with_what_was_decided_for_it() -> BrowserResult<()> {
     let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[], "release-notes").await?;
     // Critical calls are opened one by one, and there is no button for all of them.
     for name in ["publish_page", "send_newsletter"] {
@@ -52,7 +52,7 @@ async fn each_call_is_shown_with_what_was_decided_for_it() -> WebDriverResult<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draft_belongs_to_who_wrote_it() -> WebDriverResult<()> {
+async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
     let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     edit_text(&browser.driver, " Of Ana.").await?;
     let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana/'))";
@@ -80,7 +80,7 @@ async fn a_draft_belongs_to_who_wrote_it() -> WebDriverResult<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() -> WebDriverResult<()> {
+async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() -> BrowserResult<()> {
     let flow = NOTE.replace("id: note", "id: both").replace(
         "      edit_keys: [text]\n",
         "      edit_keys: [text]\n      policy: { groups: { editor: 1, legal: 1 } }\n",
@@ -115,7 +115,7 @@ async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() -> WebDriverResult<()> {
+async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() -> BrowserResult<()> {
     let soon = NOTE.replace("id: note", "id: soon").replace("options:", "timeout: 6s\n      options:");
     let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE, &soon], "note").await?;
     browser.driver.find(By::Css(".who")).await?.click().await?;
@@ -142,7 +142,7 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_tabs_agree_on_a_draft() -> WebDriverResult<()> {
+async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
     let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let first = driver.window().await?;
@@ -171,7 +171,7 @@ async fn two_tabs_agree_on_a_draft() -> WebDriverResult<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_first() -> WebDriverResult<()> {
+async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_first() -> BrowserResult<()> {
     let Desk { server: _server, ana, tom, review, browser } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     tom.claim(review.id).await.expect("tom claims it");
@@ -189,7 +189,7 @@ async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_decision_is_near_for_who_comes_by_keys() -> WebDriverResult<()> {
+async fn the_decision_is_near_for_who_comes_by_keys() -> BrowserResult<()> {
     let Desk { server: _server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     driver.query(By::Css(".acts button")).first().await?;
@@ -233,7 +233,7 @@ async fn the_decision_is_near_for_who_comes_by_keys() -> WebDriverResult<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shortcuts_that_are_switched_off_do_nothing() -> WebDriverResult<()> {
+async fn shortcuts_that_are_switched_off_do_nothing() -> BrowserResult<()> {
     let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
     let switch = async || {

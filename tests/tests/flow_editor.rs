@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::pages::{Login, button, link, wait_for_text, wait_for_title};
-use tests::{Browser, Database, Options, Server, eventually};
+use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// A flow that is longer than the screen.
@@ -20,13 +20,13 @@ async fn server() -> Server {
 }
 
 /// Opens the newest version in the editor.
-async fn open(driver: &WebDriver, server: &Server) -> WebDriverResult<()> {
+async fn open(driver: &WebDriver, server: &Server) -> BrowserResult<()> {
     driver.goto(format!("{}/flows/ask?tab=definition", server.base)).await?;
     wait_for_text(driver, "Valid").await;
     Ok(())
 }
 
-async fn log_in(browser: &Browser, server: &Server, username: &str) -> WebDriverResult<()> {
+async fn log_in(browser: &Browser, server: &Server, username: &str) -> BrowserResult<()> {
     browser.driver.delete_all_cookies().await?;
     Login(&browser.driver).log_in(&server.base, username).await?;
     link(&browser.driver, "Flows").await?;
@@ -66,7 +66,7 @@ async fn wait_until_kept(driver: &WebDriver, username: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn saving_a_flow_keeps_caret_scroll_and_undo() -> WebDriverResult<()> {
+async fn saving_a_flow_keeps_caret_scroll_and_undo() -> BrowserResult<()> {
     let server = server().await;
     let browser = Browser::start(1440, 900).await;
     let driver = &browser.driver;
@@ -127,7 +127,7 @@ async fn button_says(driver: &WebDriver, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draft_of_a_flow_belongs_to_who_wrote_it() -> WebDriverResult<()> {
+async fn a_draft_of_a_flow_belongs_to_who_wrote_it() -> BrowserResult<()> {
     let server = server().await;
     let browser = Browser::start(1440, 900).await;
     let driver = &browser.driver;
@@ -168,7 +168,7 @@ async fn a_draft_of_a_flow_belongs_to_who_wrote_it() -> WebDriverResult<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_tabs_and_two_versions_do_not_overwrite_each_other() -> WebDriverResult<()> {
+async fn two_tabs_and_two_versions_do_not_overwrite_each_other() -> BrowserResult<()> {
     let server = server().await;
     let browser = Browser::start(1440, 900).await;
     let driver = &browser.driver;

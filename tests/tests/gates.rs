@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
+use tests::BrowserResult;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{Desk, decide, pending, text_of};
 use thirtyfour::prelude::*;
@@ -17,7 +18,7 @@ nodes: { reply: { agent: billing, prompt: Answer Ann. } }
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() -> WebDriverResult<()> {
+async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() -> BrowserResult<()> {
     let Desk { server, tom, review, browser: ana, .. } = Desk::open(&[ANSWER], "answer").await?;
     wait_for_text(&ana.driver, "Let billing answer?").await;
     let card = text_of(&ana.driver, "section.action").await;
@@ -55,7 +56,7 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_instructed() -> WebDriverResult<()> {
+async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_instructed() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[ANSWER], "answer").await?;
     let driver = &browser.driver;
     driver.query(By::Css("section.action button.no")).first().await?.click().await?;

@@ -3,6 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
 use shared::review::Review;
+use tests::BrowserResult;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, text_of};
 use thirtyfour::prelude::*;
@@ -25,7 +26,7 @@ fn approve(review: &Review) -> Verdict {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -> WebDriverResult<()> {
+async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -> BrowserResult<()> {
     let Desk { server: _server, tom, review, browser: ana, .. } =
         Desk::open(&[&SHELL.replace("COMMAND", "rm -rf /")], "shell").await?;
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
@@ -55,7 +56,7 @@ async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focus() -> WebDriverResult<()> {
+async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focus() -> BrowserResult<()> {
     let note = format!(
         "{NOTE}guardrails: [pii-redaction, {{ name: names, pattern: falcon, message: Leave the name out. }}]\n"
     );

@@ -8,7 +8,7 @@ use shared::id::ReviewId;
 use shared::inbox::ReviewOrder;
 use shared::review::Review;
 use tests::pages::{Inbox, Login, button, field, wait_for_text, wait_for_title};
-use tests::{Api, Browser, Database, Options, Server, eventually};
+use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
 const ASK: &str = "
@@ -74,7 +74,7 @@ async fn queue(api: &Api, query: &ReviewQuery) -> Vec<Review> {
     }
 }
 
-async fn logged_in(server: &Server, username: &str, width: u32) -> WebDriverResult<Browser> {
+async fn logged_in(server: &Server, username: &str, width: u32) -> BrowserResult<Browser> {
     let browser = Browser::start(width, 900).await;
     Login(&browser.driver).log_in(&server.base, username).await?;
     wait_for_text(&browser.driver, "pending").await;
@@ -117,7 +117,7 @@ async fn walk(driver: &WebDriver, key: &str, to: ReviewId) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_most_urgent_is_first_and_one_walks_to_the_last() -> WebDriverResult<()> {
+async fn the_most_urgent_is_first_and_one_walks_to_the_last() -> BrowserResult<()> {
     let server = server().await;
     let ana = server.person("ana", &["reviewer"]).await;
     let admin = server.admin().await;
@@ -147,7 +147,7 @@ async fn the_most_urgent_is_first_and_one_walks_to_the_last() -> WebDriverResult
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> WebDriverResult<()> {
+async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> BrowserResult<()> {
     let server = server().await;
     let ana = server.person("ana", &["reviewer", "legal"]).await;
     let admin = server.admin().await;
@@ -209,7 +209,7 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> WebDriv
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> WebDriverResult<()> {
+async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserResult<()> {
     let server = server().await;
     let admin = server.admin().await;
     ask(&admin, "ask", many(80)).await;
@@ -250,7 +250,7 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> WebDriver
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rights_are_felt_at_once_and_take_no_draft_away() -> WebDriverResult<()> {
+async fn rights_are_felt_at_once_and_take_no_draft_away() -> BrowserResult<()> {
     let server = server().await;
     let ana = server.person("ana", &["reviewer"]).await;
     let admin = server.admin().await;
@@ -290,7 +290,7 @@ async fn rights_are_felt_at_once_and_take_no_draft_away() -> WebDriverResult<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_answer_never_replaces_a_newer_one_and_a_failure_is_told() -> WebDriverResult<()> {
+async fn an_older_answer_never_replaces_a_newer_one_and_a_failure_is_told() -> BrowserResult<()> {
     let server = server().await;
     let admin = server.admin().await;
     ask(&admin, "ask", ["the slow one".to_owned(), "the quick one".to_owned()]).await;
@@ -343,7 +343,7 @@ async fn an_older_answer_never_replaces_a_newer_one_and_a_failure_is_told() -> W
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_phone_a_linked_filter_is_shown_and_one_comes_back_to_it() -> WebDriverResult<()> {
+async fn on_a_phone_a_linked_filter_is_shown_and_one_comes_back_to_it() -> BrowserResult<()> {
     let server = server().await;
     let admin = server.admin().await;
     ask(&admin, "ask", many(60)).await;

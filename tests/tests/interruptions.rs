@@ -7,7 +7,7 @@ use shared::error::{Code, Problem};
 use tests::device::Screen;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of};
-use tests::{Browser, eventually};
+use tests::{Browser, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 /// A phone in both colours, a small screen, and a large one.
@@ -17,7 +17,7 @@ const SCREENS: [Screen; 4] = [(390, 844, true), (390, 844, false), (1024, 768, f
 const TYPED: &str = " With more by Ana.";
 
 /// The same desk in a browser that looks for what not everybody can read.
-async fn ana_reads(source: &str, flow: &str) -> WebDriverResult<Desk> {
+async fn ana_reads(source: &str, flow: &str) -> BrowserResult<Desk> {
     let desk = Desk::open(&[source], flow).await?;
     desk.browser.with_axe().await;
     desk.browser.driver.refresh().await?;
@@ -26,13 +26,26 @@ async fn ana_reads(source: &str, flow: &str) -> WebDriverResult<Desk> {
 }
 
 /// Runs in every page that is opened from now on, before the console does.
-async fn before_each_page(browser: &Browser, script: &str) -> WebDriverResult<()> {
+async fn before_each_page(browser: &Browser, script: &str) -> BrowserResult<()> {
     browser.driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await?;
     Ok(())
 }
 
+/// Keeps the page from hearing that the counts of the list were refused, until `held` is released.
+const HOLD_REFUSED_FACETS: &str = "
+    window.held = [];
+    const fetched = window.fetch;
+    window.fetch = async request => {
+        const answer = await fetched(request);
+        if (answer.status === 401 && request.url.includes('/facets')) {
+            await new Promise(release => window.held.push(release));
+        }
+        return answer;
+    };
+";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_says_why_and_is_tried_again() -> WebDriverResult<()> {
+async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> {
     let Desk { server, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     let problem = Problem::new(Code::Unavailable).detail("The database does not answer.");
@@ -76,7 +89,7 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> WebDriverResult<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once() -> WebDriverResult<()> {
+async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once() -> BrowserResult<()> {
     let Desk { mut server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
@@ -108,7 +121,7 @@ async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> WebDriverResult<()> {
+async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> BrowserResult<()> {
     let Desk { server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
@@ -144,7 +157,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> W
 
 /// Letters that were meant for a field are no shortcuts once somebody else's decision has taken the field away.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> WebDriverResult<()> {
+async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> BrowserResult<()> {
     let Desk { server, ana, tom, review, browser } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     let mut review = review;
@@ -179,7 +192,7 @@ async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> WebDriverResu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> WebDriverResult<()> {
+async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> BrowserResult<()> {
     let both = NOTE.replace("id: note", "id: both").replace(
         "      edit_keys: [text]\n",
         "      edit_keys: [text]\n      policy: { groups: { editor: 1, legal: 1 } }\n",
@@ -201,7 +214,7 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> WebDriverResu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_ends_while_one_types_takes_nothing_away() -> WebDriverResult<()> {
+async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResult<()> {
     let Desk { server: _server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
     edit_text(driver, TYPED).await?;
@@ -210,8 +223,9 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> WebDriverRe
     driver.find(By::Css(".say textarea")).await?.send_keys("Better so.").await?;
     let here = driver.current_url().await?;
 
-    // She types on, and the next request is the first to be told that nobody is logged in.
+    // She types on, and the next request is the first to be told that nobody is logged in. Another hears of it late.
     driver.delete_all_cookies().await?;
+    driver.execute(HOLD_REFUSED_FACETS, vec![]).await?;
     button(driver, "Critical").await?.click().await?;
     wait_for_text(driver, "Your session has ended.").await;
     browser.is_readable("session-ended", &SCREENS).await;
@@ -219,6 +233,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> WebDriverRe
     assert_eq!(field(driver, "username").await?.value().await?.as_deref(), Some("ana"));
     Login(driver).log_in_again().await?;
     wait_for_text(driver, "with your edit").await;
+    assert_eq!(driver.execute("return held.map(release => release()).length", vec![]).await?.convert::<u32>()?, 1);
     assert_eq!(driver.current_url().await?.path(), here.path());
     let comment = field(driver, "Comment for the other reviewers").await?;
     assert_eq!(comment.value().await?.as_deref(), Some("Who has read it?"));

@@ -6,7 +6,7 @@ use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
-use tests::{Server, eventually};
+use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// Has the stored review offer these options.
@@ -22,7 +22,7 @@ fn offer(server: &Server, review: &Review, options: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<()> {
+async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let fields = json!({
         "type": "object", "required": ["agent", "instructions"],
@@ -95,7 +95,7 @@ const IN_VIEW: &str = "
     return field.matches('input, select, textarea') && form !== null && seen(field) && seen(form);";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_first_field() -> WebDriverResult<()> {
+async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_first_field() -> BrowserResult<()> {
     let long = NOTE.replace("The original.", &"One more line of the original.\\n\\n".repeat(40));
     let long = long.replace("default: ", "default: \"").replace(" } } }", "\" } } }");
     let Desk { server, review, browser, .. } = Desk::open(&[&long], "note").await?;

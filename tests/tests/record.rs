@@ -7,7 +7,7 @@ use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewStatus};
 use tests::pages::{Login, button, field, wait_for_text};
 use tests::reviewing::{choose, decide, launch, server};
-use tests::{Api, Browser, Server, eventually};
+use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
 const BOTH: &str = "
@@ -76,7 +76,7 @@ async fn pending(api: &Api, count: usize) -> Vec<Review> {
     .await
 }
 
-async fn open(server: &Server, username: &str, path: &str) -> WebDriverResult<Browser> {
+async fn open(server: &Server, username: &str, path: &str) -> BrowserResult<Browser> {
     let browser = Browser::start(1440, 900).await;
     Login(&browser.driver).log_in(&server.base, username).await?;
     wait_for_text(&browser.driver, "Inbox").await;
@@ -91,7 +91,7 @@ async fn requests(driver: &WebDriver, end: &str) -> WebDriverResult<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> WebDriverResult<()> {
+async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> BrowserResult<()> {
     let server = server(&[]).await;
     let ana = server.person("ana", &["reviewer", "developer"]).await;
     let claims: Vec<Value> =
@@ -122,7 +122,7 @@ async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> WebDriverResu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> WebDriverResult<()> {
+async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> BrowserResult<()> {
     let server = server(&[BOTH]).await;
     let eli = server.person("eli", &["reviewer", "editor"]).await;
     server.person("boss", &["admin"]).await;
@@ -148,7 +148,7 @@ async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> Web
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent() -> WebDriverResult<()> {
+async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent() -> BrowserResult<()> {
     let server = server(&[DOCUMENT, DOUBLED]).await;
     let ana = server.person("ana", &["reviewer"]).await;
     let keys: serde_json::Map<String, Value> = (0..10_000).map(|n| (format!("key_{n}"), json!(n))).collect();
@@ -178,7 +178,7 @@ async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_that_was_written_to_freeze_the_page_is_shown_whole_and_decided() -> WebDriverResult<()> {
+async fn a_text_that_was_written_to_freeze_the_page_is_shown_whole_and_decided() -> BrowserResult<()> {
     let server = server(&[LAID_OUT]).await;
     let ana = server.person("ana", &["reviewer"]).await;
     let browser = open(&server, "ana", "/inbox").await?;

@@ -7,6 +7,7 @@ use shared::client::{Client, Request, Response, Transport};
 use shared::error::{Code, Problem};
 
 use super::early;
+use super::session::Session;
 
 /// The API, typed. Cheap to copy into closures.
 pub type Api = Client<FetchTransport, Outline>;
@@ -27,18 +28,15 @@ pub fn use_api() -> Api {
     expect_context()
 }
 
-/// An API that sets `signed_out` when the server says that nobody is logged in, and `factor_missing` when it says that
-/// the person must set up a second factor before anything else.
-pub fn api(signed_out: RwSignal<bool>, factor_missing: RwSignal<bool>) -> Api {
-    Client::reading(FetchTransport { signed_out, factor_missing })
+/// An API that tells the session when the server says that nobody is logged in, or that the person must set up a second
+/// factor before anything else.
+pub fn api(session: Session) -> Api {
+    Client::reading(FetchTransport(session))
 }
 
 /// Sends requests with `fetch`; the browser adds the session's cookie.
 #[derive(Debug, Clone, Copy)]
-pub struct FetchTransport {
-    signed_out: RwSignal<bool>,
-    factor_missing: RwSignal<bool>,
-}
+pub struct FetchTransport(Session);
 
 impl Transport for FetchTransport {
     async fn send(&self, request: Request) -> Result<Response, String> {
@@ -63,15 +61,18 @@ impl Transport for FetchTransport {
             Some((kind, body)) => builder.header("Content-Type", kind).body(body),
             None => builder.build(),
         };
+        let Self(session) = self;
+        let logins = session.logins.get_value();
         let unreachable = |_| "The server cannot be reached.".to_owned();
         let response = ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?;
-        if response.status() == 401 && !login {
-            self.signed_out.set(true);
+        // An answer that somebody's login has overtaken is of the session before.
+        if response.status() == 401 && !login && logins == session.logins.get_value() {
+            session.signed_out.set(true);
         }
         let body = response.text().await.map_err(|_| "The connection broke before the answer was read.".to_owned())?;
         let missing = |problem: Problem| problem.code == Code::SecondFactorMissing;
         if response.status() == 403 && shared::client::read(&body).is_ok_and(missing) {
-            self.factor_missing.set(true);
+            session.factor_missing.set(true);
         }
         Ok(Response { status: response.status(), body })
     }

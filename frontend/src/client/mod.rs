@@ -27,7 +27,7 @@ pub use workspace::Workspace;
 pub fn provide_client() {
     notifier::provide_notices();
     let session = Session::new();
-    let api = http::api(session.signed_out, session.factor_missing);
+    let api = http::api(session);
     provide_context(api);
     provide_context(session);
     let live = Live::new(api, session);

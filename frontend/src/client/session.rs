@@ -20,6 +20,8 @@ pub struct Session {
     pub error: RwSignal<Option<String>>,
     /// The server has said that nobody is logged in.
     pub signed_out: RwSignal<bool>,
+    /// How many times somebody was found to be logged in on this page: what was asked before says nothing of who is now.
+    pub logins: StoredValue<u32>,
     /// The server has said that the person must set up a second factor before anything else.
     pub factor_missing: RwSignal<bool>,
 }
@@ -31,6 +33,7 @@ impl Session {
             me: GlobalSignal::new(None),
             error: RwSignal::new(None),
             signed_out: RwSignal::new(false),
+            logins: StoredValue::new(0),
             factor_missing: RwSignal::new(false),
         }
     }
@@ -73,6 +76,7 @@ impl Session {
     pub fn entered(self, user: User) {
         self.error.set(None);
         self.signed_out.set(false);
+        self.logins.update_value(|logins| *logins += 1);
         self.me.set(Some(user));
     }
 

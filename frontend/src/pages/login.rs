@@ -110,7 +110,9 @@ pub fn LoginPage() -> impl IntoView {
         // Somebody who is logged in already has nothing to do here.
         let next = next();
         spawn_local(async move {
-            if let (false, Ok(user)) = (session.signed_out.get_untracked(), api.me().await) {
+            if !session.signed_out.get_untracked()
+                && let Ok(user) = api.me().await
+            {
                 session.entered(user);
                 navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
             }
