@@ -1,10 +1,15 @@
 //! Which blocks have what is sought.
 
 use super::super::Error;
-use super::super::db::{Conn, DatabaseKind, Sql};
+use super::super::db::{Conn, DatabaseKind, Row, Sql};
 use super::super::words::Words;
 use super::BLOCK;
 use super::terms::{ANY_WORD, Term, rows_with, stem};
+
+/// How many of the newest blocks PostgreSQL looks through before it asks its full-text index.
+const WINDOW: i64 = if cfg!(test) { 2 } else { 128 };
+/// With as many blocks to be expected, the index is asked: it finds all of them before it returns the newest.
+const MOST_INDEXED: i64 = if cfg!(test) { 8 } else { 4096 };
 
 /// What blocks are sought for: one of some terms, and all words. At least one of both is there.
 #[derive(Debug, Clone)]
@@ -25,6 +30,12 @@ pub(in crate::store) struct Block {
 }
 
 impl Block {
+    /// A row of its number and its masks.
+    fn read(row: &Row, sought: &Sought) -> Result<Self, Error> {
+        let rows = if sought.terms.is_empty() { u32::MAX } else { rows_with(&row.blob(1)?, &sought.terms) };
+        Ok(Self { number: row.int(0)?, rows })
+    }
+
     /// The numbers of the rows that can have it, the newest first.
     pub fn rows(&self) -> impl Iterator<Item = i64> + '_ {
         (0..BLOCK).rev().filter(|row| self.rows >> row & 1 == 1).map(|row| self.number * BLOCK + row)
@@ -35,22 +46,60 @@ impl Conn {
     /// The newest blocks among these that have what is sought, at most so many.
     pub async fn blocks(&mut self, sought: &Sought, from: i64, to: i64, most: i64) -> Result<Vec<Block>, Error> {
         let expression = expression(sought, self.kind());
-        let sql = if self.is_postgres() {
-            let sql = Sql::new("SELECT block, masks FROM log_blocks WHERE terms @@ CAST(").bind(expression);
-            sql.push(" AS tsquery) AND block <= ").bind(to).push(" AND block >= ").bind(from).push(" ORDER BY block")
-        } else {
-            // CROSS: SQLite reads the full-text index first, in its order.
-            let sql =
-                Sql::new("SELECT b.block, b.masks FROM log_terms t CROSS JOIN log_blocks b ON b.block = t.rowid ")
-                    .push("WHERE t.log_terms MATCH ")
-                    .bind(expression);
-            sql.push(" AND t.rowid <= ").bind(to).push(" AND t.rowid >= ").bind(from).push(" ORDER BY t.rowid")
-        };
-        let mut blocks = Vec::new();
-        for row in self.fetch(sql.push(" DESC LIMIT ").bind(most)).await? {
-            let rows = if sought.terms.is_empty() { u32::MAX } else { rows_with(&row.blob(1)?, &sought.terms) };
-            blocks.push(Block { number: row.int(0)?, rows });
+        if self.is_postgres() {
+            return self.postgres_blocks(sought, &expression, (from, to), most).await;
         }
+        // CROSS: SQLite reads the full-text index first, in its order.
+        let sql = Sql::new("SELECT b.block, b.masks FROM log_terms t CROSS JOIN log_blocks b ON b.block = t.rowid ");
+        let sql = sql.push("WHERE t.log_terms MATCH ").bind(expression).push(" AND t.rowid <= ").bind(to);
+        let sql = sql.push(" AND t.rowid >= ").bind(from).push(" ORDER BY t.rowid DESC LIMIT ").bind(most);
+        self.fetch(sql).await?.iter().map(|row| Block::read(row, sought)).collect()
+    }
+
+    /// The same in PostgreSQL. Its full-text index has no order, so it is asked for what is rare only; what is common is
+    /// soon found among the newest blocks.
+    async fn postgres_blocks(
+        &mut self,
+        sought: &Sought,
+        expression: &str,
+        (from, mut to): (i64, i64),
+        most: i64,
+    ) -> Result<Vec<Block>, Error> {
+        let fits = |sql: Sql| sql.push("terms @@ CAST(").bind(expression).push(" AS tsquery)");
+        let between = |sql: Sql, to: i64| {
+            sql.push(" FROM log_blocks WHERE block <= ").bind(to).push(" AND block >= ").bind(from)
+        };
+        let (mut blocks, mut looked_at, mut window) = (Vec::new(), 0, WINDOW);
+        loop {
+            // MATERIALIZED: these blocks are read by their numbers, whatever the planner takes the index to cost.
+            let sql = between(Sql::new("WITH newest AS MATERIALIZED (SELECT block, masks, terms"), to);
+            let sql = sql.push(" ORDER BY block DESC LIMIT ").bind(window).push(") SELECT block, masks, CAST(CASE WHEN ");
+            let sql = fits(sql).push(" THEN 1 ELSE 0 END AS BIGINT) FROM newest ORDER BY block DESC");
+            let rows = self.fetch(sql).await?;
+            for row in &rows {
+                if row.int(2)? == 1 {
+                    blocks.push(Block::read(row, sought)?);
+                }
+            }
+            let (found, scanned) = (count(&blocks), count(&rows));
+            looked_at += scanned;
+            if found >= most || scanned < window {
+                break;
+            }
+            let Some(lowest) = rows.last().map(|row| row.int(0)).transpose()? else { break };
+            to = lowest - 1;
+            if found * (to - from + 1) / looked_at <= MOST_INDEXED {
+                let sql = fits(between(Sql::new("WITH fitting AS MATERIALIZED (SELECT block, masks"), to).push(" AND "));
+                let sql = sql.push(") SELECT block, masks FROM fitting ORDER BY block DESC LIMIT ").bind(most - found);
+                for row in self.fetch(sql).await? {
+                    blocks.push(Block::read(&row, sought)?);
+                }
+                break;
+            }
+            // As many as should have the rest.
+            window = ((most - found) * looked_at / found).clamp(WINDOW, 16 * WINDOW);
+        }
+        blocks.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         Ok(blocks)
     }
 
@@ -79,6 +128,10 @@ impl Conn {
         }
         Ok((first, last))
     }
+}
+
+fn count<T>(rows: &[T]) -> i64 {
+    i64::try_from(rows.len()).unwrap_or(i64::MAX)
 }
 
 /// The same in the language of the database's full-text search.
