@@ -8,8 +8,11 @@ use super::terms::{ANY_WORD, Term, rows_with, stem};
 
 /// How many of the newest blocks PostgreSQL looks through before it asks its full-text index.
 const WINDOW: i64 = if cfg!(test) { 2 } else { 128 };
-/// With as many blocks to be expected, the index is asked: it finds all of them before it returns the newest.
-const MOST_INDEXED: i64 = if cfg!(test) { 8 } else { 4096 };
+/// How many it looks through at once at most.
+const MOST_SCANNED: i64 = 16 * WINDOW;
+/// Where no more blocks of the whole log are to be expected, the index is asked: it finds all of them, of whatever time,
+/// before it returns the newest.
+const MOST_INDEXED: i64 = if cfg!(test) { 4 } else { 1024 };
 
 /// What blocks are sought for: one of some terms, and all words. At least one of both is there.
 #[derive(Debug, Clone)]
@@ -88,16 +91,22 @@ impl Conn {
             }
             let Some(lowest) = rows.last().map(|row| row.int(0)).transpose()? else { break };
             to = lowest - 1;
-            if found * (to - from + 1) / looked_at <= MOST_INDEXED {
-                let sql = fits(between(Sql::new("WITH fitting AS MATERIALIZED (SELECT block, masks"), to).push(" AND "));
-                let sql = sql.push(") SELECT block, masks FROM fitting ORDER BY block DESC LIMIT ").bind(most - found);
+            if to - from < MOST_SCANNED {
+                window = MOST_SCANNED;
+                continue;
+            }
+            if found * (self.indexed_to().await? / BLOCK) / looked_at <= MOST_INDEXED {
+                // Without a condition on the block, the index is the only way that the planner can prefer.
+                let sql = fits(Sql::new("WITH fitting AS MATERIALIZED (SELECT block, masks FROM log_blocks WHERE "));
+                let sql = sql.push(") SELECT block, masks FROM fitting WHERE block <= ").bind(to);
+                let sql = sql.push(" AND block >= ").bind(from).push(" ORDER BY block DESC LIMIT ").bind(most - found);
                 for row in self.fetch(sql).await? {
                     blocks.push(Block::read(&row, sought)?);
                 }
                 break;
             }
             // As many as should have the rest.
-            window = ((most - found) * looked_at / found).clamp(WINDOW, 16 * WINDOW);
+            window = ((most - found) * looked_at / found).clamp(WINDOW, MOST_SCANNED);
         }
         blocks.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         Ok(blocks)
