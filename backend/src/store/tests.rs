@@ -8,6 +8,7 @@ mod deputies;
 mod grants;
 mod keys;
 mod log;
+mod log_blocks;
 mod log_index;
 mod log_numbers;
 mod people;

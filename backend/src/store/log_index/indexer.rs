@@ -161,18 +161,8 @@ impl Store {
             return Ok(false);
         }
         for block in blocks {
-            let row = [Arg::from(block.number), block.latest.into(), block.behind.into()];
-            let row = row.into_iter().chain([Arg::Blob(Some(block.terms.masks()))]);
-            let terms = as_text(&block.terms.tokens(), conn.kind());
-            if conn.is_postgres() {
-                let sql = Sql::new("INSERT INTO log_blocks (block, latest, behind, masks, terms) VALUES (").list(row);
-                conn.execute(sql.push(", CAST(").bind(terms).push(" AS tsvector))")).await?;
-            } else {
-                let sql = Sql::new("INSERT INTO log_blocks (block, latest, behind, masks) ").values([row.collect()]);
-                conn.execute(sql).await?;
-                let sql = Sql::new("INSERT INTO log_terms (rowid, terms) ");
-                conn.execute(sql.values([vec![block.number.into(), terms.into()]])).await?;
-            }
+            let times = (block.latest, block.behind);
+            conn.put_block(block.number, times, block.terms.masks(), &block.terms.tokens()).await?;
         }
         conn.index_reviews(runs).await?;
         conn.commit().await?;
@@ -186,5 +176,26 @@ impl Conn {
         let sql = Sql::new("SELECT latest, behind FROM log_blocks ORDER BY block DESC LIMIT 1");
         let Some(row) = self.fetch_one(sql).await? else { return Ok((0, 0)) };
         Ok((row.int(0)?, row.int(1)?))
+    }
+    /// Stores a block: its number, `latest` and `behind`, and what it has.
+    pub async fn put_block(
+        &mut self,
+        number: i64,
+        (latest, behind): (i64, i64),
+        masks: Vec<u8>,
+        tokens: &[String],
+    ) -> Result<(), Error> {
+        let row = [number, latest, behind].map(Arg::from).into_iter().chain([Arg::Blob(Some(masks))]);
+        let terms = as_text(tokens, self.kind());
+        if self.is_postgres() {
+            let sql = Sql::new("INSERT INTO log_blocks (block, latest, behind, masks, terms) VALUES (").list(row);
+            self.execute(sql.push(", CAST(").bind(terms).push(" AS tsvector))")).await?;
+        } else {
+            let sql = Sql::new("INSERT INTO log_blocks (block, latest, behind, masks) ").values([row.collect()]);
+            self.execute(sql).await?;
+            let sql = Sql::new("INSERT INTO log_terms (rowid, terms) ");
+            self.execute(sql.values([vec![number.into(), terms.into()]])).await?;
+        }
+        Ok(())
     }
 }

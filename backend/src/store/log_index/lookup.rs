@@ -6,13 +6,14 @@ use super::super::words::Words;
 use super::BLOCK;
 use super::terms::{ANY_WORD, Term, rows_with, stem};
 
-/// How many of the newest blocks PostgreSQL looks through before it asks its full-text index.
-const WINDOW: i64 = if cfg!(test) { 2 } else { 128 };
-/// How many it looks through at once at most.
-const MOST_SCANNED: i64 = 16 * WINDOW;
-/// Where no more blocks of the whole log are to be expected, the index is asked: it finds all of them, of whatever time,
-/// before it returns the newest.
-const MOST_INDEXED: i64 = if cfg!(test) { 4 } else { 1024 };
+/// How many of the newest blocks PostgreSQL looks at one by one before it asks its full-text index.
+const NEWEST: i64 = if cfg!(test) { 2 } else { 64 };
+/// How many blocks a span has in the full-text index of PostgreSQL, as its migration says.
+const SPAN: i64 = 1024;
+/// In how many spans it looks at first, which is enough for what is neither common nor rare.
+const FIRST_SPANS: i64 = 4;
+/// In how many it looks at once after that. It looks at every block of them in a few tens of milliseconds.
+const MOST_SPANS: i64 = 32;
 
 /// What blocks are sought for: one of some terms, and all words. At least one of both is there.
 #[derive(Debug, Clone)]
@@ -59,57 +60,27 @@ impl Conn {
         self.fetch(sql).await?.iter().map(|row| Block::read(row, sought)).collect()
     }
 
-    /// The same in PostgreSQL. Its full-text index has no order, so it is asked for what is rare only; what is common is
-    /// soon found among the newest blocks.
+    /// The same in PostgreSQL. Its full-text index has no order, and finds every block that fits before the newest of them
+    /// are taken: it is asked for some spans of blocks at a time, so that it never finds a whole log.
     async fn postgres_blocks(
         &mut self,
         sought: &Sought,
         expression: &str,
-        (from, mut to): (i64, i64),
+        (from, to): (i64, i64),
         most: i64,
     ) -> Result<Vec<Block>, Error> {
-        let fits = |sql: Sql| sql.push("terms @@ CAST(").bind(expression).push(" AS tsquery)");
-        let between = |sql: Sql, to: i64| {
-            sql.push(" FROM log_blocks WHERE block <= ").bind(to).push(" AND block >= ").bind(from)
-        };
-        let (mut blocks, mut looked_at, mut window) = (Vec::new(), 0, WINDOW);
-        loop {
-            // MATERIALIZED: these blocks are read by their numbers, whatever the planner takes the index to cost.
-            let sql = between(Sql::new("WITH newest AS MATERIALIZED (SELECT block, masks, terms"), to);
-            let sql = sql.push(" ORDER BY block DESC LIMIT ").bind(window).push(") SELECT block, masks, CAST(CASE WHEN ");
-            let sql = fits(sql).push(" THEN 1 ELSE 0 END AS BIGINT) FROM newest ORDER BY block DESC");
-            let rows = self.fetch(sql).await?;
-            for row in &rows {
-                if row.int(2)? == 1 {
-                    blocks.push(Block::read(row, sought)?);
-                }
-            }
-            let (found, scanned) = (count(&blocks), count(&rows));
-            looked_at += scanned;
-            if found >= most || scanned < window {
-                break;
-            }
-            let Some(lowest) = rows.last().map(|row| row.int(0)).transpose()? else { break };
-            to = lowest - 1;
-            if to - from < MOST_SCANNED {
-                window = MOST_SCANNED;
-                continue;
-            }
-            if found * (self.indexed_to().await? / BLOCK) / looked_at <= MOST_INDEXED {
-                // Without a condition on the block, the index is the only way that the planner can prefer.
-                let sql = fits(Sql::new("WITH fitting AS MATERIALIZED (SELECT block, masks FROM log_blocks WHERE "));
-                let sql = sql.push(") SELECT block, masks FROM fitting WHERE block <= ").bind(to);
-                let sql = sql.push(" AND block >= ").bind(from).push(" ORDER BY block DESC LIMIT ").bind(most - found);
-                for row in self.fetch(sql).await? {
-                    blocks.push(Block::read(&row, sought)?);
-                }
-                break;
-            }
-            // As many as should have the rest.
-            window = ((most - found) * looked_at / found).clamp(WINDOW, MOST_SCANNED);
+        // What many blocks have is found among a few. For the beginning of a word, the index would first gather all words
+        // that begin so.
+        let mut low = from.max(to - NEWEST + 1);
+        let mut rows = self.fetch(in_each(expression, (low, to), most)).await?;
+        let mut spans = FIRST_SPANS;
+        while low > from && count(&rows) < most {
+            let to = low - 1;
+            low = from.max((to / SPAN + 1 - spans) * SPAN);
+            rows.extend(self.fetch(in_spans(expression, (low, to), most - count(&rows))).await?);
+            spans = MOST_SPANS;
         }
-        blocks.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        Ok(blocks)
+        rows.iter().map(|row| Block::read(row, sought)).collect()
     }
 
     /// The first and the last indexed block that can have an entry of this time; both may be missing. `from` is a part
@@ -137,6 +108,28 @@ impl Conn {
         }
         Ok((first, last))
     }
+}
+
+/// The newest of these blocks that fit, in PostgreSQL: it looks at each until there are enough.
+pub(in crate::store) fn in_each(expression: &str, of: (i64, i64), most: i64) -> Sql {
+    // COALESCE: a condition that no index has, whatever the planner takes the full-text index to cost.
+    let sql = Sql::new("SELECT block, masks FROM log_blocks WHERE COALESCE(terms @@ CAST(").bind(expression);
+    newest(sql.push(" AS tsquery), FALSE) AND "), of, most)
+}
+
+/// The same by the full-text index.
+pub(in crate::store) fn in_spans(expression: &str, (from, to): (i64, i64), most: i64) -> Sql {
+    // The planner sees neither what is sought nor, behind OFFSET, which blocks: so it takes neither for a reason to look at
+    // every block.
+    let sql = Sql::new("SELECT block, masks FROM (SELECT block, masks FROM log_blocks WHERE terms @@ (SELECT CAST(");
+    let sql = sql.bind(expression).push(" AS tsquery)) AND ARRAY[block / 1024] && (SELECT array_agg(span) FROM ");
+    let sql = sql.push("generate_series(").bind(from / SPAN).push(", ").bind(to / SPAN).push(") AS spans (span)) ");
+    newest(sql.push("OFFSET 0) AS fitting WHERE "), (from, to), most)
+}
+
+fn newest(sql: Sql, (from, to): (i64, i64), most: i64) -> Sql {
+    let sql = sql.push("block >= ").bind(from).push(" AND block <= ").bind(to);
+    sql.push(" ORDER BY block DESC LIMIT ").bind(most)
 }
 
 fn count<T>(rows: &[T]) -> i64 {

@@ -16,6 +16,8 @@ mod terms;
 pub(super) use indexer::Indexed;
 pub(super) use indexer::run;
 pub(super) use lookup::{Block, Sought};
+#[cfg(test)]
+pub(super) use lookup::{in_each, in_spans};
 pub(super) use review_words::{ReviewSearch, WordIndex, padded};
 pub(super) use terms::Term;
 
