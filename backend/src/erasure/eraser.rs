@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::audit::{Explained, Hash, NumberingError, Trusted, hash, joined, numbers, sealed_text};
 use crate::background::BackgroundTask;
 use crate::store::{
-    self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Resume, Operation, Prepared, RunPlace,
+    self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Operation, Prepared, Resume, RunPlace,
     Store,
 };
 
