@@ -51,7 +51,7 @@ nodes: { settle: { agent: clerk, prompt: The chair came twice. } }
 ";
 
 /// The button that remembers an approval.
-const FOR_LATER: &str = "Allow for this run";
+const FOR_LATER: &str = "Remember for this run";
 
 /// Somebody at the console.
 struct Reader {

@@ -9,9 +9,10 @@ use shared::deputy::Delegate;
 use super::pane::Pane;
 use crate::client::{Live, Session, key, use_api};
 use crate::components::dialog::Dialog;
+use crate::components::inert::named;
 use crate::components::shortcuts::is_free;
 use crate::state::drafts::Form;
-use crate::state::effects;
+use crate::state::{effects, words};
 
 /// The buttons, and their dialog.
 #[component]
@@ -51,7 +52,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                 return Vec::new();
             }
             match api.reviewers(Some(pane.id)).await {
-                Ok(page) => page.items.into_iter().map(|user| user.username.to_string()).collect(),
+                Ok(page) => page.items.iter().map(|user| (user.username.to_string(), words::user(user))).collect(),
                 Err(refused) => {
                     problem.set(Some(refused.to_string()));
                     Vec::new()
@@ -99,9 +100,9 @@ pub fn More(pane: Pane) -> impl IntoView {
                             <p>"They decide instead of you. You can still see it, but no longer decide."</p>
                             <select class="select" aria-label="Who decides instead" on:change=move |event| typed(event_target_value(&event))>
                                 <option value="">"Choose a person"</option>
-                                {move || names.get().unwrap_or_default().into_iter().map(|name| {
+                                {move || names.get().unwrap_or_default().into_iter().map(|(name, shown)| {
                                     let chosen = text.with_untracked(|text| *text == name);
-                                    view! { <option value=name.clone() selected=chosen>{name.clone()}</option> }
+                                    view! { <option value=name selected=chosen>{named(&shown)}</option> }
                                 }).collect_view()}
                             </select>
                         }.into_any()

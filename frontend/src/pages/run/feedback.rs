@@ -170,11 +170,11 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
                     {choose("Importance", importance, words(&IMPORTANCE.map(|(_, words)| words)))}
                 </div>
                 <label class="field">
-                    <span class="label">"What do you want to say?"</span>
+                    <span class="label">"Your feedback"</span>
                     <textarea class="textarea" rows="4" required maxlength=MAX_TEXT.to_string() bind:value=content></textarea>
                 </label>
                 <label class="field">
-                    <span class="label">"Based on (optional)"</span>
+                    <span class="label">"What it is based on (optional)"</span>
                     <textarea class="textarea" rows="2" maxlength=MAX_TEXT.to_string() bind:value=context></textarea>
                 </label>
                 {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}

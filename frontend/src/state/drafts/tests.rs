@@ -1,6 +1,7 @@
 //! Drafts of reviews and of flows, as they are kept and let go.
 
 use serde_json::json;
+use shared::id::Username;
 
 use super::*;
 use crate::state::fixtures::review;
