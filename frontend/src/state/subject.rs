@@ -15,7 +15,7 @@ pub fn subject(review: &Review) -> Option<String> {
     let values = review.items.iter().filter_map(of_item);
     let mut named: Vec<String> = Vec::new();
     for topic in calls.chain(values) {
-        if !review.title.contains(&topic) && !named.contains(&topic) {
+        if !review.title.contains(&topic) && !named.iter().any(|named| named.contains(&topic)) {
             named.push(topic);
         }
     }
