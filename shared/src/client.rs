@@ -32,7 +32,7 @@ use crate::seal::{SealCheck, SealHead};
 
 /// A request before it is sent.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct HttpRequest {
     /// `GET`, `POST`, ….
     pub method: &'static str,
     /// Path and query, from `/`.
@@ -45,7 +45,7 @@ pub struct Request {
 
 /// What came back.
 #[derive(Debug, Clone)]
-pub struct Response {
+pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body.
@@ -55,7 +55,7 @@ pub struct Response {
 /// Sends requests; says in words why one could not be sent.
 pub trait Transport {
     /// Sends one request.
-    fn send(&self, request: Request) -> impl Future<Output = Result<Response, String>>;
+    fn send(&self, request: HttpRequest) -> impl Future<Output = Result<HttpResponse, String>>;
 }
 
 /// The API, typed. `D` is what is read of the definition of a flow: all of it, unless somebody needs less.
@@ -74,7 +74,7 @@ impl<T: Clone, D> Clone for Client<T, D> {
 
 impl<T: Copy, D> Copy for Client<T, D> {}
 
-type Answer<T> = Result<T, Problem>;
+type ApiResult<T> = Result<T, Problem>;
 
 impl<T> Client<T> {
     /// A client over `transport`.
@@ -102,14 +102,14 @@ fn unreadable(status: u16, error: &serde_json::Error) -> Problem {
 }
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    async fn call<A: DeserializeOwned>(&self, request: Request) -> Answer<A> {
+    async fn call<A: DeserializeOwned>(&self, request: HttpRequest) -> ApiResult<A> {
         let (status, body) = self.exchange(request).await?;
         A::deserialize(&body).map_err(|error| unreadable(status, &error))
     }
 
     /// The status and the body of an answer that is no refusal. Apart from [`Self::call`], so that sending is compiled
     /// once and not for each type of answer.
-    async fn exchange(&self, request: Request) -> Answer<(u16, Value)> {
+    async fn exchange(&self, request: HttpRequest) -> ApiResult<(u16, Value)> {
         let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
         let status = response.status;
         let body = if response.body.is_empty() { "null" } else { &response.body };
@@ -121,8 +121,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         }
     }
 
-    async fn get<A: DeserializeOwned>(&self, path: String) -> Answer<A> {
-        self.call(Request { method: "GET", path, body: None, idempotency_key: None }).await
+    async fn get<A: DeserializeOwned>(&self, path: String) -> ApiResult<A> {
+        self.call(HttpRequest { method: "GET", path, body: None, idempotency_key: None }).await
     }
 
     async fn send<B: Serialize, A: DeserializeOwned>(
@@ -131,235 +131,236 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         path: String,
         body: &B,
         key: Option<&str>,
-    ) -> Answer<A> {
+    ) -> ApiResult<A> {
         let body =
             serde_json::to_string(body).map_err(|error| Problem::new(Code::BadRequest).detail(error.to_string()))?;
         let idempotency_key = key.map(str::to_owned);
-        self.call(Request { method, path, body: Some(("application/json", body)), idempotency_key }).await
+        self.call(HttpRequest { method, path, body: Some(("application/json", body)), idempotency_key }).await
     }
 
     /// `POST /api/v1/session`.
-    pub async fn login(&self, login: &LoginRequest) -> Answer<User> {
+    pub async fn login(&self, login: &LoginRequest) -> ApiResult<User> {
         self.send("POST", "/api/v1/session".into(), login, None).await
     }
 
     /// `DELETE /api/v1/session`.
-    pub async fn logout(&self) -> Answer<()> {
+    pub async fn logout(&self) -> ApiResult<()> {
         self.send("DELETE", "/api/v1/session".into(), &(), None).await
     }
 
     /// `GET /api/v1/me`.
-    pub async fn me(&self) -> Answer<User> {
+    pub async fn me(&self) -> ApiResult<User> {
         self.get("/api/v1/me".into()).await
     }
 
     /// `GET /api/v1/users`.
-    pub async fn users(&self) -> Answer<Page<User>> {
+    pub async fn users(&self) -> ApiResult<Page<User>> {
         self.get("/api/v1/users?limit=200".into()).await
     }
 
     /// `POST /api/v1/users`.
-    pub async fn create_user(&self, user: &NewUser) -> Answer<User> {
+    pub async fn create_user(&self, user: &NewUser) -> ApiResult<User> {
         self.send("POST", "/api/v1/users".into(), user, None).await
     }
 
     /// `PATCH /api/v1/users/{username}`.
-    pub async fn update_user(&self, username: &str, patch: &UserPatch) -> Answer<User> {
+    pub async fn update_user(&self, username: &str, patch: &UserPatch) -> ApiResult<User> {
         self.send("PATCH", format!("/api/v1/users/{}", segment(username)?), patch, None).await
     }
 
     /// `GET /api/v1/tokens`.
-    pub async fn tokens(&self) -> Answer<Page<Token>> {
+    pub async fn tokens(&self) -> ApiResult<Page<Token>> {
         self.get("/api/v1/tokens?limit=200".into()).await
     }
 
     /// `POST /api/v1/tokens`.
-    pub async fn create_token(&self, token: &NewToken) -> Answer<Token> {
+    pub async fn create_token(&self, token: &NewToken) -> ApiResult<Token> {
         self.send("POST", "/api/v1/tokens".into(), token, None).await
     }
 
     /// `DELETE /api/v1/tokens/{id}`.
-    pub async fn revoke_token(&self, id: TokenId) -> Answer<()> {
+    pub async fn revoke_token(&self, id: TokenId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/tokens/{id}"), &(), None).await
     }
 
     /// `GET /api/v1/flows`: the newest version of each.
-    pub async fn flows(&self) -> Answer<Page<FlowVersion<D>>> {
+    pub async fn flows(&self) -> ApiResult<Page<FlowVersion<D>>> {
         self.get("/api/v1/flows?limit=200".into()).await
     }
 
     /// `GET /api/v1/flows/{id}[?version=]`.
-    pub async fn flow(&self, id: &str, version: Option<u32>) -> Answer<FlowVersion<D>> {
+    pub async fn flow(&self, id: &str, version: Option<u32>) -> ApiResult<FlowVersion<D>> {
         let version = version.map(|version| format!("?version={version}")).unwrap_or_default();
         self.get(format!("/api/v1/flows/{}{version}", segment(id)?)).await
     }
 
     /// `PUT /api/v1/flows/{id}` with a YAML source (JSON is YAML too).
-    pub async fn save_flow(&self, id: &str, source: &str) -> Answer<FlowVersion<D>> {
+    pub async fn save_flow(&self, id: &str, source: &str) -> ApiResult<FlowVersion<D>> {
         let body = Some(("application/yaml", source.to_owned()));
         let path = format!("/api/v1/flows/{}", segment(id)?);
-        self.call(Request { method: "PUT", path, body, idempotency_key: None }).await
+        self.call(HttpRequest { method: "PUT", path, body, idempotency_key: None }).await
     }
 
     /// `POST /api/v1/flows/validate`.
-    pub async fn validate_flow(&self, source: &str) -> Answer<Validation> {
+    pub async fn validate_flow(&self, source: &str) -> ApiResult<Validation> {
         let body = Some(("application/yaml", source.to_owned()));
-        self.call(Request { method: "POST", path: "/api/v1/flows/validate".into(), body, idempotency_key: None }).await
+        self.call(HttpRequest { method: "POST", path: "/api/v1/flows/validate".into(), body, idempotency_key: None })
+            .await
     }
 
     /// `POST /api/v1/runs`.
-    pub async fn launch(&self, launch: &Launch, key: Option<&str>) -> Answer<Run> {
+    pub async fn launch(&self, launch: &Launch, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", "/api/v1/runs".into(), launch, key).await
     }
 
     /// `GET /api/v1/runs`.
-    pub async fn runs(&self, query: &RunQuery) -> Answer<Page<RunSummary>> {
+    pub async fn runs(&self, query: &RunQuery) -> ApiResult<Page<RunSummary>> {
         self.get(format!("/api/v1/runs{}", query_string(query))).await
     }
 
     /// `GET /api/v1/runs/{id}`.
-    pub async fn run(&self, id: RunId) -> Answer<Run> {
+    pub async fn run(&self, id: RunId) -> ApiResult<Run> {
         self.get(format!("/api/v1/runs/{id}")).await
     }
 
     /// `GET /api/v1/runs/{id}/report`.
-    pub async fn report(&self, id: RunId) -> Answer<Report> {
+    pub async fn report(&self, id: RunId) -> ApiResult<Report> {
         self.get(format!("/api/v1/runs/{id}/report")).await
     }
 
     /// `GET /api/v1/runs/{id}/reviews`.
-    pub async fn run_reviews(&self, id: RunId) -> Answer<Page<Review>> {
+    pub async fn run_reviews(&self, id: RunId) -> ApiResult<Page<Review>> {
         self.get(format!("/api/v1/runs/{id}/reviews?limit=200")).await
     }
 
     /// `POST /api/v1/runs/{id}/cancel`.
-    pub async fn cancel(&self, id: RunId, reason: &Reason, key: Option<&str>) -> Answer<Run> {
+    pub async fn cancel(&self, id: RunId, reason: &Reason, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", format!("/api/v1/runs/{id}/cancel"), reason, key).await
     }
 
     /// `GET /api/v1/log`.
-    pub async fn log(&self, query: &LogQuery) -> Answer<Page<Entry>> {
+    pub async fn log(&self, query: &LogQuery) -> ApiResult<Page<Entry>> {
         self.get(format!("/api/v1/log{}", query_string(query))).await
     }
 
     /// `GET /api/v1/reviews`.
-    pub async fn reviews(&self, query: &ReviewQuery) -> Answer<Page<Review>> {
+    pub async fn reviews(&self, query: &ReviewQuery) -> ApiResult<Page<Review>> {
         self.get(format!("/api/v1/reviews{}", query_string(query))).await
     }
 
     /// `GET /api/v1/reviews/facets`.
-    pub async fn facets(&self, query: &ReviewQuery) -> Answer<Facets> {
+    pub async fn facets(&self, query: &ReviewQuery) -> ApiResult<Facets> {
         self.get(format!("/api/v1/reviews/facets{}", query_string(query))).await
     }
 
     /// `GET /api/v1/reviews/{id}`.
-    pub async fn review(&self, id: ReviewId) -> Answer<Review> {
+    pub async fn review(&self, id: ReviewId) -> ApiResult<Review> {
         self.get(format!("/api/v1/reviews/{id}")).await
     }
 
     /// `POST /api/v1/reviews/{id}/decisions`.
-    pub async fn decide(&self, id: ReviewId, decision: &DecisionRequest, key: Option<&str>) -> Answer<Decided> {
+    pub async fn decide(&self, id: ReviewId, decision: &DecisionRequest, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/decisions"), decision, key).await
     }
 
     /// `POST /api/v1/reviews/{id}/check`.
-    pub async fn check(&self, id: ReviewId, decision: &DecisionRequest) -> Answer<Checked> {
+    pub async fn check(&self, id: ReviewId, decision: &DecisionRequest) -> ApiResult<Checked> {
         self.send("POST", format!("/api/v1/reviews/{id}/check"), decision, None).await
     }
 
     /// `POST /api/v1/reviews/{id}/claim`.
-    pub async fn claim(&self, id: ReviewId) -> Answer<Decided> {
+    pub async fn claim(&self, id: ReviewId) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/claim"), &serde_json::json!({}), None).await
     }
 
     /// `POST /api/v1/reviews/{id}/release`.
-    pub async fn release(&self, id: ReviewId) -> Answer<Decided> {
+    pub async fn release(&self, id: ReviewId) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/release"), &serde_json::json!({}), None).await
     }
 
     /// `POST /api/v1/reviews/{id}/delegate`.
-    pub async fn delegate(&self, id: ReviewId, to: &Delegate, key: Option<&str>) -> Answer<Decided> {
+    pub async fn delegate(&self, id: ReviewId, to: &Delegate, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/delegate"), to, key).await
     }
 
     /// `GET /api/v1/reviewers`: those to whom a review may be handed, or all of them.
-    pub async fn reviewers(&self, review: Option<ReviewId>) -> Answer<Page<User>> {
+    pub async fn reviewers(&self, review: Option<ReviewId>) -> ApiResult<Page<User>> {
         let review = review.map(|id| format!("?review={id}")).unwrap_or_default();
         self.get(format!("/api/v1/reviewers{review}")).await
     }
 
     /// `GET /api/v1/deputies`.
-    pub async fn deputies(&self) -> Answer<Page<Deputyship>> {
+    pub async fn deputies(&self) -> ApiResult<Page<Deputyship>> {
         self.get("/api/v1/deputies".into()).await
     }
 
     /// `POST /api/v1/deputies`.
-    pub async fn name_deputy(&self, new: &NewDeputy) -> Answer<Deputyship> {
+    pub async fn name_deputy(&self, new: &NewDeputy) -> ApiResult<Deputyship> {
         self.send("POST", "/api/v1/deputies".into(), new, None).await
     }
 
     /// `DELETE /api/v1/deputies/{id}`.
-    pub async fn remove_deputy(&self, id: DeputyId) -> Answer<()> {
+    pub async fn remove_deputy(&self, id: DeputyId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/deputies/{id}"), &(), None).await
     }
 
     /// `GET /api/v1/grants`.
-    pub async fn grants(&self) -> Answer<Page<Grant>> {
+    pub async fn grants(&self) -> ApiResult<Page<Grant>> {
         self.get("/api/v1/grants?limit=200".into()).await
     }
 
     /// `DELETE /api/v1/grants/{id}`.
-    pub async fn revoke_grant(&self, id: GrantId) -> Answer<()> {
+    pub async fn revoke_grant(&self, id: GrantId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/grants/{id}"), &(), None).await
     }
 
     /// `GET /api/v1/notifications`.
-    pub async fn notifications(&self) -> Answer<Notifications> {
+    pub async fn notifications(&self) -> ApiResult<Notifications> {
         self.get("/api/v1/notifications".into()).await
     }
 
     /// `PUT /api/v1/notifications`.
-    pub async fn choose_notifications(&self, chosen: &Notifications) -> Answer<Notifications> {
+    pub async fn choose_notifications(&self, chosen: &Notifications) -> ApiResult<Notifications> {
         self.send("PUT", "/api/v1/notifications".into(), chosen, None).await
     }
 
     /// `POST /api/v1/notifications/test`.
-    pub async fn test_notification(&self, channel: Channel) -> Answer<()> {
+    pub async fn test_notification(&self, channel: Channel) -> ApiResult<()> {
         self.send("POST", "/api/v1/notifications/test".into(), &TestNotification { channel }, None).await
     }
 
     /// `GET /api/v1/notifications/deliveries`: the newest that were given up.
-    pub async fn given_up(&self) -> Answer<Page<Delivery>> {
+    pub async fn given_up(&self) -> ApiResult<Page<Delivery>> {
         self.get("/api/v1/notifications/deliveries".into()).await
     }
 
     /// `POST /api/v1/notifications/deliveries/{id}/retry`.
-    pub async fn retry_delivery(&self, id: DeliveryId) -> Answer<()> {
+    pub async fn retry_delivery(&self, id: DeliveryId) -> ApiResult<()> {
         self.send("POST", format!("/api/v1/notifications/deliveries/{id}/retry"), &(), None).await
     }
 
     /// `POST /api/v1/reviews/{id}/comments`.
-    pub async fn comment(&self, id: ReviewId, comment: &NewComment) -> Answer<Decided> {
+    pub async fn comment(&self, id: ReviewId, comment: &NewComment) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, None).await
     }
 
     /// `POST /api/v1/reviews/{id}/withdraw`.
-    pub async fn withdraw(&self, id: ReviewId, reason: &Reason, key: Option<&str>) -> Answer<Decided> {
+    pub async fn withdraw(&self, id: ReviewId, reason: &Reason, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/withdraw"), reason, key).await
     }
 
     /// `GET /api/v1/audit`.
-    pub async fn audit(&self, query: &AuditQuery) -> Answer<Page<Entry>> {
+    pub async fn audit(&self, query: &AuditQuery) -> ApiResult<Page<Entry>> {
         self.get(format!("/api/v1/audit{}", query_string(query))).await
     }
 
     /// `GET /api/v1/audit/seal`.
-    pub async fn seal(&self) -> Answer<SealHead> {
+    pub async fn seal(&self) -> ApiResult<SealHead> {
         self.get("/api/v1/audit/seal".into()).await
     }
 
     /// `GET /api/v1/audit/verify`.
-    pub async fn verify_audit(&self) -> Answer<SealCheck> {
+    pub async fn verify_audit(&self) -> ApiResult<SealCheck> {
         self.get("/api/v1/audit/verify".into()).await
     }
 }
@@ -390,7 +391,7 @@ fn escape(text: &str) -> PercentEncode<'_> {
 
 /// An id as one segment of a path, whatever stands in it. Browsers resolve `.` and `..` even where they are escaped, and
 /// an empty one names the list; nothing has such an id.
-fn segment(id: &str) -> Answer<PercentEncode<'_>> {
+fn segment(id: &str) -> ApiResult<PercentEncode<'_>> {
     if matches!(id, "" | "." | "..") {
         return Err(Problem::new(Code::NotFound).detail(format!("`{id}` is no id")));
     }

@@ -32,6 +32,7 @@ pub mod search;
 pub mod single_sign_on;
 pub mod statistics;
 pub mod time;
+pub mod topic;
 pub mod voting;
 mod words;
 

@@ -87,7 +87,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         ("flows", "/flows", "Publish release notes"),
         ("launch", "/flows/article", "Start"),
         ("flow-definition", "/flows/article?tab=definition", "Picture"),
-        ("no-flow", "/flows/no-such-flow", "no such flow"),
+        ("no-flow", "/flows/no-such-flow", "Flow not found"),
         ("insights", "/insights", "Outcomes"),
         ("audit", "/audit", "Verify"),
         ("people", "/people", "ana"),
@@ -96,8 +96,8 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         ("notifications", "/people?tab=notifications", "Notifications"),
         ("security", "/people?tab=security", "Second factor"),
         ("not-found", "/nowhere", "not found"),
-        ("no-review", "/reviews/01a203c6-7302-7001-9ea2-d474c4316ec3", "not here"),
-        ("no-run", "/runs/01a203c6-7302-7001-9ea2-d474c4316ec3", "no such run"),
+        ("no-review", "/reviews/01a203c6-7302-7001-9ea2-d474c4316ec3", "Review not found"),
+        ("no-run", "/runs/01a203c6-7302-7001-9ea2-d474c4316ec3", "Run not found"),
     ] {
         add(name, path.to_owned(), text);
     }

@@ -51,7 +51,7 @@ nodes: { settle: { agent: clerk, prompt: The chair came twice. } }
 ";
 
 /// The button that remembers an approval.
-const FOR_LATER: &str = "Allow for this run";
+const FOR_LATER: &str = "Remember for this run";
 
 /// Somebody at the console.
 struct Reader {
@@ -179,8 +179,8 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     wait_for_text(driver, "Completed").await;
     button(driver, "Feedback").await?.click().await?;
     wait_for_text(driver, "It is recorded.").await;
-    ana.reads("feedback-form", "dialog[open]", &["Importance", "Based on (optional)"]).await?;
-    field(driver, "what do you want to say").await?.send_keys("Ask before you send couriers.").await?;
+    ana.reads("feedback-form", "dialog[open]", &["Importance", "What it is based on (optional)"]).await?;
+    field(driver, "your feedback").await?.send_keys("Ask before you send couriers.").await?;
     driver.query(By::Css("dialog[open] .b.primary")).first().await?.click().await?;
     wait_for_text(driver, "The feedback is recorded.").await;
     ana.reads("desk-run", "body", &["Ask before you send couriers.", "importance 3"]).await?;

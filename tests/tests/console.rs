@@ -34,9 +34,15 @@ async fn launch(api: &Api) {
 }
 
 async fn logged_in(server: &Server) -> BrowserResult<Browser> {
-    let browser = Browser::start(1440, 900).await;
-    Login(&browser.driver).log_in(&server.base, "admin").await?;
+    let browser = logged_in_as(server, "admin").await?;
     wait_for_text(&browser.driver, "pending").await;
+    Ok(browser)
+}
+
+async fn logged_in_as(server: &Server, username: &str) -> BrowserResult<Browser> {
+    let browser = Browser::start(1440, 900).await;
+    Login(&browser.driver).log_in(&server.base, username).await?;
+    wait_for_text(&browser.driver, "Inbox").await;
     Ok(browser)
 }
 
@@ -316,6 +322,27 @@ async fn the_first_list_is_asked_for_before_the_program_is_there() -> BrowserRes
     wait_for_text(driver, "Log in").await;
     Login(driver).fill_in("admin").await?;
     wait_for_text(driver, "25 pending").await;
+    browser.quit().await;
+    Ok(())
+}
+
+/// As the flow says, and nothing is broken.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_person_stopped_is_said_to_be_rejected() -> BrowserResult<()> {
+    let server = reviewing::server(&[NOTE]).await;
+    let tom = server.person("tom", &["reviewer", "developer"]).await;
+    let run = reviewing::launch(&server, "note", serde_json::json!({})).await;
+    let review = reviewing::pending(&tom).await;
+    reviewing::decide(&tom, &review, reviewing::choose("stop"), serde_json::json!({})).await;
+    let browser = logged_in_as(&server, "tom").await?;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/runs", server.base)).await?;
+    wait_for_text(driver, "Rejected").await;
+    assert!(driver.find_all(By::Css(".runs-table .stop")).await?.is_empty(), "nothing is red");
+    driver.goto(format!("{}/runs/{run}", server.base)).await?;
+    wait_for_text(driver, "The run ended: rejected").await;
+    wait_for_text(driver, "Rejected. You chose “Stop”").await;
+    assert!(driver.find_all(By::Css(".banner.stop, .run-head .tag.stop")).await?.is_empty(), "nothing is red");
     browser.quit().await;
     Ok(())
 }

@@ -217,16 +217,25 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserRe
     let browser = logged_in(&server, "admin", 1440).await?;
     let driver = &browser.driver;
     eventually("rows are there", async || (!rows(driver).await.is_empty()).then_some(())).await;
-    walk(driver, "j", all[19].id).await;
-    wait_for_path(driver, &format!("/reviews/{}", all[19].id)).await;
-    let place = format!("return document.getElementById('row-{}').getBoundingClientRect().top", all[19].id);
+    // Also at the top of the list, where nothing is read yet.
+    let first = format!("return document.getElementById('row-{}').getBoundingClientRect().top", all[0].id);
+    let before = value(driver, &first).await;
+    ask(&admin, "urgent", ["the first fire".to_owned()]).await;
+    wait_for_text(driver, "1 more urgent").await;
+    assert_eq!(value(driver, &first).await, before);
+    // The twentieth from now on.
+    walk(driver, "j", all[18].id).await;
+    wait_for_path(driver, &format!("/reviews/{}", all[18].id)).await;
+    let place = format!("return document.getElementById('row-{}').getBoundingClientRect().top", all[18].id);
     let before = value(driver, &place).await;
 
     ask(&admin, "urgent", many(5)).await;
     wait_for_text(driver, "5 more urgent").await;
-    wait_for_text(driver, "85 pending").await;
+    wait_for_text(driver, "86 pending").await;
+    let mine = "return [...document.querySelectorAll('.chip')].map(chip => chip.textContent.trim())[1]";
+    assert_eq!(value(driver, mine).await, "Mine 86", "as soon as the heading says it");
     assert_eq!(value(driver, &place).await, before);
-    assert_eq!(value(driver, "return document.activeElement.id").await, json!(format!("row-{}", all[19].id)));
+    assert_eq!(value(driver, "return document.activeElement.id").await, json!(format!("row-{}", all[18].id)));
     button(driver, "5 more urgent").await?.click().await?;
     let now = queue(&admin, &ReviewQuery::default()).await;
     eventually("the most urgent is in sight", async || {
@@ -243,7 +252,7 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserRe
     eventually("it is in sight", async || value(driver, &place).await.as_f64().filter(|top| *top > 100.0)).await;
     let before = value(driver, &place).await;
     admin.cancel(now[0].run_id.expect("a run"), &shared::api::Reason::default(), None).await.expect("it ends");
-    wait_for_text(driver, "84 pending").await;
+    wait_for_text(driver, "85 pending").await;
     assert_eq!(value(driver, &place).await, before);
     browser.quit().await;
     Ok(())

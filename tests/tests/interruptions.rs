@@ -63,6 +63,12 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
     wait_for_text(driver, "The review could not be loaded").await;
     wait_for_text(driver, "The database does not answer.").await;
     browser.is_readable("unreadable", &SCREENS).await;
+    // Where the list is not beside it, a way leads back there.
+    browser.screen(390, 844).await;
+    button(driver, "Back to the list").await?.click().await?;
+    wait_for_text(driver, "The inbox could not be loaded").await;
+    driver.back().await?;
+    wait_for_text(driver, "The review could not be loaded").await;
     browser.screen(1440, 900).await;
     driver.execute("window.fail = null; sessionStorage.clear()", Vec::new()).await?;
     for part in [".read", ".list"] {
@@ -254,6 +260,72 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };
     assert_eq!(decision.edits["text"], json!(format!("The original.{TYPED}")));
     assert_eq!(decision.comment.as_deref(), Some("Better so."));
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_ends_takes_no_form_away() -> BrowserResult<()> {
+    let Desk { server, tom, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let driver = &browser.driver;
+    let roles = ["reviewer", "legal", "developer"].map(ToOwned::to_owned).to_vec();
+    let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };
+    server.admin().await.update_user("ana", &patch).await.expect("she may start runs");
+    let run = launch(&server, "release-notes", json!({})).await;
+    let again = async |press: &str| {
+        driver.delete_all_cookies().await?;
+        button(driver, press).await?.click().await?;
+        Login(driver).log_in_again().await
+    };
+
+    driver.goto(format!("{}/flows/note", server.base)).await?;
+    let text = field(driver, "text").await?;
+    text.clear().await?;
+    text.send_keys("A text for Monday.").await?;
+    again("Start the run").await?;
+    let kept = async |name: &str, expected: &str| {
+        eventually(&format!("`{name}` holds {expected:?}"), async || {
+            let value = field(driver, name).await.ok()?.value().await.ok()?;
+            (value.as_deref() == Some(expected)).then_some(())
+        })
+        .await;
+    };
+    kept("text", "A text for Monday.").await;
+    button(driver, "Clear the form").await?.click().await?;
+    kept("text", "The original.").await;
+    field(driver, "text").await?.send_keys(" Shorter.").await?;
+    button(driver, "Start the run").await?.click().await?;
+    wait_for_text(driver, "started by").await;
+    driver.goto(format!("{}/flows/note", server.base)).await?;
+    kept("text", "The original.").await;
+
+    driver.goto(format!("{}/runs/{run}", server.base)).await?;
+    button(driver, "Feedback").await?.click().await?;
+    field(driver, "your feedback").await?.send_keys("Too long.").await?;
+    again("Give feedback").await?;
+    button(driver, "Feedback").await?.click().await?;
+    kept("your feedback", "Too long.").await;
+    button(driver, "Give feedback").await?.click().await?;
+    wait_for_text(driver, "The feedback is recorded.").await;
+
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    button(driver, "Delegate").await?.click().await?;
+    let choose_tom = async || {
+        let tom = "//select[@aria-label='Who decides instead']/option[@value='tom']";
+        driver.query(By::XPath(tom)).first().await?.click().await
+    };
+    choose_tom().await?;
+    driver.delete_all_cookies().await?;
+    driver.query(By::Css("dialog[open] .actions button")).first().await?.click().await?;
+    Login(driver).log_in_again().await?;
+    button(driver, "Delegate").await?.click().await?;
+    kept("Who decides instead", "tom").await;
+    driver.query(By::Css("dialog[open] .actions button")).first().await?.click().await?;
+    eventually("tom has it", async || {
+        let now = tom.review(review.id).await.ok()?;
+        (now.delegations.len() == 1).then_some(())
+    })
+    .await;
     browser.quit().await;
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Building the console and the server.
 
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::Result;
 
@@ -29,8 +31,20 @@ pub fn console(profile: &str, names: Names) -> Result<()> {
     publish_console(&console_files(profile, names)?)
 }
 
+/// Builds the console while `work` is done, which leaves processors free now and then, and so does the console: both end
+/// with long steps on one. Its files stay aside meanwhile, since the server's build script reads the folder from which
+/// they are embedded.
+pub fn console_beside(profile: &str, names: Names, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let console = thread::scope(|scope| {
+        let console = scope.spawn(|| console_files(profile, names));
+        work()?;
+        console.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })?;
+    publish_console(&console)
+}
+
 /// Builds the console, and returns the folder where its files are. Servers do not see them yet.
-pub fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
+fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
     setup::toolchain()?;
     styles::write()?;
     say(&format!("Building the console ({profile})"));
@@ -52,7 +66,7 @@ pub fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
 }
 
 /// Puts the files of a console into frontend/dist, which is what servers serve and embed.
-pub fn publish_console(files: &Path) -> Result<()> {
+fn publish_console(files: &Path) -> Result<()> {
     mirror(files, &root().join("frontend/dist"))
 }
 
@@ -69,18 +83,20 @@ pub fn release() -> Result<()> {
 
 /// Sets up, builds, and serves the examples.
 pub fn run(release: bool, args: &[String]) -> Result<()> {
+    let server = ["build", "--package", "backend"];
     if release {
         console(RELEASE, Names::Hashed)?;
+        say("Building the server");
+        run_command(cargo().args(server).args(["--bin", "countersign", "--release"]))?;
     } else {
-        console(DEVELOPMENT, Names::Plain)?;
+        // With what the folder of the console has now; at the first time most of the work is in the dependencies.
+        console_beside(DEVELOPMENT, Names::Plain, || {
+            say("Building the server");
+            run_command(cargo().args(server).arg("--lib"))
+        })?;
+        say("Building the server with the console");
+        run_command(cargo().args(server).args(["--bin", "countersign"]))?;
     }
-    say("Building the server");
-    let mut build = cargo();
-    build.args(["build", "--package", "backend", "--bin", "countersign"]);
-    if release {
-        build.arg("--release");
-    }
-    run_command(&mut build)?;
     let binary = built(if release { "release" } else { "debug" }, "countersign");
     say("Starting; Ctrl+C stops it");
     run_command(program(binary).args(["serve", "--demo", "--data", "data", "--flows", "flows"]).args(args))

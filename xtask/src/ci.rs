@@ -1,8 +1,5 @@
 //! What CI runs. Every step runs or fails; none is skipped in silence.
 
-use std::panic::resume_unwind;
-use std::thread;
-
 use anyhow::{Result, ensure};
 
 use crate::process::{cargo, run as run_command, say};
@@ -14,14 +11,7 @@ pub fn run() -> Result<()> {
     if !check_advisories()? {
         say("The advisory database cannot be fetched here: advisories were NOT checked");
     }
-    // The console ends with a long step on one core, which clippy leaves free. Its files stay aside meanwhile, since the
-    // server's build script reads the folder from which they are embedded.
-    let console = thread::scope(|scope| {
-        let console = scope.spawn(|| build::console_files(build::RELEASE, build::Names::Plain));
-        clippy()?;
-        console.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })?;
-    build::publish_console(&console)?;
+    build::console_beside(build::RELEASE, build::Names::Plain, clippy)?;
     test::run(false, &[])
 }
 

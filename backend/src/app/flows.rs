@@ -6,14 +6,14 @@ use shared::access::Principal;
 use shared::id::FlowId;
 
 use super::Error;
-use crate::flow::{self, Draft, Here, Library, Reach, calls};
+use crate::flow::{self, Here, Library, ParsedFlow, Reach, calls};
 use crate::store::{self, Change, NewFlow, Operation, Store};
 
 /// A flow file that has been read.
 struct FlowFile {
     name: String,
     source: String,
-    draft: Draft,
+    draft: ParsedFlow,
 }
 
 impl FlowFile {

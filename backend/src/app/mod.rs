@@ -109,7 +109,7 @@ pub enum Error {
 pub struct App {
     links: Vec<(Username, String)>,
     runner: Runner,
-    notifier: notify::Handle,
+    notifier: notify::NotifierHandle,
     sealer: BackgroundTask,
     archiver: BackgroundTask,
     eraser: BackgroundTask,
@@ -125,7 +125,7 @@ pub fn system_clock() -> SharedClock {
 /// Opens the database to read it, for commands that need no more.
 pub async fn open_to_read(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
     let row_keys = SealKey::find(&storage.seal_key).map(|key| key.row_keys());
-    Store::open(store::Options { access: store::Access::Read, row_keys, ..options(storage, clock) }).await
+    Store::open(store::Options { access: store::OpenMode::Read, row_keys, ..options(storage, clock) }).await
 }
 
 /// Opens the database to write to it, with the key of its record.

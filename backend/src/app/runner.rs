@@ -36,7 +36,7 @@ pub struct RunnerOptions {
     /// How many calls of models and tools run at once.
     pub slots: usize,
     /// How people log in.
-    pub logins: auth::Policy,
+    pub logins: auth::LoginPolicy,
     /// The identity provider, where there is one.
     pub provider: Option<Arc<Provider>>,
 }
@@ -50,7 +50,7 @@ impl RunnerOptions {
         tools: Arc<dyn Tool>,
         programs: Arc<dyn Programs>,
     ) -> Self {
-        let (observers, logins) = (Vec::new(), auth::Policy::default());
+        let (observers, logins) = (Vec::new(), auth::LoginPolicy::default());
         Self { store, clock, models, tools, programs, observers, slots: 16, logins, provider: None }
     }
 }
@@ -64,7 +64,7 @@ pub struct Runner {
     /// Who is calling.
     pub authenticator: Authenticator,
     /// The tail of the log.
-    pub hub: live::Handle,
+    pub hub: live::HubHandle,
     worker: BackgroundTask,
     tools: Arc<dyn Tool>,
     stopping: CancellationToken,

@@ -143,7 +143,7 @@ pub fn notified_url(settings: &Settings, address: SocketAddr) -> String {
 /// Who outside is told, by the settings and the environment.
 pub fn notifier(settings: &Settings, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
     let url = public_url(settings, address);
-    let secrets = notify::Secrets::from_env(std::env::vars());
+    let secrets = notify::NotificationSecrets::from_env(std::env::vars());
     notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
 }
 

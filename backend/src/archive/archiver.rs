@@ -18,7 +18,7 @@ use crate::audit::{Explained, NumberingError, Trusted, numbers};
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::store::{
-    self, Change, CommitError, Finished, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
+    self, Change, CommitError, FinishedFilter, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
 };
 
 /// How often it looks.
@@ -176,7 +176,7 @@ impl Archiver {
         while count < FOUND
             && let Some(mut source) = sources.pop_front()
         {
-            let of = source.flow.as_ref().map_or(Finished::Carriers, Finished::Of);
+            let of = source.flow.as_ref().map_or(FinishedFilter::Carriers, FinishedFilter::Of);
             let page = self.store.finished_runs(of, source.before, source.from, PAGE).await?;
             count += page.runs.len();
             for run in page.runs {

@@ -17,7 +17,7 @@ use super::seals::Seals;
 use super::verify::ROWS;
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
-use crate::store::{self, Authenticity, LogFollower, Next, Store};
+use crate::store::{self, Authenticity, LogFollower, Resume, Store};
 
 /// The most entries in one seal, but for those of its last row.
 const MOST: usize = 512;
@@ -76,14 +76,14 @@ impl LogFollower for Sealer {
     const ENOUGH: u64 = 200;
     const AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-    async fn advance(&mut self) -> Result<Next, SealError> {
+    async fn advance(&mut self) -> Result<Resume, SealError> {
         let begun = Instant::now();
         let sealed = self.seal().await;
         Self::measure(&sealed);
         Ok(match sealed? {
-            Sealed::All => Next::OnCommit,
-            Sealed::Some => Next::After((begun.elapsed() * REST).min(LONGEST_REST)),
-            Sealed::Elsewhere => Next::After(TAKEOVER_AFTER),
+            Sealed::All => Resume::OnCommit,
+            Sealed::Some => Resume::After((begun.elapsed() * REST).min(LONGEST_REST)),
+            Sealed::Elsewhere => Resume::After(TAKEOVER_AFTER),
         })
     }
 }

@@ -12,7 +12,7 @@ use shared::time::Timestamp;
 
 use super::oidc::Provider;
 use super::rate_limit::Failures;
-use super::{Passwords, Policy, digest};
+use super::{LoginPolicy, Passwords, digest};
 use crate::clock::SharedClock;
 use crate::problem::of_store;
 use crate::store::{Actor, Credential, CredentialKind, Store};
@@ -69,7 +69,7 @@ pub struct Authenticator {
     pub(super) store: Store,
     pub(super) clock: SharedClock,
     pub(super) limit: Arc<Failures>,
-    pub(super) policy: Policy,
+    pub(super) policy: LoginPolicy,
     pub(super) provider: Option<Arc<Provider>>,
     passwords: Passwords,
     cache: Arc<Mutex<Cache>>,
@@ -86,12 +86,12 @@ impl Authenticator {
     /// An authenticator over `store`.
     pub fn new(store: Store, clock: SharedClock) -> Self {
         let passwords = Passwords::new(clock.clone());
-        let (limit, policy) = (Arc::new(Failures::new()), Policy::default());
+        let (limit, policy) = (Arc::new(Failures::new()), LoginPolicy::default());
         Self { store, clock, passwords, limit, policy, provider: None, cache: Arc::default() }
     }
 
     /// The same with other settings.
-    pub fn with(self, policy: Policy) -> Self {
+    pub fn with(self, policy: LoginPolicy) -> Self {
         Self { policy, ..self }
     }
 
@@ -106,7 +106,7 @@ impl Authenticator {
     }
 
     /// How long what lets people in lasts.
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &LoginPolicy {
         &self.policy
     }
 

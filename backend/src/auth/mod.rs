@@ -24,7 +24,7 @@ pub use authenticator::{Authenticator, Identity, SECURE_SESSION_COOKIE, SESSION_
 pub(crate) use login::BROWSER_LIFE;
 pub use login::{Attempt, BROWSER_COOKIE, Login};
 pub use password::Passwords;
-pub use policy::Policy;
+pub use policy::LoginPolicy;
 pub use second_factor::RequiredFor;
 #[cfg(test)]
 pub(crate) use second_factor::code_at;

@@ -10,7 +10,7 @@ use super::RequiredFor;
 /// The table `[logins]` of the settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policy {
+pub struct LoginPolicy {
     /// How long a session lasts that is not used.
     #[serde(deserialize_with = "span")]
     pub session_idle: Duration,
@@ -24,7 +24,7 @@ pub struct Policy {
     pub second_factor: RequiredFor,
 }
 
-impl Default for Policy {
+impl Default for LoginPolicy {
     fn default() -> Self {
         Self {
             session_idle: Duration::from_hours(24),
@@ -35,7 +35,7 @@ impl Default for Policy {
     }
 }
 
-impl Policy {
+impl LoginPolicy {
     /// Until when a session lasts that is used now.
     pub fn session_until(&self, created_at: Timestamp, now: Timestamp) -> Timestamp {
         now.after(self.session_idle).min(created_at.after(self.session_life))

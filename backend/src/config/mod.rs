@@ -101,7 +101,7 @@ pub struct SettingsFile {
     /// As `--archive`.
     pub archive: Option<PathBuf>,
     /// How long what is over is kept.
-    pub retention: Retention,
+    pub retention: RetentionSettings,
     /// As `--flows`.
     pub flows: Option<PathBuf>,
     /// As `--origin`.
@@ -123,9 +123,9 @@ pub struct SettingsFile {
     /// What models' tokens cost.
     pub prices: Prices,
     /// Who outside is told of reviews.
-    pub notifications: notify::Settings,
+    pub notifications: notify::NotificationSettings,
     /// How long sessions and tokens last, and who must have a second factor.
-    pub logins: auth::Policy,
+    pub logins: auth::LoginPolicy,
     /// The identity provider by which people sign in.
     pub oidc: Option<OidcSettings>,
 }
@@ -133,7 +133,7 @@ pub struct SettingsFile {
 /// How long what is over is kept in the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Retention {
+pub struct RetentionSettings {
     /// Finished runs, before they are archived; none: for ever. A flow may say it for its own (`retention`).
     pub runs: Option<Span>,
 }
@@ -168,7 +168,7 @@ pub struct Settings {
     /// How long a grant may hold.
     pub longest_grant: Duration,
     /// How long what is over is kept.
-    pub retention: Retention,
+    pub retention: RetentionSettings,
     /// What tools may do.
     pub tools: ToolSettings,
     /// MCP servers.
@@ -178,9 +178,9 @@ pub struct Settings {
     /// What models' tokens cost.
     pub prices: Prices,
     /// Who outside is told of reviews.
-    pub notifications: notify::Settings,
+    pub notifications: notify::NotificationSettings,
     /// How long sessions and tokens last, and who must have a second factor.
-    pub logins: auth::Policy,
+    pub logins: auth::LoginPolicy,
     /// The identity provider by which people sign in.
     pub oidc: Option<OidcSettings>,
 }

@@ -17,7 +17,7 @@ use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
 use super::item;
 use super::request::{self, Rendered};
-use super::roster::Caller;
+use super::roster::CallOrigin;
 use super::scope::{self, Visit};
 use super::transition::TaskKind;
 use crate::flow::Scope;
@@ -43,7 +43,7 @@ impl Builder<'_> {
     pub(super) fn new_call(
         &self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallOrigin<'_>,
         correction: Option<&str>,
         id: String,
         tool: &str,
@@ -84,7 +84,7 @@ impl Builder<'_> {
     pub(super) fn start_call(
         &mut self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallOrigin<'_>,
         call: &mut ToolCall,
     ) -> Result<Started, String> {
         call.reads.clear();

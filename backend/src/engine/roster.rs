@@ -17,7 +17,7 @@ const LONGEST_ROLE: usize = 64 - DELEGATE.len();
 
 /// Who makes a call.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Caller<'a> {
+pub(super) struct CallOrigin<'a> {
     /// The agent; none of a tool node.
     pub agent: Option<CallingAgent<'a>>,
     /// What the flow or its team says of it.
@@ -28,14 +28,14 @@ pub(super) struct Caller<'a> {
 
 impl<'f> Builder<'f> {
     /// Who makes the calls of a conversation.
-    pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> Caller<'c>
+    pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> CallOrigin<'c>
     where
         'f: 'c,
     {
         let team = conversation.works_for().and_then(|branch| self.state.team_of(branch));
         let team = team.filter(|team| self.is_member(*team, &conversation.agent));
         let definition = conversation.agent_in(self.flow, &step.node);
-        Caller { agent: Some(conversation.calling_agent()), definition, team }
+        CallOrigin { agent: Some(conversation.calling_agent()), definition, team }
     }
 
     /// Whether an agent is one of a team: a member, its lead or a specialist. One that only works for a member is not.
@@ -65,7 +65,7 @@ impl<'f> Builder<'f> {
     pub(super) fn team_arguments(
         &self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallOrigin<'_>,
         builtin: Builtin,
         arguments: JsonMap,
     ) -> Result<JsonMap, String> {
@@ -76,7 +76,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    fn team_work(&self, caller: Caller<'_>) -> Result<&TeamWork, String> {
+    fn team_work(&self, caller: CallOrigin<'_>) -> Result<&TeamWork, String> {
         let team = caller.team.and_then(|team| self.state.branches.get(&team));
         match team.map(|team| &team.phase) {
             Some(Phase::Team { team, .. }) => Ok(team),
@@ -84,7 +84,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    fn team_work_mut(&mut self, caller: Caller<'_>) -> Result<&mut TeamWork, String> {
+    fn team_work_mut(&mut self, caller: CallOrigin<'_>) -> Result<&mut TeamWork, String> {
         let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
         match team.map(|team| &mut team.phase) {
             Some(Phase::Team { team, .. }) => Ok(team),
@@ -102,7 +102,7 @@ impl<'f> Builder<'f> {
     fn specialist_arguments(
         &self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallOrigin<'_>,
         team: &TeamWork,
         mut arguments: JsonMap,
     ) -> Result<JsonMap, String> {
@@ -148,7 +148,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Nothing holds a specialist back any more: it joins the team.
-    pub(super) fn spawn(&mut self, step: &Step, caller: Caller<'_>, arguments: &JsonMap) -> Result<Value, String> {
+    pub(super) fn spawn(&mut self, step: &Step, caller: CallOrigin<'_>, arguments: &JsonMap) -> Result<Value, String> {
         let arguments = self.team_arguments(step, caller, Builtin::SpawnSpecialist, arguments.clone())?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (role, instructions, model) = (text("role"), text("instructions"), text("model"));
@@ -193,7 +193,7 @@ impl<'f> Builder<'f> {
     pub(super) fn change_strategy(
         &mut self,
         step: &Step,
-        caller: Caller<'_>,
+        caller: CallOrigin<'_>,
         arguments: &JsonMap,
     ) -> Result<Value, String> {
         let (to, rounds) = {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::audit::{Explained, Hash, NumberingError, Trusted, hash, joined, numbers, sealed_text};
 use crate::background::BackgroundTask;
 use crate::store::{
-    self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Next, Operation, Prepared, RunPlace,
+    self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Operation, Prepared, Resume, RunPlace,
     Store,
 };
 
@@ -77,7 +77,7 @@ impl LogFollower for Eraser {
     const GATHER: Duration = EVERY;
     const AFTER_FAILURE: Duration = AGAIN;
 
-    async fn advance(&mut self) -> Result<Next, EraseError> {
+    async fn advance(&mut self) -> Result<Resume, EraseError> {
         let reached = self.pass(u64::MAX).await;
         if reached.is_err() {
             metrics::counter!("countersign_erasure_failures_total").increment(1);
@@ -85,9 +85,9 @@ impl LogFollower for Eraser {
         // If nothing is sealed, that lasts.
         self.soon = if matches!(reached, Ok(Reached::Soon)) { (self.soon * 2).min(AGAIN) } else { EVERY };
         Ok(match reached? {
-            Reached::End => Next::OnCommit,
-            Reached::Soon | Reached::Stopped => Next::After(self.soon),
-            Reached::Later => Next::After(AGAIN),
+            Reached::End => Resume::OnCommit,
+            Reached::Soon | Reached::Stopped => Resume::After(self.soon),
+            Reached::Later => Resume::After(AGAIN),
         })
     }
 }

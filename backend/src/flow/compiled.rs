@@ -16,7 +16,7 @@ use super::audience;
 use super::calls::{self, Library};
 use super::condition::Conditions;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
-use super::guardrail::{Answered, GuardrailVerdict, Matter, Rules};
+use super::guardrail::{Answered, GuardrailRules, GuardrailVerdict, Matter};
 use super::json_schema::{Schema, check_value, compile_stored};
 use super::keys::{refused, writes_any};
 use super::parallel;
@@ -36,7 +36,7 @@ pub struct Compiled {
     pub version: u32,
     templates: Templates,
     conditions: Conditions,
-    guardrails: Rules,
+    guardrails: GuardrailRules,
     reachability: Reachability,
     /// The map of each node that one runs for each item.
     mapped: HashMap<NodeId, NodeId>,
@@ -106,9 +106,9 @@ impl Compiled {
                 Err(mistake) => mistakes.push(Mistake { path: path + &mistake.path, ..mistake }),
             }
         });
-        let guardrails = Rules::new(&flow).unwrap_or_else(|(place, message)| {
+        let guardrails = GuardrailRules::new(&flow).unwrap_or_else(|(place, message)| {
             mistakes.push(Mistake::new(format!("/guardrails{place}"), FlowCode::FlowInvalid.as_str(), message));
-            Rules::default()
+            GuardrailRules::default()
         });
         if !mistakes.is_empty() {
             return Err(mistakes);
@@ -171,7 +171,7 @@ impl Compiled {
             version,
             templates: Templates::default(),
             conditions: Conditions::default(),
-            guardrails: Rules::default(),
+            guardrails: GuardrailRules::default(),
             mapped: HashMap::new(),
             schemas: HashMap::new(),
             vetting: HashMap::new(),

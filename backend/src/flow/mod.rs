@@ -72,24 +72,24 @@ pub fn mistakes_of(flow: &Flow) -> Vec<Mistake> {
 
 /// A flow file that has been read, and is still to be checked.
 #[derive(Debug)]
-pub struct Draft {
+pub struct ParsedFlow {
     source: Option<source::SourceText>,
     flow: Option<Flow>,
     errors: Vec<Mistake>,
 }
 
 /// Reads a flow file (YAML or JSON).
-pub fn read(source: &str) -> Draft {
+pub fn read(source: &str) -> ParsedFlow {
     let (source, mut errors) = source::read(source);
     let reading = source.as_ref().map(read::read_flow);
     let flow = reading.and_then(|reading| {
         errors.extend(reading.mistakes);
         reading.flow
     });
-    Draft { source, flow, errors }
+    ParsedFlow { source, flow, errors }
 }
 
-impl Draft {
+impl ParsedFlow {
     /// What could be read.
     pub fn flow(&self) -> Option<&Flow> {
         self.flow.as_ref()

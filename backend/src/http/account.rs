@@ -10,7 +10,7 @@ use shared::api::{
 use shared::error::{Code, Problem};
 use shared::id::SessionId;
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id};
 use super::problem::{Refused, Result};
 use super::{AppState, budget};
@@ -18,26 +18,26 @@ use crate::auth::Identity;
 use crate::store::CredentialKind;
 
 pub(super) fn mount(api: &mut Api) {
-    let password = Operation::new("Change your password; all other sessions end");
+    let password = OperationDoc::new("Change your password; all other sessions end");
     api.put("/api/v1/me/password", password.status(204), self::password);
     api.get(
         "/api/v1/me/sessions",
-        Operation::new("List your sessions, newest first").answer::<Page<SessionInfo>>(),
+        OperationDoc::new("List your sessions, newest first").answer::<Page<SessionInfo>>(),
         sessions,
     );
-    let others = Operation::new("End all your sessions but this one").status(204);
+    let others = OperationDoc::new("End all your sessions but this one").status(204);
     api.delete("/api/v1/me/sessions", others, end_others);
-    api.delete("/api/v1/me/sessions/{id}", Operation::new("End a session").status(204), end);
+    api.delete("/api/v1/me/sessions/{id}", OperationDoc::new("End a session").status(204), end);
     api.get(
         "/api/v1/me/totp",
-        Operation::new("Get the state of your second factor").answer::<SecondFactorState>(),
+        OperationDoc::new("Get the state of your second factor").answer::<SecondFactorState>(),
         state,
     );
-    let begin = Operation::new("Create the secret of a second factor; it is shown once").answer::<NewSecondFactor>();
+    let begin = OperationDoc::new("Create the secret of a second factor; it is shown once").answer::<NewSecondFactor>();
     api.post("/api/v1/me/totp", begin.status(201), begin_totp);
-    let confirm = Operation::new("Turn the second factor on with a code of it").answer::<RecoveryCodes>();
+    let confirm = OperationDoc::new("Turn the second factor on with a code of it").answer::<RecoveryCodes>();
     api.post("/api/v1/me/totp/confirm", confirm, confirm_totp);
-    let remove = Operation::new("Turn the second factor off with a code of it, or a recovery code");
+    let remove = OperationDoc::new("Turn the second factor off with a code of it, or a recovery code");
     api.post("/api/v1/me/totp/remove", remove.status(204), remove_totp);
 }
 

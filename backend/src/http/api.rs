@@ -15,7 +15,7 @@ pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// What somebody who writes a client needs to know of one call, beside what its handler takes.
 #[derive(Clone, Copy)]
-pub(super) struct Operation {
+pub(super) struct OperationDoc {
     /// In one line.
     pub summary: &'static str,
     /// Keys of the query, where the handler reads it by itself.
@@ -32,7 +32,7 @@ pub(super) struct Operation {
     pub authenticated: bool,
 }
 
-impl Operation {
+impl OperationDoc {
     /// A call that answers nothing, with `200`, to somebody who is logged in.
     pub fn new(summary: &'static str) -> Self {
         Self { summary, query: &[], without: &[], body: None, status: 200, answer: None, authenticated: true }
@@ -82,7 +82,7 @@ pub(super) struct Endpoint {
     /// With `{parameters}`.
     pub path: &'static str,
     /// What it does.
-    pub operation: Operation,
+    pub operation: OperationDoc,
     /// Describes what its handler takes.
     pub describe: fn(&mut Inputs<'_>),
 }
@@ -98,7 +98,7 @@ pub(super) struct Api {
 macro_rules! methods {
     ($($name:ident = $filter:ident),+) => {$(
         #[doc = concat!("Adds a path that is called by ", stringify!($filter), ".")]
-        pub fn $name<H, T>(&mut self, path: &'static str, operation: Operation, handler: H)
+        pub fn $name<H, T>(&mut self, path: &'static str, operation: OperationDoc, handler: H)
         where
             H: Handler<T, AppState>,
             T: OperationInputs + 'static,

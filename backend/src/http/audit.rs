@@ -17,7 +17,7 @@ use shared::search::Found;
 use tokio::time::timeout;
 
 use super::Caller;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{Params, fit_params, limit, params};
 use super::pagination::List;
 use super::problem::Result;
@@ -29,19 +29,19 @@ const AUDIT: List = List("audit");
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List the record, newest first").answer::<Page<Entry>>();
+    let list = OperationDoc::new("List the record, newest first").answer::<Page<Entry>>();
     api.get("/api/v1/audit", list, self::list);
-    let search = Operation::new("Search the record, the most relevant entries first, with marks")
+    let search = OperationDoc::new("Search the record, the most relevant entries first, with marks")
         .answer::<Found<Entry>>()
         .without(&["cursor"]);
     api.get("/api/v1/audit/search", search, self::search);
-    let export = Operation::new("Export the record as CSV or JSON lines, newest first")
+    let export = OperationDoc::new("Export the record as CSV or JSON lines, newest first")
         .file("text/csv")
         .query(&["format", "from", "to", "actor", "kind", "act", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
-    let seal = Operation::new("Get the newest seal of the record; 404 before the first").answer::<SealHead>();
+    let seal = OperationDoc::new("Get the newest seal of the record; 404 before the first").answer::<SealHead>();
     api.get("/api/v1/audit/seal", seal, self::seal);
-    let verify = Operation::new("Verify the sealed record").answer::<SealCheck>();
+    let verify = OperationDoc::new("Verify the sealed record").answer::<SealCheck>();
     api.get("/api/v1/audit/verify", verify, self::verify);
 }
 

@@ -9,14 +9,14 @@ use shared::decision::ProgramAnswer;
 use shared::error::{Code, Problem};
 
 use super::AppState;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::Json;
 use super::problem::Result;
 use crate::engine::{Input, Refusal};
 use crate::json;
 use crate::problem::of_commit;
 use crate::rate_limit::RateLimit;
-use crate::store::{Change, CommitError, Operation as StoreOperation};
+use crate::store::{Change, CommitError, Operation};
 
 /// How often one secret may be used at once, and after which time once more.
 const TRIES: u32 = 20;
@@ -32,7 +32,7 @@ impl Default for Tries {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let answer = Operation::new("Answer as a webhook that was asked to decide").open().status(204);
+    let answer = OperationDoc::new("Answer as a webhook that was asked to decide").open().status(204);
     api.post("/api/v1/callbacks/{secret}", answer.body::<ProgramAnswer>("application/json"), self::answer);
 }
 
@@ -48,7 +48,7 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     let Json { value: answer, .. } = Json::<ProgramAnswer>::from_request(request, &state).await?;
     json::check_metadata(&answer.metadata)?;
     let input = Input::call_back(callback.review, callback.task, answer);
-    let change = Change::by_server(StoreOperation::Run { run: callback.run, input: Box::new(input) });
+    let change = Change::by_server(Operation::Run { run: callback.run, input: Box::new(input) });
     match state.store.commit(change).await {
         Ok(_) => {
             tracing::info!(review = %callback.review, "a webhook decided a review later");

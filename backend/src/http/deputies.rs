@@ -11,7 +11,7 @@ use shared::deputy::{Deputyship, NewDeputy};
 use shared::error::{Code, Problem};
 use shared::id::{DeputyId, ReviewId};
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params};
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
@@ -24,13 +24,13 @@ use crate::store::{self, Committed};
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List your deputies, and for whom you stand in").answer::<Page<Deputyship>>();
+    let list = OperationDoc::new("List your deputies, and for whom you stand in").answer::<Page<Deputyship>>();
     api.get("/api/v1/deputies", list, self::list);
-    let create = Operation::new("Name a deputy for somebody who is away").answer::<Deputyship>().status(201);
+    let create = OperationDoc::new("Name a deputy for somebody who is away").answer::<Deputyship>().status(201);
     api.post("/api/v1/deputies", create, self::create);
-    api.delete("/api/v1/deputies/{id}", Operation::new("Remove a deputy").status(204), remove);
+    api.delete("/api/v1/deputies/{id}", OperationDoc::new("Remove a deputy").status(204), remove);
     let reviewers =
-        Operation::new("List reviewers, by name; or to whom a review can be delegated").answer::<Page<User>>();
+        OperationDoc::new("List reviewers, by name; or to whom a review can be delegated").answer::<Page<User>>();
     api.get("/api/v1/reviewers", reviewers, self::reviewers);
 }
 

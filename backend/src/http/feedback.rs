@@ -9,7 +9,7 @@ use shared::error::{Code, Problem};
 use shared::feedback::{Feedback, FeedbackQuery, NewFeedback};
 use shared::id::RunId;
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params, limit};
 use super::pagination::List;
 use super::problem::{Result, unexpected};
@@ -19,9 +19,9 @@ use crate::store::{self, Committed};
 const FEEDBACK: List = List("feedback");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List feedback on agents, newest first").answer::<Page<Feedback>>();
+    let list = OperationDoc::new("List feedback on agents, newest first").answer::<Page<Feedback>>();
     api.get("/api/v1/feedback", list, self::list);
-    let give = Operation::new("Give feedback on an agent of a run").answer::<Feedback>().status(201);
+    let give = OperationDoc::new("Give feedback on an agent of a run").answer::<Feedback>().status(201);
     api.post("/api/v1/runs/{id}/feedback", give, self::give);
 }
 

@@ -12,7 +12,7 @@ use shared::id::FlowId;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, FlowSource, Id, Params, limit};
 use super::pagination::{List, Paging};
 use super::problem::{Refused, Result, unexpected};
@@ -23,21 +23,21 @@ use crate::store::{self, Committed, NewFlow};
 const FLOWS: List = List("flows");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List the newest version of each flow").answer::<Page<FlowVersion>>();
+    let list = OperationDoc::new("List the newest version of each flow").answer::<Page<FlowVersion>>();
     api.get("/api/v1/flows", list, self::list);
     api.post(
         "/api/v1/flows/validate",
-        Operation::new("Check a flow file without saving it").answer::<Validation>(),
+        OperationDoc::new("Check a flow file without saving it").answer::<Validation>(),
         validate,
     );
     api.get(
         "/api/v1/flows/schema",
-        Operation::new("Get the JSON Schema of flow files, for editors").answer::<JsonMap>(),
+        OperationDoc::new("Get the JSON Schema of flow files, for editors").answer::<JsonMap>(),
         schema,
     );
-    let get = Operation::new("Get a version of a flow; the newest where none is named").answer::<FlowVersion>();
+    let get = OperationDoc::new("Get a version of a flow; the newest where none is named").answer::<FlowVersion>();
     api.get("/api/v1/flows/{id}", get, self::get);
-    let put = Operation::new("Save a flow: a new version, or the same for the same content").answer::<FlowVersion>();
+    let put = OperationDoc::new("Save a flow: a new version, or the same for the same content").answer::<FlowVersion>();
     api.put("/api/v1/flows/{id}", put, self::put);
 }
 

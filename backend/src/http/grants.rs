@@ -7,7 +7,7 @@ use shared::api::Page;
 use shared::grant::Grant;
 use shared::id::GrantId;
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{Id, Params};
 use super::pagination::{List, Paging};
 use super::problem::Result;
@@ -15,9 +15,9 @@ use super::{Caller, Write};
 use crate::store;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List your grants that hold now; for admins, all grants").answer::<Page<Grant>>();
+    let list = OperationDoc::new("List your grants that hold now; for admins, all grants").answer::<Page<Grant>>();
     api.get("/api/v1/grants", list, self::list);
-    let revoke = Operation::new("Revoke a grant; later calls are asked about again").status(204);
+    let revoke = OperationDoc::new("Revoke a grant; later calls are asked about again").status(204);
     api.delete("/api/v1/grants/{id}", revoke, self::revoke);
 }
 

@@ -15,7 +15,7 @@ use shared::review::ReviewKind;
 use strum::VariantArray as _;
 
 use super::AppState;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::problem::Result;
 use crate::auth::digest;
 use crate::client_address::ClientAddress;
@@ -26,13 +26,17 @@ use crate::store::Kind;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
-    api.get("/healthz", Operation::new("Check liveness").answer::<Status>().open(), healthz);
+    api.get("/healthz", OperationDoc::new("Check liveness").answer::<Status>().open(), healthz);
     api.get(
         "/readyz",
-        Operation::new("Check readiness: the database can be written").answer::<Status>().open(),
+        OperationDoc::new("Check readiness: the database can be written").answer::<Status>().open(),
         readyz,
     );
-    api.get("/metrics", Operation::new("Get metrics in the format of Prometheus").file("text/plain").open(), metrics);
+    api.get(
+        "/metrics",
+        OperationDoc::new("Get metrics in the format of Prometheus").file("text/plain").open(),
+        metrics,
+    );
 }
 
 /// That all is well.

@@ -11,7 +11,7 @@ use shared::log::{Cursor, Entry, EntryKind, Event};
 use shared::review::Review;
 
 use super::Caller;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{Params, limit};
 use super::problem::Result;
 use super::runs::sees;
@@ -20,7 +20,7 @@ use super::runs::sees;
 const END: &str = "end";
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List log entries in commit order").answer::<Page<Entry>>();
+    let list = OperationDoc::new("List log entries in commit order").answer::<Page<Entry>>();
     api.get("/api/v1/log", list, get);
 }
 

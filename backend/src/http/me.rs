@@ -9,11 +9,11 @@ use shared::error::{Code, Problem};
 
 use super::AppState;
 use super::account::Known;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::problem::Result;
 
 pub(super) fn mount(api: &mut Api) {
-    api.get("/api/v1/me", Operation::new("Get the caller, with the roles that count").answer::<User>(), get);
+    api.get("/api/v1/me", OperationDoc::new("Get the caller, with the roles that count").answer::<User>(), get);
 }
 
 /// Their roles are those that count for the call: a token's may be fewer than its maker's.

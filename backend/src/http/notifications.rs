@@ -11,7 +11,7 @@ use shared::error::{Code, Mistake, Problem, pointer};
 use shared::id::{DeliveryId, Username};
 use shared::notification::{Delivery, DeliveryQuery, MAX_RULES, Notifications, TestNotification};
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params, limit};
 use super::pagination::List;
 use super::problem::Result;
@@ -27,16 +27,16 @@ const DELIVERIES: List = List("deliveries");
 
 pub(super) fn mount(api: &mut Api) {
     let one =
-        Operation::new("Get your notification settings; admins may get those of others").answer::<Notifications>();
+        OperationDoc::new("Get your notification settings; admins may get those of others").answer::<Notifications>();
     api.get("/api/v1/notifications", one, get);
-    let choose = Operation::new("Choose your notifications; admins may choose for others").answer::<Notifications>();
+    let choose = OperationDoc::new("Choose your notifications; admins may choose for others").answer::<Notifications>();
     api.put("/api/v1/notifications", choose, put);
-    let test = Operation::new("Send yourself a test message").status(204);
+    let test = OperationDoc::new("Send yourself a test message").status(204);
     api.post("/api/v1/notifications/test", test, self::test);
-    let list =
-        Operation::new("List deliveries, newest first: those that were given up, or others").answer::<Page<Delivery>>();
+    let list = OperationDoc::new("List deliveries, newest first: those that were given up, or others")
+        .answer::<Page<Delivery>>();
     api.get("/api/v1/notifications/deliveries", list, deliveries);
-    let retry = Operation::new("Retry a failed delivery").status(204);
+    let retry = OperationDoc::new("Retry a failed delivery").status(204);
     api.post("/api/v1/notifications/deliveries/{id}/retry", retry, self::retry);
 }
 

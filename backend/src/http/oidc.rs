@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
 
 use super::AppState;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::cookies::{Cookies, SESSION_PATH};
 use crate::auth::Entered;
 use crate::auth::oidc::{LIFE, Returned};
@@ -20,9 +20,9 @@ const COOKIE: &str = "countersign_sign_in";
 const SECURE_COOKIE: &str = "__Host-countersign_sign_in";
 
 pub(super) fn mount(api: &mut Api) {
-    let begin = Operation::new("Begin to sign in with the identity provider; for browsers");
+    let begin = OperationDoc::new("Begin to sign in with the identity provider; for browsers");
     api.get(BEGIN, begin.query(&["next"]).status(303).open(), self::begin);
-    let back = Operation::new("Return from the identity provider; for browsers");
+    let back = OperationDoc::new("Return from the identity provider; for browsers");
     let back = back.query(&["state", "code", "error", "iss"]).status(303).open();
     api.get("/api/v1/session/oidc/callback", back, callback);
 }

@@ -13,7 +13,7 @@ use shared::error::Problem;
 use shared::protocol::{ClientMessage, ServerMessage};
 
 use super::AppState;
-use super::api::{Api, Endpoint, Operation};
+use super::api::{Api, Endpoint, OperationDoc};
 use super::inputs::Inputs;
 
 const PATH: &str = "/api/openapi.json";
@@ -33,10 +33,10 @@ pub(super) fn whole() -> Value {
 
 fn described(api: &mut Api) -> Value {
     let describe = |_: &mut Inputs<'_>| {};
-    let own = Operation::new("Get this API description").answer::<JsonMap>().open();
+    let own = OperationDoc::new("Get this API description").answer::<JsonMap>().open();
     api.endpoints.push(Endpoint { method: "get", path: PATH, operation: own, describe });
     // Served beside this router, by `crate::live`.
-    let live = Operation::new("A WebSocket, subprotocol countersign.v1: JSON text frames").status(101);
+    let live = OperationDoc::new("A WebSocket, subprotocol countersign.v1: JSON text frames").status(101);
     api.endpoints.push(Endpoint { method: "get", path: LIVE, operation: live, describe });
     document(&api.endpoints)
 }
@@ -82,7 +82,7 @@ fn document(endpoints: &[Endpoint]) -> Value {
 }
 
 fn operation(endpoint: &Endpoint, schemas: &mut SchemaGenerator) -> Value {
-    let Operation { summary, query, without, body, status, answer, authenticated } = endpoint.operation;
+    let OperationDoc { summary, query, without, body, status, answer, authenticated } = endpoint.operation;
     let mut inputs = Inputs { schemas, parameters: Vec::new(), body: Map::new() };
     (endpoint.describe)(&mut inputs);
     let Inputs { schemas, parameters: given, body: mut content } = inputs;

@@ -12,7 +12,7 @@ use shared::id::RunId;
 use shared::review::{Review, ReviewStatus};
 use shared::run::{Context, Report, Run, RunSummary};
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
@@ -34,18 +34,18 @@ struct RunReviews {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List runs, newest first").answer::<Page<RunSummary>>();
+    let list = OperationDoc::new("List runs, newest first").answer::<Page<RunSummary>>();
     api.get("/api/v1/runs", list, self::list);
-    api.post("/api/v1/runs", Operation::new("Start a run").answer::<Run>().status(201), launch);
-    api.get("/api/v1/runs/{id}", Operation::new("Get a run").answer::<Run>(), get);
+    api.post("/api/v1/runs", OperationDoc::new("Start a run").answer::<Run>().status(201), launch);
+    api.get("/api/v1/runs/{id}", OperationDoc::new("Get a run").answer::<Run>(), get);
     api.get(
         "/api/v1/runs/{id}/report",
-        Operation::new("Get the report of a run: what each visit of each node did").answer::<Report>(),
+        OperationDoc::new("Get the report of a run: what each visit of each node did").answer::<Report>(),
         report,
     );
-    let reviews = Operation::new("List the reviews of a run, pending and past").answer::<Page<Review>>();
+    let reviews = OperationDoc::new("List the reviews of a run, pending and past").answer::<Page<Review>>();
     api.get("/api/v1/runs/{id}/reviews", reviews, self::reviews);
-    api.post("/api/v1/runs/{id}/cancel", Operation::new("Cancel a run").answer::<Run>(), cancel);
+    api.post("/api/v1/runs/{id}/cancel", OperationDoc::new("Cancel a run").answer::<Run>(), cancel);
 }
 
 async fn list(caller: Caller, Params(mut query): Params<RunQuery>) -> Result<Json<Page<RunSummary>>> {

@@ -11,7 +11,7 @@ use shared::single_sign_on::LoginWays;
 
 use super::AppState;
 use super::account::InSession;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::Json;
 use super::cookies::{Cookies, SESSION_PATH as PATH};
 use super::problem::Result;
@@ -19,15 +19,15 @@ use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE};
 use crate::client_address::ClientAddress;
 
 pub(super) fn mount(api: &mut Api) {
-    let login = Operation::new("Log in with a password or the secret of a link").answer::<User>().open();
+    let login = OperationDoc::new("Log in with a password or the secret of a link").answer::<User>().open();
     api.post(PATH, login, post);
     api.get(
         PATH,
-        Operation::new("List the login methods beside passwords and links").answer::<LoginWays>().open(),
+        OperationDoc::new("List the login methods beside passwords and links").answer::<LoginWays>().open(),
         login_methods,
     );
-    api.delete(PATH, Operation::new("Log out").status(204).open(), delete);
-    let link = Operation::new("Get whom a link logs in, without using it up").answer::<User>().open();
+    api.delete(PATH, OperationDoc::new("Log out").status(204).open(), delete);
+    let link = OperationDoc::new("Get whom a link logs in, without using it up").answer::<User>().open();
     api.post("/api/v1/session/link", link, self::link);
 }
 

@@ -16,7 +16,7 @@ use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 
 use super::AppState;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::read;
 use super::problem::{Result, unexpected};
 use crate::engine::Input;
@@ -31,9 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
-    let press = Operation::new("Receive a button press from Slack, signed by Slack").open();
+    let press = OperationDoc::new("Receive a button press from Slack, signed by Slack").open();
     api.post("/api/v1/slack/interactions", press.body::<JsonMap>("application/x-www-form-urlencoded"), interactions);
-    let reaction = Operation::new("Receive a reaction from Slack, signed by Slack").answer::<JsonMap>().open();
+    let reaction = OperationDoc::new("Receive a reaction from Slack, signed by Slack").answer::<JsonMap>().open();
     api.post("/api/v1/slack/events", reaction.body::<JsonMap>("application/json"), events);
 }
 

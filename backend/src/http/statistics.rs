@@ -9,7 +9,7 @@ use shared::statistics::{DEFAULT_DAYS, GroupBy, MAX_DAYS, MAX_TIMES, Statistics,
 use shared::time::Timestamp;
 
 use super::Caller;
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::Params;
 use super::problem::Result;
 use crate::store::TooMuch;
@@ -20,7 +20,7 @@ const MAX_NAME: usize = 200;
 const DAY: i64 = 24 * 3_600_000_000;
 
 pub(super) fn mount(api: &mut Api) {
-    let statistics = Operation::new("Count reviews by what became of them").answer::<Statistics>();
+    let statistics = OperationDoc::new("Count reviews by what became of them").answer::<Statistics>();
     api.get("/api/v1/statistics", statistics, get);
 }
 

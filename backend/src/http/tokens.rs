@@ -7,7 +7,7 @@ use shared::api::{NewToken, Page, Token};
 use shared::error::{Code, Problem, pointer};
 use shared::id::TokenId;
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params};
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
@@ -17,11 +17,11 @@ use crate::clock::Moment;
 use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List your tokens").answer::<Page<Token>>();
+    let list = OperationDoc::new("List your tokens").answer::<Page<Token>>();
     api.get("/api/v1/tokens", list, self::list);
-    let create = Operation::new("Create a token; its secret is shown once").answer::<Token>().status(201);
+    let create = OperationDoc::new("Create a token; its secret is shown once").answer::<Token>().status(201);
     api.post("/api/v1/tokens", create, self::create);
-    api.delete("/api/v1/tokens/{id}", Operation::new("Revoke a token").status(204), revoke);
+    api.delete("/api/v1/tokens/{id}", OperationDoc::new("Revoke a token").status(204), revoke);
 }
 
 async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<Token>>> {

@@ -7,7 +7,7 @@ use shared::api::{Erasure, NewUser, Page, User, UserPatch};
 use shared::error::{Code, Problem};
 use shared::id::Username;
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id, Params};
 use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
@@ -17,13 +17,13 @@ use crate::auth::{add_user, check_roles, check_text, known_of};
 use crate::store::{self, Committed, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List people, by name").answer::<Page<User>>();
+    let list = OperationDoc::new("List people, by name").answer::<Page<User>>();
     api.get("/api/v1/users", list, self::list);
-    api.post("/api/v1/users", Operation::new("Add a person").answer::<User>().status(201), create);
-    api.patch("/api/v1/users/{username}", Operation::new("Change a person").answer::<User>(), update);
-    let reset = Operation::new("Remove a person's second factor, as when their device is lost").status(204);
+    api.post("/api/v1/users", OperationDoc::new("Add a person").answer::<User>().status(201), create);
+    api.patch("/api/v1/users/{username}", OperationDoc::new("Change a person").answer::<User>(), update);
+    let reset = OperationDoc::new("Remove a person's second factor, as when their device is lost").status(204);
     api.delete("/api/v1/users/{username}/totp", reset, reset_totp);
-    let erase = Operation::new("Erase the personal data of a person who may no longer log in").answer::<Erasure>();
+    let erase = OperationDoc::new("Erase the personal data of a person who may no longer log in").answer::<Erasure>();
     api.delete("/api/v1/users/{username}/personal-data", erase, self::erase);
 }
 

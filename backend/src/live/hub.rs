@@ -13,7 +13,7 @@ use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
-use crate::store::{self, LogFollower, LogPage, Next, Store};
+use crate::store::{self, LogFollower, LogPage, Resume, Store};
 use crate::token_stream::Streams;
 
 /// How the tail is called in metrics.
@@ -68,7 +68,7 @@ pub struct Hub;
 
 impl Hub {
     /// Starts to follow the log from its end.
-    pub async fn run(options: Options) -> Result<Handle, store::Error> {
+    pub async fn run(options: Options) -> Result<HubHandle, store::Error> {
         let commits = options.store.commits();
         let tail = Tail::at_end(options).await?;
         let shared = Arc::clone(&tail.shared);
@@ -77,13 +77,13 @@ impl Hub {
         tokio::spawn(shared.store.background().watch("count of reviews", &shared.stopped, count));
         let follow = store::follow(tail, commits, shared.stopped.clone());
         tokio::spawn(shared.store.background().watch("tail of the log", &shared.stopped, follow));
-        Ok(Handle(shared))
+        Ok(HubHandle(shared))
     }
 }
 
 /// What sessions stand on. Cheap to clone.
 #[derive(Clone)]
-pub struct Handle(Arc<HubState>);
+pub struct HubHandle(Arc<HubState>);
 
 /// Somebody who listens: while there is one, observers are told of every entry, and each is made ready to be sent.
 pub struct Listening(Arc<HubState>);
@@ -105,7 +105,7 @@ struct HubState {
     stopped: CancellationToken,
 }
 
-impl Handle {
+impl HubHandle {
     /// Stops following; every socket is closed with 1001.
     pub fn stop(&self) {
         self.0.stopped.cancel();
@@ -197,7 +197,7 @@ impl LogFollower for Tail {
     type Error = store::Error;
     const TROUBLE: &'static str = "the log could not be read";
 
-    async fn advance(&mut self) -> Result<Next, store::Error> {
+    async fn advance(&mut self) -> Result<Resume, store::Error> {
         let head = self.shared.store.cursor(self.shared.ring.head());
         if !self.shared.ring.has_listeners() {
             return self.skip(head).await;
@@ -219,7 +219,7 @@ impl LogFollower for Tail {
         let published = self.shared.publish(parsed).await?;
         self.shared.store.has_read(READER, &cursor);
         self.shared.ring.push(published, self.shared.place(&cursor)?);
-        Ok(Next::if_more(more))
+        Ok(Resume::if_more(more))
     }
 }
 
@@ -243,12 +243,12 @@ impl Tail {
 
     /// What sessions stand on that follow this tail.
     #[cfg(test)]
-    pub fn handle(&self) -> Handle {
-        Handle(Arc::clone(&self.shared))
+    pub fn handle(&self) -> HubHandle {
+        HubHandle(Arc::clone(&self.shared))
     }
 
     /// While nobody listens, only observers are told, of what they wait for: no entry of a run is read.
-    async fn skip(&self, head: Cursor) -> Result<Next, store::Error> {
+    async fn skip(&self, head: Cursor) -> Result<Resume, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
             return self.start_anew().await;
         };
@@ -257,15 +257,15 @@ impl Tail {
         }
         self.shared.store.has_read(READER, &cursor);
         let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.visibility.forget());
-        Ok(Next::if_more(more || !skipped))
+        Ok(Resume::if_more(more || !skipped))
     }
 
-    async fn start_anew(&self) -> Result<Next, store::Error> {
+    async fn start_anew(&self) -> Result<Resume, store::Error> {
         tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
         let head = self.shared.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
         self.shared.ring.reset(self.shared.place(&head)?);
         self.shared.counter.changed();
-        Ok(Next::OnCommit)
+        Ok(Resume::OnCommit)
     }
 }

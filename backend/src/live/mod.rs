@@ -26,5 +26,5 @@ mod tests;
 mod topics;
 mod upgrade;
 
-pub use hub::{Handle, Hub, Listening, Observe, Options};
+pub use hub::{Hub, HubHandle, Listening, Observe, Options};
 pub use upgrade::{Authenticate, LiveState, MaxSockets, upgrade};

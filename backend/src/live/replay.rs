@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::hub::Handle;
+use super::hub::HubHandle;
 use super::outgoing::OutgoingEntry;
 use super::ring::RingRead;
 use crate::store;
@@ -55,7 +55,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub fn new(hub: &Handle) -> Self {
+    pub fn new(hub: &HubHandle) -> Self {
         Self { place: ReplayPlace::Silent, grown: hub.ring().grown(), reading: None, replayed: 0 }
     }
 
@@ -75,7 +75,7 @@ impl Follower {
     }
 
     /// Waits for what comes next. It may be dropped at any time, and goes on where it was.
-    pub async fn next(&mut self, hub: &Handle) -> Result<Replayed, store::Error> {
+    pub async fn next(&mut self, hub: &HubHandle) -> Result<Replayed, store::Error> {
         match &self.place {
             ReplayPlace::Silent => std::future::pending().await,
             ReplayPlace::Ring(from) => loop {
@@ -108,7 +108,7 @@ impl Follower {
     }
 }
 
-async fn replay(hub: Handle, after: Cursor) -> Result<Replayed, store::Error> {
+async fn replay(hub: HubHandle, after: Cursor) -> Result<Replayed, store::Error> {
     let mut grown = hub.ring().grown();
     loop {
         let Some(place) = hub.store().place(&after) else { return Ok(Replayed::Unknown) };

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 use super::close_reason::{CloseReason, clip, too_large, unreadable};
 use super::count::{self, Counted};
 use super::followed_streams::{self, FollowedStreams};
-use super::hub::{Handle, Listening};
+use super::hub::{HubHandle, Listening};
 use super::outgoing::{Audience, OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
@@ -51,7 +51,7 @@ type Step = Result<(), CloseReason>;
 /// One client.
 pub(super) struct SocketSession<S> {
     socket: S,
-    hub: Handle,
+    hub: HubHandle,
     _listening: Listening,
     auth: Arc<dyn Authenticate>,
     actor: Actor,
@@ -76,7 +76,7 @@ where
     E: std::fmt::Display,
 {
     /// A session of `actor`, which has just been let in.
-    pub fn new(socket: S, hub: Handle, auth: Arc<dyn Authenticate>, actor: Actor) -> Self {
+    pub fn new(socket: S, hub: HubHandle, auth: Arc<dyn Authenticate>, actor: Actor) -> Self {
         let now = Instant::now();
         Self {
             socket,

@@ -20,7 +20,7 @@ use shared::protocol::ServerMessage;
 use tokio::time::Instant;
 
 use super::session::SocketSession;
-use super::{Authenticate, Handle, Hub, Options};
+use super::{Authenticate, Hub, HubHandle, Options};
 use crate::clock::{Clock as _, SystemClock};
 use crate::store::testing::Database;
 use crate::store::{Actor, Store};
@@ -101,13 +101,13 @@ impl Authenticate for Deputy {
     }
 }
 
-async fn hub(database: &Database) -> Handle {
+async fn hub(database: &Database) -> HubHandle {
     let clock = Arc::new(SystemClock);
     let store = Store::open(database.options(clock.clone())).await.expect("a store");
     Hub::run(Options::new(store, clock, Streams::default())).await.expect("a hub")
 }
 
-fn session(hub: &Handle, line: Line) -> SocketSession<Line> {
+fn session(hub: &HubHandle, line: Line) -> SocketSession<Line> {
     let username = "ana".parse().expect("a name");
     let principal = Principal::new(username, ["reviewer".to_owned()].into());
     let actor = Actor::of(principal);

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use shared::error::{Code, Problem};
 use shared::protocol::SUBPROTOCOL;
 
-use super::hub::Handle;
+use super::hub::HubHandle;
 use super::limit::SocketLimits;
 use super::session::{MAX_MESSAGE, SocketSession};
 use crate::client_address::ClientAddress;
@@ -64,14 +64,14 @@ impl Default for MaxSockets {
 /// What [`upgrade`] stands on. Cheap to clone.
 #[derive(Clone)]
 pub struct LiveState {
-    hub: Handle,
+    hub: HubHandle,
     auth: Arc<dyn Authenticate>,
     seats: SocketLimits,
 }
 
 impl LiveState {
     /// Lets in whom `auth` lets in, up to `limits`.
-    pub fn new(hub: Handle, auth: Arc<dyn Authenticate>, limits: MaxSockets) -> Self {
+    pub fn new(hub: HubHandle, auth: Arc<dyn Authenticate>, limits: MaxSockets) -> Self {
         Self { hub, auth, seats: SocketLimits::new(limits) }
     }
 }

@@ -9,7 +9,7 @@ use shared::time::Timestamp;
 use super::failure::DeliveryFailure;
 use super::plan::Notice;
 use super::send::unread;
-use super::settings::Secrets;
+use super::settings::NotificationSecrets;
 use super::webhook::{post, url_of};
 use super::{Error, Outlets};
 use crate::standard_webhooks::{SECRET, SigningKeys};
@@ -29,7 +29,7 @@ pub(super) struct Callbacks(SigningKeys);
 
 impl Callbacks {
     /// With the secret of the environment; none where there is none: then nothing is posted.
-    pub fn new(secrets: &Secrets) -> Result<Option<Self>, Error> {
+    pub fn new(secrets: &NotificationSecrets) -> Result<Option<Self>, Error> {
         let Some(secret) = secrets.get(VARIABLE) else { return Ok(None) };
         let keys = SigningKeys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
         Ok(Some(Self(keys)))

@@ -14,7 +14,7 @@ use shared::time::Timestamp;
 
 use super::failure::DeliveryFailure;
 use super::message;
-use super::settings::{Encryption, Secrets, SmtpSettings};
+use super::settings::{Encryption, NotificationSecrets, SmtpSettings};
 use super::{Error, TIMEOUT};
 
 /// How much of a prompt a mail shows, in characters.
@@ -46,7 +46,7 @@ pub(super) struct Mail {
 
 impl Mailer {
     /// A mailer by the settings.
-    pub fn new(settings: &SmtpSettings, secrets: &Secrets) -> Result<Self, Error> {
+    pub fn new(settings: &SmtpSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.smtp]: {why}"));
         let from = settings.from.parse().map_err(|error| wrong(format!("`from` is no address: {error}")))?;
         let parameters = TlsParameters::new(settings.host.clone()).map_err(|error| wrong(format!("`host`: {error}")));

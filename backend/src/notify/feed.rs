@@ -12,7 +12,7 @@ use super::Outlets;
 use super::channel::CHANNEL;
 use super::plan::{self, Notice, OVER, update};
 use super::recipients::{self, Recipient};
-use crate::store::{self, LogFollower, LogPage, NewDelivery, Next, Store};
+use crate::store::{self, LogFollower, LogPage, NewDelivery, Resume, Store};
 
 /// The feeder's name in metrics.
 const READER: &str = "notifications";
@@ -40,14 +40,14 @@ impl LogFollower for Feeder {
     type Error = store::Error;
     const TROUBLE: &'static str = "the log could not be turned into notifications";
 
-    async fn advance(&mut self) -> Result<Next, store::Error> {
+    async fn advance(&mut self) -> Result<Resume, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
             tracing::warn!(
                 "the log is not the one that was followed so far; nothing is announced of what happened before"
             );
             self.store.forget_outbox().await?;
             self.restart().await?;
-            return Ok(Next::OnCommit);
+            return Ok(Resume::OnCommit);
         };
         let mut deliveries = Vec::new();
         let mut before = self.read.clone();
@@ -73,15 +73,15 @@ impl LogFollower for Feeder {
             deliveries.extend(self.outlets.to_channel(entry, &before, &self.store).await?);
             before = entry.cursor.clone();
             if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
-                return Ok(Next::Now);
+                return Ok(Resume::Now);
             }
         }
         if (!deliveries.is_empty() || self.unsaved > UNSAVED) && !self.store_up_to(&cursor, deliveries).await? {
-            return Ok(Next::Now);
+            return Ok(Resume::Now);
         }
         self.store.has_read(READER, &cursor);
         self.read = cursor;
-        Ok(Next::if_more(more))
+        Ok(Resume::if_more(more))
     }
 }
 

@@ -35,7 +35,9 @@ use tokio::sync::watch;
 pub use callback::NO_CALLBACKS;
 pub use email::is_address;
 pub use service::{InteractionReply, NotificationService, Untested};
-pub use settings::{Encryption, Secrets, Settings, SlackSettings, SmtpSettings, WebhookSettings};
+pub use settings::{
+    Encryption, NotificationSecrets, NotificationSettings, SlackSettings, SmtpSettings, WebhookSettings,
+};
 pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent};
 
 use crate::background::BackgroundTask;
@@ -73,9 +75,9 @@ pub struct Options {
     /// The time of attempts.
     pub clock: SharedClock,
     /// The channels and their receivers.
-    pub settings: Settings,
+    pub settings: NotificationSettings,
     /// The secrets of the channels.
-    pub secrets: Secrets,
+    pub secrets: NotificationSecrets,
     /// The address of the console, if the settings do not say.
     pub url: String,
     /// The wait after a first failure; each further one is three times as long.
@@ -84,7 +86,13 @@ pub struct Options {
 
 impl Options {
     /// The usual: a second attempt after about five seconds.
-    pub fn new(store: Store, clock: SharedClock, settings: Settings, secrets: Secrets, url: String) -> Self {
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        settings: NotificationSettings,
+        secrets: NotificationSecrets,
+        url: String,
+    ) -> Self {
         Self { store, clock, settings, secrets, url, first_wait: Duration::from_secs(5) }
     }
 }
@@ -101,7 +109,7 @@ struct Outlets {
 }
 
 impl Outlets {
-    fn new(settings: Settings, secrets: &Secrets, url: String) -> Result<Self, Error> {
+    fn new(settings: NotificationSettings, secrets: &NotificationSecrets, url: String) -> Result<Self, Error> {
         let webhooks = settings.webhooks.into_iter();
         let webhooks = webhooks.map(|(name, webhook)| Ok((name.clone(), Webhook::new(&name, webhook, secrets)?)));
         Ok(Self {
@@ -135,14 +143,14 @@ pub struct Notifier;
 
 impl Notifier {
     /// Starts, and continues where the last one stopped. If there are no receivers, nothing runs.
-    pub async fn run(options: Options) -> Result<Handle, Error> {
+    pub async fn run(options: Options) -> Result<NotifierHandle, Error> {
         let Options { store, clock, settings, secrets, url, first_wait } = options;
         let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
         if outlets.is_empty() {
             // Receivers that are set up later get nothing about what happened before.
             store.forget_outbox().await?;
             let notifications = NotificationService::new(clock, outlets);
-            return Ok(Handle { notifications, tasks: Vec::new() });
+            return Ok(NotifierHandle { notifications, tasks: Vec::new() });
         }
         let added = watch::Sender::new(());
         let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), added.clone()).await?;
@@ -155,17 +163,17 @@ impl Notifier {
             background.start("clean-up of deliveries", |stop| send::clean_up(kept, stop)),
             background.start("sender", |stop| store::consume(sender, changed, stop)),
         ];
-        Ok(Handle { notifications, tasks })
+        Ok(NotifierHandle { notifications, tasks })
     }
 }
 
 /// A running notifier. It stops when this is dropped.
-pub struct Handle {
+pub struct NotifierHandle {
     notifications: NotificationService,
     tasks: Vec<BackgroundTask>,
 }
 
-impl Handle {
+impl NotifierHandle {
     /// What the API asks of it.
     pub fn notifications(&self) -> NotificationService {
         self.notifications.clone()

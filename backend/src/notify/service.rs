@@ -16,7 +16,7 @@ use super::channel;
 use super::email::Mail;
 use super::message;
 use super::recipients::address;
-use super::slack::{self, ButtonPress, Interaction, Message, Reaction};
+use super::slack::{self, ButtonPress, Interaction, Reaction, SlackMessage};
 use crate::clock::{Moment, SharedClock};
 use crate::store::UserRecord;
 
@@ -47,7 +47,7 @@ pub enum InteractionReply {
 
 /// A message that shows a review as it is now.
 #[derive(Debug)]
-pub struct ReviewMessage(Message);
+pub struct ReviewMessage(SlackMessage);
 
 /// Why a message to try a channel did not go out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,9 +149,9 @@ impl NotificationService {
             InteractionReply::Show { message, tell } => (Some(message), tell),
         };
         let shown = shown
-            .map(|ReviewMessage(Message { text, blocks })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
+            .map(|ReviewMessage(SlackMessage { text, blocks })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
         let told = tell.map(|text| {
-            let Message { text, blocks } = slack::words(&text);
+            let SlackMessage { text, blocks } = slack::words(&text);
             json!({ "response_type": "ephemeral", "replace_original": false, "text": text, "blocks": blocks })
         });
         let (outlets, url) = (Arc::clone(&self.outlets), interaction.response_url.clone());

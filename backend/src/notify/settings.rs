@@ -11,7 +11,7 @@ use shared::review::ReviewKind;
 /// `[notifications]` of the settings file. Secrets never stand here: they come from the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
+pub struct NotificationSettings {
     /// Where people find the console, for links; default: the first of `origins`, or the address listened on.
     pub url: Option<String>,
     /// Private hosts (`host` or `host:port`) that may be told; public ones always may.
@@ -92,9 +92,9 @@ fn everything() -> Vec<Occasion> {
 
 /// What is secret, by the names of the environment.
 #[derive(Clone, Default)]
-pub struct Secrets(BTreeMap<String, String>);
+pub struct NotificationSecrets(BTreeMap<String, String>);
 
-impl Secrets {
+impl NotificationSecrets {
     /// What belongs to notifications among these variables.
     pub fn from_env(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let prefixes =
@@ -116,9 +116,9 @@ impl Secrets {
     }
 }
 
-impl std::fmt::Debug for Secrets {
+impl std::fmt::Debug for NotificationSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Secrets").field("names", &self.0.keys().collect::<Vec<_>>()).finish_non_exhaustive()
+        f.debug_struct("NotificationSecrets").field("names", &self.0.keys().collect::<Vec<_>>()).finish_non_exhaustive()
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::failure::DeliveryFailure;
 use super::message;
-use super::settings::{Secrets, WebhookSettings, is_name};
+use super::settings::{NotificationSecrets, WebhookSettings, is_name};
 use super::{Error, TIMEOUT};
 use crate::ssrf::Clients;
 use crate::standard_webhooks::{SECRET, SigningKeys};
@@ -30,7 +30,7 @@ pub(super) struct Webhook {
 
 impl Webhook {
     /// A webhook by the settings, with its secrets.
-    pub fn new(name: &str, settings: WebhookSettings, secrets: &Secrets) -> Result<Self, Error> {
+    pub fn new(name: &str, settings: WebhookSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.webhooks.{name}]: {why}"));
         if !is_name(name) {
             return Err(wrong("a webhook's name is made of a-z, 0-9 and -".to_owned()));
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_webhook_is_told_of_the_kinds_and_severities_that_it_names() {
-        let secrets = Secrets::from_env([(
+        let secrets = NotificationSecrets::from_env([(
             "COUNTERSIGN_WEBHOOK_SECRET_DESK".to_owned(),
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned(),
         )]);
@@ -200,7 +200,7 @@ mod tests {
         let settings: WebhookSettings = serde_json::from_value(json!({ "url": "https://example.org" })).unwrap();
         let secrets = |value: &str| {
             let name = "COUNTERSIGN_WEBHOOK_SECRET_MY_DESK".to_owned();
-            Secrets::from_env([(name, value.to_owned())])
+            NotificationSecrets::from_env([(name, value.to_owned())])
         };
         for wrong in ["", "abc", "whsec_abc", "whsec_YWJj"] {
             let error = Webhook::new("my-desk", settings.clone(), &secrets(wrong)).err().unwrap().to_string();

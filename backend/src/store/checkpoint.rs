@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Inner;
 use super::db::Sql;
 use super::driver_error::DriverError;
-use super::follow::{LogFollower, Next, follow};
+use super::follow::{LogFollower, Resume, follow};
 
 /// Runs until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
@@ -24,8 +24,8 @@ impl LogFollower for WalCheckpoint {
     const GATHER: Duration = Duration::from_secs(1);
 
     /// PASSIVE waits for nobody: what readers or the writer still need stays for the next time.
-    async fn advance(&mut self) -> Result<Next, DriverError> {
+    async fn advance(&mut self) -> Result<Resume, DriverError> {
         self.0.db.read().await?.fetch(Sql::new("PRAGMA wal_checkpoint(PASSIVE)")).await?;
-        Ok(Next::OnCommit)
+        Ok(Resume::OnCommit)
     }
 }

@@ -25,7 +25,7 @@ const READ_INTERVAL: Duration = Duration::from_millis(15);
 
 /// When a follower goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum Resume {
     /// At once: there may be more.
     Now,
     /// After this time.
@@ -34,7 +34,7 @@ pub enum Next {
     OnCommit,
 }
 
-impl Next {
+impl Resume {
     /// At once if there may be more, otherwise after a commit.
     pub fn if_more(more: bool) -> Self {
         if more { Self::Now } else { Self::OnCommit }
@@ -57,7 +57,7 @@ pub trait LogFollower: Send {
     const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
     /// Does the next step; says when it goes on.
-    fn advance(&mut self) -> impl Future<Output = Result<Next, Self::Error>> + Send;
+    fn advance(&mut self) -> impl Future<Output = Result<Resume, Self::Error>> + Send;
 }
 
 /// Follows the log until the stop, or until the store is closed. A stop breaks off the step that is under way. `commits`
@@ -69,9 +69,9 @@ pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receive
             // Seen before reading, so that what is committed meanwhile is not missed.
             let seen = commits.borrow_and_update().count;
             match follower.advance().await {
-                Ok(Next::Now) => {}
-                Ok(Next::After(rest)) => sleep(rest).await,
-                Ok(Next::OnCommit) => {
+                Ok(Resume::Now) => {}
+                Ok(Resume::After(rest)) => sleep(rest).await,
+                Ok(Resume::OnCommit) => {
                     if let Ok(Err(_closed)) = timeout(F::POLL, commits.changed()).await {
                         return;
                     }

@@ -21,7 +21,7 @@ const MAX_ENTRIES: u32 = 1000;
 
 /// Which rows of the log are read.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Rows {
+pub(super) enum RowsOf {
     All,
     OfRun(RunId),
     OfNoRun,
@@ -52,16 +52,16 @@ impl Store {
     /// Entries after a place, in commit order, none missing. `None` where the place is not of this log, is in its
     /// future, or is too old: a snapshot is needed then.
     pub async fn log(&self, after: &Cursor, run: Option<RunId>, limit: u32) -> Result<Option<LogPage>, Error> {
-        self.page(after, run.map_or(Rows::All, Rows::OfRun), limit).await
+        self.page(after, run.map_or(RowsOf::All, RowsOf::OfRun), limit).await
     }
 
     /// The same of those entries alone that are of no run: of people, their sessions and tokens, and of flows. What lies
     /// between them is not read.
     pub async fn log_beside_runs(&self, after: &Cursor, limit: u32) -> Result<Option<LogPage>, Error> {
-        self.page(after, Rows::OfNoRun, limit).await
+        self.page(after, RowsOf::OfNoRun, limit).await
     }
 
-    async fn page(&self, after: &Cursor, of: Rows, limit: u32) -> Result<Option<LogPage>, Error> {
+    async fn page(&self, after: &Cursor, of: RowsOf, limit: u32) -> Result<Option<LogPage>, Error> {
         let Some(after) = self.place(after) else { return Ok(None) };
         let limit = limit.clamp(1, MAX_ENTRIES);
         if let Some(page) = self.recent(after, of, limit) {
@@ -74,7 +74,7 @@ impl Store {
         // Where the row of the place was archived, so were others behind it. Whoever reads from the origin on asks for what
         // there is, and stands at rows that are there.
         let is_there = rows.first().map(|row| row.int_opt(0)).transpose()?.flatten() == Some(after.seq);
-        let too_old = matches!(of, Rows::All) && after != LogPlace::ORIGIN && after.seq < archived_to && !is_there;
+        let too_old = matches!(of, RowsOf::All) && after != LogPlace::ORIGIN && after.seq < archived_to && !is_there;
         if after.seq > head.seq || too_old {
             return Ok(None);
         }
@@ -89,11 +89,11 @@ impl Store {
     }
 
     /// A page of what was committed a moment ago.
-    fn recent(&self, after: LogPlace, of: Rows, limit: u32) -> Option<LogPage> {
+    fn recent(&self, after: LogPlace, of: RowsOf, limit: u32) -> Option<LogPage> {
         let of_runs = match of {
-            Rows::OfRun(_) => return None,
-            Rows::All => true,
-            Rows::OfNoRun => false,
+            RowsOf::OfRun(_) => return None,
+            RowsOf::All => true,
+            RowsOf::OfNoRun => false,
         };
         let (last, rows) = self.inner.recent.after(after, of_runs)?;
         let head = LogPlace { seq: last, seen: u32::MAX };
@@ -146,7 +146,7 @@ impl Conn {
 }
 
 /// The rows of a page, each with the head of the same moment, and the last row that was archived, as the last columns.
-pub(super) fn page_of(after: LogPlace, of: Rows, limit: u32) -> Sql {
+pub(super) fn page_of(after: LogPlace, of: RowsOf, limit: u32) -> Sql {
     let sql = Sql::new("SELECT l.seq, l.run_id, l.body, l.at, h.head, h.archived_to FROM (SELECT MAX(seq) AS head, ");
     let sql = sql
         .push(ARCHIVED_TO)
@@ -154,9 +154,9 @@ pub(super) fn page_of(after: LogPlace, of: Rows, limit: u32) -> Sql {
         .push(COLUMNS)
         .push(" FROM log WHERE ");
     let sql = match of {
-        Rows::All => sql,
-        Rows::OfRun(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
-        Rows::OfNoRun => sql.push("run_id IS NULL AND "),
+        RowsOf::All => sql,
+        RowsOf::OfRun(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
+        RowsOf::OfNoRun => sql.push("run_id IS NULL AND "),
     };
     // The row of the cursor itself may have more entries.
     sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq LIMIT ").bind(limit).push(") AS l ON true")

@@ -102,12 +102,12 @@ pub use deliveries::{ClaimedDelivery, DeliveryOutcome};
 pub use driver_error::DriverError;
 pub use erasure::{ErasedRow, Erasing, ErasureStep, Prepared, RunPlace};
 pub use error::{Error, Kind};
-pub use follow::{LogFollower, Next, follow};
+pub use follow::{LogFollower, Resume, follow};
 pub use leases::{Lease, NextReady, WorkTable};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use queue::Tally;
-pub use retention::{Finished, FinishedPlace, FinishedRun, FinishedRuns};
+pub use retention::{FinishedFilter, FinishedPlace, FinishedRun, FinishedRuns};
 pub use retries::{ExponentialBackoff, with_retries};
 pub use row_mac::{Authenticity, RowKey, RowKeys, Stored as RowContent};
 pub use runs::FoundRun;
@@ -137,7 +137,7 @@ pub struct Options {
     /// How long a grant may hold.
     pub longest_grant: Duration,
     /// What for.
-    pub access: Access,
+    pub access: OpenMode,
     /// What authenticates the rows of the log; none where nobody seals them.
     pub row_keys: Option<RowKeys>,
     /// Whether the log is indexed beside the commits. What is not indexed is read from the log itself.
@@ -148,13 +148,13 @@ impl Options {
     /// The usual ones.
     pub fn new(url: String, clock: SharedClock) -> Self {
         let (env, longest_grant) = (Arc::default(), LONGEST_GRANT);
-        Self { url, clock, readers: 4, env, longest_grant, access: Access::Write, row_keys: None, index_log: true }
+        Self { url, clock, readers: 4, env, longest_grant, access: OpenMode::Write, row_keys: None, index_log: true }
     }
 }
 
 /// What a database is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum OpenMode {
     /// For all that is done with it. Its schema is brought to this version.
     Write,
     /// To read what is there. It may be an SQLite file that cannot be written, such as a backup.
@@ -247,7 +247,7 @@ impl Store {
     /// Opens the database, brings it to this version, and starts the writers.
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
-        if options.access == Access::Write {
+        if options.access == OpenMode::Write {
             backfill::all(&db).await?;
         }
         let (queue, receivers) = writer::Queue::new(if db.is_postgres() { open::WRITERS } else { 1 });
@@ -274,7 +274,7 @@ impl Store {
             background: Background::default(),
             tasks: Mutex::new(JoinSet::new()),
         });
-        if options.access == Access::Read {
+        if options.access == OpenMode::Read {
             return Ok(Self { inner });
         }
         let mut tasks = JoinSet::new();

@@ -13,7 +13,7 @@ use super::driver_error::DriverError;
 use super::postgres::is_alive;
 use super::schema::{self, MigrationError};
 use super::sqlite::{self, Pool};
-use super::{Access, Error, Options};
+use super::{Error, OpenMode, Options};
 use crate::files;
 
 /// How many transactions write at the same time in PostgreSQL. More would make their groups smaller, and cost more than
@@ -38,8 +38,8 @@ pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
         ));
     };
     let generation = match options.access {
-        Access::Write => make_generation(&db, options).await?,
-        Access::Read => generation(&mut db.read().await?).await?,
+        OpenMode::Write => make_generation(&db, options).await?,
+        OpenMode::Read => generation(&mut db.read().await?).await?,
     };
     let database = db.kind();
     Ok((db, Log { database, generation }))
@@ -53,7 +53,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
     }
     let path = sqlite::path_of(&options.url)
         .map_err(|error| Error::Settings(format!("the database URL {}: {error}", options.url)))?;
-    if options.access == Access::Read {
+    if options.access == OpenMode::Read {
         let immutable = sqlite::cannot_be_written(&path).map_err(Error::Settings)?;
         let readers =
             if immutable { Pool::of_an_immutable_file(&path) } else { Pool::of_readers(&path, options.readers) };
@@ -125,7 +125,7 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
             cannot_open(&format!("PostgreSQL at {place}"), &error.into(), "does it run, and does the database exist?")
         })?;
     // A migration may take as long as it needs: it has a connection of its own, without the limits of statements.
-    if options.access == Access::Write {
+    if options.access == OpenMode::Write {
         let mut first = unlimited.connect().await?;
         schema::migrate_postgres(&mut first).await?;
         first.close().await?;
@@ -138,7 +138,7 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .connect_with(connect)
         .await?;
     let db = Db::Postgres { readers, writers };
-    if options.access == Access::Read {
+    if options.access == OpenMode::Read {
         schema::check(&db, "PostgreSQL").await?;
     }
     Ok(db)

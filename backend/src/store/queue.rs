@@ -25,7 +25,7 @@ use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::log_index::{ReviewSearch, WordIndex, padded};
-use super::queue_place::{Place, QueuePosition};
+use super::queue_place::{QueuePlace, QueuePosition};
 use super::review_row::queue_key;
 use super::{Error, Store, reviews, search, unreadable};
 
@@ -188,7 +188,7 @@ impl Store {
         }
     }
 
-    async fn page_in<P: Place>(
+    async fn page_in<P: QueuePlace>(
         &self,
         conn: &mut Conn,
         viewer: &Principal,

@@ -9,7 +9,7 @@ use super::cursor::ListPlace;
 use super::db::{Arg, Row, Sql};
 
 /// A place in an order of the queue.
-pub(super) trait Place: Clone {
+pub(super) trait QueuePlace: Clone {
     /// The order.
     const ORDER: &'static str;
     /// The columns of a place.
@@ -25,7 +25,7 @@ pub(super) trait Place: Clone {
     fn encode(self) -> String;
 }
 
-impl Place for ListPlace {
+impl QueuePlace for ListPlace {
     const ORDER: &'static str = "v.created_at DESC, v.id DESC";
     const COLUMNS: &'static str = "v.created_at";
 
@@ -50,7 +50,7 @@ impl Place for ListPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QueuePosition([i64; 3], Uuid);
 
-impl Place for QueuePosition {
+impl QueuePlace for QueuePosition {
     const ORDER: &'static str = "v.due, v.severity_rank, v.created_at, v.id";
     const COLUMNS: &'static str = "v.due, v.severity_rank, v.created_at";
 

@@ -48,7 +48,7 @@ pub struct FinishedRuns {
 
 /// Of which runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finished<'a> {
+pub enum FinishedFilter<'a> {
     /// Of a flow.
     Of(&'a FlowId),
     /// Those that only carry a question that no flow asks.
@@ -107,7 +107,7 @@ impl Store {
     /// who turns the log into messages has read them.
     pub async fn finished_runs(
         &self,
-        of: Finished<'_>,
+        of: FinishedFilter<'_>,
         before: Timestamp,
         from: Option<FinishedPlace>,
         limit: u32,
@@ -124,8 +124,8 @@ impl Store {
              WHERE ",
         );
         let sql = match of {
-            Finished::Of(flow) => sql.push("r.carries_question = 0 AND r.flow = ").bind(flow.as_str()),
-            Finished::Carriers => sql.push("r.carries_question = 1"),
+            FinishedFilter::Of(flow) => sql.push("r.carries_question = 0 AND r.flow = ").bind(flow.as_str()),
+            FinishedFilter::Carriers => sql.push("r.carries_question = 1"),
         };
         let mut sql = sql.push(" AND r.created_at < ").bind(before.0);
         if let Some(FinishedPlace(at, id)) = from {

@@ -18,7 +18,7 @@ pub(super) const STEPS: Table = Table { name: "steps", key: "run_id, id", others
 pub(super) const AGAIN: &str = " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body";
 
 /// Where the visits of a run are to be written.
-pub(super) enum Place {
+pub(super) enum StepStorage {
     /// In the row of the run, all of them.
     Run(Vec<Step>),
     /// In rows of their own.
@@ -26,8 +26,8 @@ pub(super) enum Place {
 }
 
 /// Adds what is new or changed; `known`: what the row of the run has, none where it has not all.
-pub(super) fn merged(known: Option<&Vec<Step>>, changed: &[Step]) -> Place {
-    let Some(known) = known else { return Place::Rows(changed.to_vec()) };
+pub(super) fn merged(known: Option<&Vec<Step>>, changed: &[Step]) -> StepStorage {
+    let Some(known) = known else { return StepStorage::Rows(changed.to_vec()) };
     let mut all = known.clone();
     for step in changed {
         match all.iter_mut().rev().find(|one| one.id == step.id) {
@@ -35,7 +35,7 @@ pub(super) fn merged(known: Option<&Vec<Step>>, changed: &[Step]) -> Place {
             None => all.push(step.clone()),
         }
     }
-    if all.len() > FEW { Place::Rows(all) } else { Place::Run(all) }
+    if all.len() > FEW { StepStorage::Rows(all) } else { StepStorage::Run(all) }
 }
 
 impl Store {

@@ -3,7 +3,7 @@
 use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
 use serde::Deserialize;
-use shared::client::{Client, Request, Response, Transport};
+use shared::client::{Client, HttpRequest, HttpResponse, Transport};
 use shared::error::{Code, Problem};
 
 use super::early;
@@ -39,7 +39,7 @@ pub fn api(session: Session) -> Api {
 pub struct FetchTransport(Session);
 
 impl Transport for FetchTransport {
-    async fn send(&self, request: Request) -> Result<Response, String> {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
         let method = match request.method {
             "POST" => Method::POST,
             "PUT" => Method::PUT,
@@ -51,7 +51,7 @@ impl Transport for FetchTransport {
         if request.method == "GET"
             && let Some(body) = early::answer(&request.path).await
         {
-            return Ok(Response { status: 200, body });
+            return Ok(HttpResponse { status: 200, body });
         }
         let mut builder = RequestBuilder::new(&request.path).method(method).header("Accept", "application/json");
         if let Some(key) = &request.idempotency_key {
@@ -74,7 +74,7 @@ impl Transport for FetchTransport {
         if response.status() == 403 && shared::client::read(&body).is_ok_and(missing) {
             session.factor_missing.set(true);
         }
-        Ok(Response { status: response.status(), body })
+        Ok(HttpResponse { status: response.status(), body })
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use shared::JsonMap;
 use shared::error::{Code, Mistake};
 use shared::id::{ReviewId, Username};
 use shared::review::Review;
@@ -16,7 +17,7 @@ use super::live::Live;
 use super::notifier::Notifier;
 use super::session::Session;
 use super::{GlobalSignal, http, storage};
-use crate::state::drafts::{Draft, Drafts, Edited, Subject, storage_prefix};
+use crate::state::drafts::{Draft, Drafts, Edited, Form, Subject, storage_prefix};
 use crate::state::inbox::{Inbox, InboxRow};
 use crate::state::outbox::{Outbox, Sending, Stage, held_until};
 use crate::state::verdict::{self, Intent};
@@ -27,7 +28,7 @@ const KEEP_AFTER: u32 = 300;
 /// Drafts and decisions under way. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Workspace {
-    /// What was typed, for reviews and for flows.
+    /// What was typed: for reviews, for flows, and into forms.
     pub drafts: GlobalSignal<Drafts>,
     /// What is on its way.
     pub outbox: GlobalSignal<Outbox>,
@@ -135,6 +136,22 @@ impl Workspace {
         let mut touched = Vec::new();
         self.drafts.maybe_update(|drafts| {
             touched = drafts.write_flow(edited, text, now);
+            !touched.is_empty()
+        });
+        self.keep(touched);
+    }
+
+    /// What was typed into a form before, now; nothing: it was sent, or nothing was.
+    pub fn form(self, of: &Form) -> Option<JsonMap> {
+        self.drafts.with_untracked(|drafts| drafts.get(of).map(|draft| draft.form.clone()))
+    }
+
+    /// Notes what stands in a form, and keeps it; nothing: it was sent, or nothing was typed.
+    pub fn write_form(self, of: &Form, form: Option<JsonMap>) {
+        let now = self.live.server_now();
+        let mut touched = Vec::new();
+        self.drafts.maybe_update(|drafts| {
+            touched = drafts.write_form(of, form, now);
             !touched.is_empty()
         });
         self.keep(touched);

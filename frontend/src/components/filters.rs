@@ -8,7 +8,8 @@ use shared::api::ReviewQuery;
 use shared::inbox::{Counts, Facets};
 
 use super::glyph::Glyph;
-use crate::client::ReviewList;
+use crate::client::{Live, ReviewList};
+use crate::state::inbox::Inbox;
 use crate::state::inbox::address::{part, with};
 use crate::state::words::thousands;
 
@@ -66,6 +67,7 @@ pub fn InboxFilters(
     field: NodeRef<html::Input>,
 ) -> impl IntoView {
     let list = ReviewList::expect();
+    let live = Live::expect();
     let text = RwSignal::new(String::new());
     // The address may change by itself: by a link, or by going back.
     Effect::new(move |_| {
@@ -103,6 +105,13 @@ pub fn InboxFilters(
     let chips = CHIPS.map(|(name, value, label)| {
         let on = Memo::new(move |_| is(name, value));
         let count = Memo::new(move |_| {
+            // The socket tells this one at once; the others are counted when the server can well bear it.
+            if (name, value) == ("assigned", "me")
+                && all.get()
+                && let Some(numbers) = live.inbox.with(Inbox::numbers)
+            {
+                return Some(numbers.mine);
+            }
             list.facets.with(|facets| facets.as_ref().and_then(|facets| count(facets, name, value)))
         });
         view! {
@@ -147,7 +156,7 @@ pub fn InboxFilters(
         let again = move |_| list.count();
         Some(view! {
             <p class="uncounted" role="status">
-                {format!("Not counted: {problem}")}" "<button class="b sm" on:click=again>"Try again"</button>
+                {format!("The counts could not be loaded: {problem}")}" "<button class="b sm" on:click=again>"Try again"</button>
             </p>
         })
     };

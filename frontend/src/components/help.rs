@@ -18,9 +18,9 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "The review",
         &[
-            ("a", "accept, or approve all; of a critical review, go to that button"),
+            ("a", "approve; in a critical review, go to the button"),
             ("1 … 9", "choose that option"),
-            ("r", "stop, or reject all; of a critical review, go to that button"),
+            ("r", "reject; in a critical review, go to the button"),
             ("e", "edit"),
             ("d", "delegate"),
             ("c", "write a note or a correction"),

@@ -107,8 +107,12 @@ pub fn Queue(
 
     // What is in sight stays where it is, whatever comes or leaves above it.
     let anchor = StoredValue::new(None::<(ReviewId, usize)>);
+    // The filter whose list it stood in.
+    let held_in = StoredValue::new(search.get_untracked());
     let hold = move || {
-        let Some(scroller) = scroller.get_untracked() else { return };
+        if scroller.get_untracked().is_none() {
+            return;
+        }
         let (top, height, extent) = (top.get_value(), height.get_untracked(), extent.get_untracked());
         live.inbox.with_untracked(|inbox| {
             let window = inbox.window();
@@ -117,12 +121,10 @@ pub fn Queue(
                 place + height > top && place < top + extent
             };
             let at = at.get_untracked().and_then(|at| Some((at, inbox.index(at).filter(in_sight)?)));
-            // At the very top the most urgent is shown as it comes, unless somebody is about to press a row.
-            let points = || scroller.matches(":hover, :focus-within").unwrap_or(false);
             let row = |index: usize| window.rows().get(index.checked_sub(window.before())?).map(|row| (row.id, index));
-            let top_row = || (top > 0.0 || points()).then(|| row(pixel_to_row(top, height))).flatten();
-            anchor.set_value(at.or_else(top_row));
+            anchor.set_value(at.or_else(|| row(pixel_to_row(top, height))));
         });
+        held_in.set_value(search.get_untracked());
     };
     let scrolled = move || {
         let Some(scroller) = scroller.get_untracked() else { return };
@@ -154,7 +156,10 @@ pub fn Queue(
         // The browser cuts a place that is behind the end, so the end is moved first.
         let style = web_sys::HtmlElement::style(&rows);
         drop(style.set_property("height", &format!("calc(var(--row) * {length})")));
-        match moved.filter(|(was, is)| was != is) {
+        // Another list is shown from its top.
+        let is_other =
+            top.get_value() <= 0.0 && held_in.with_value(|filter| search.with_untracked(|now| now != filter));
+        match moved.filter(|(was, is)| was != is && !is_other) {
             Some((was, is)) => {
                 let height = height.get_untracked();
                 above.update(|above| *above = (*above + is).saturating_sub(was));

@@ -11,6 +11,7 @@ use super::glyph::Glyph;
 use super::inert::inert;
 use crate::client::{GlobalSignal, Live};
 use crate::state::inbox::InboxRow;
+use crate::state::subject::subject;
 use crate::state::{record, words};
 
 /// For so long a row that has just come is lit, in microseconds.
@@ -106,6 +107,7 @@ pub fn QueueRow(
     let title =
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone()).unwrap_or_default()));
     let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
+    let run = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| row.review.run_id)));
     let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
     let more = move || {
         let (sending, me) = here.with(|here| (here.sending, here.me.clone()));
@@ -155,7 +157,10 @@ pub fn QueueRow(
                 <span class=move || if time().is_some_and(|time| time.1) { "t soon" } else { "t" }>
                     {move || time().map(|time| time.0)}
                 </span>
-                <p>{flow}</p>
+                <p>
+                    <span class="cut">{flow}</span>
+                    {move || run.get().map(|run| view! { <span class="tail">{format!("run {}", words::run_tail(run))}</span> })}
+                </p>
                 <span class="m">
                     {move || here.with(|here| here.drafted).then(|| view! { <span class="accent" title="You have a draft here"><Glyph icon=icondata::LuPencil />" "</span> })}
                     {move || inert(&more())}
@@ -218,6 +223,8 @@ fn detail(row: &InboxRow, me: Option<&str>, now: Timestamp) -> String {
     if review.stakes.severity >= Severity::High {
         parts.push(review.stakes.severity.as_str().to_owned());
     }
+    // What tells it from others of its flow comes before what these have too.
+    parts.extend(subject(review));
     if review.stakes.reversible == Some(false) {
         parts.push("cannot be undone".to_owned());
     }
@@ -232,6 +239,10 @@ fn detail(row: &InboxRow, me: Option<&str>, now: Timestamp) -> String {
     let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
     if !prompt.split_whitespace().take(4).all(said) {
         parts.push(prompt);
+    }
+    // Who asks stands in the second line where no flow does.
+    if parts.is_empty() && review.flow.is_some() {
+        parts.push(format!("started by {}", words::person(&review.requested_by, me)));
     }
     parts.join(" · ")
 }

@@ -44,6 +44,9 @@ pub fn Failed(
     /// Whether it is all that the page shows, and so its heading.
     #[prop(optional)]
     page: bool,
+    /// Where else one can go.
+    #[prop(optional)]
+    children: Option<Children>,
 ) -> impl IntoView {
     view! {
         <div class="failed" role="alert">
@@ -51,6 +54,7 @@ pub fn Failed(
             {if page { view! { <h1>{title}</h1> }.into_any() } else { view! { <b>{title}</b> }.into_any() }}
             <p>{problem.to_string()}</p>
             {retry.map(|retry| view! { <button class="b" on:click=move |_| retry.run(())>"Try again"</button> })}
+            {children.map(|children| children())}
         </div>
     }
 }

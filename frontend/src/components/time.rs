@@ -19,10 +19,19 @@ pub fn Ago(
     view! { <time datetime=at.to_string() title=full(at)>{move || words::ago(live.now.get(), at)}</time> }
 }
 
-/// A time in the person's own zone, such as `20.11.2026, 22:31:04`.
+/// When something was or will be, as [`day`] says it; the full time is in the title.
+#[component]
+pub fn At(
+    /// When.
+    at: Timestamp,
+) -> impl IntoView {
+    view! { <time datetime=at.to_string() title=full(at)>{day(at)}</time> }
+}
+
+/// A time in the person's own zone, whole, such as `20 Nov 2026, 22:31:04`.
 pub fn full(at: Timestamp) -> String {
     let date = date(at);
-    String::from(date.to_locale_string("default", &wasm_bindgen::JsValue::UNDEFINED))
+    format!("{} {}, {}:{:02}", day_of(&date), date.get_full_year(), clock(at), date.get_seconds())
 }
 
 /// The hour and minute in the person's own zone, such as `14:05`.
@@ -34,10 +43,15 @@ pub fn clock(at: Timestamp) -> String {
 /// The day, and the hour and minute, in the person's own zone, such as `20 Nov, 14:05`; with the year where it is another.
 pub fn day(at: Timestamp) -> String {
     let (date, now) = (date(at), js_sys::Date::new_0());
-    let month = MONTHS.get(date.get_month() as usize).copied().unwrap_or_default();
     let year = date.get_full_year();
     let year = if year == now.get_full_year() { String::new() } else { format!(" {year}") };
-    format!("{} {month}{year}, {}", date.get_date(), clock(at))
+    format!("{}{year}, {}", day_of(&date), clock(at))
+}
+
+/// The day of the month, and the month.
+fn day_of(date: &js_sys::Date) -> String {
+    let month = MONTHS.get(date.get_month() as usize).copied().unwrap_or_default();
+    format!("{} {month}", date.get_date())
 }
 
 fn date(at: Timestamp) -> js_sys::Date {

@@ -10,6 +10,7 @@ use super::graph::glyph;
 use super::inert::{inert, inert_code};
 use super::time::{clock, full};
 use crate::client::Live;
+use crate::state::ending::Ending;
 use crate::state::story::{self, EventTone};
 use crate::state::streams::Streams;
 use crate::state::words;
@@ -125,7 +126,11 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
         Event::Ended(run) => {
             let (class, what) = match run.summary.status {
                 RunStatus::Completed => ("go end", "The run completed"),
-                RunStatus::Failed => ("stop end", "The run failed"),
+                RunStatus::Failed => match Ending::of(run.summary.error.as_ref()) {
+                    Some(Ending::Rejected) => ("end", "The run ended: rejected"),
+                    Some(Ending::TimedOut) => ("end", "The run ended: timed out"),
+                    None => ("stop end", "The run failed"),
+                },
                 _ => ("end", "The run was cancelled"),
             };
             let why = run.cancel_reason.clone();
@@ -174,7 +179,11 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
         StepStatus::Waiting => ("warn", Some("waits for a person")),
         StepStatus::Retrying => ("warn", Some("retrying soon")),
         StepStatus::Completed => ("done", None),
-        StepStatus::Failed => ("stop", Some("failed")),
+        StepStatus::Failed => match Ending::of(step.error.as_ref()) {
+            Some(Ending::Rejected) => ("", Some("rejected")),
+            Some(Ending::TimedOut) => ("", Some("timed out")),
+            None => ("stop", Some("failed")),
+        },
         StepStatus::Cancelled => ("", Some("ended with the run")),
     };
     let open = matches!(step.status, StepStatus::Running | StepStatus::Waiting | StepStatus::Retrying);
@@ -210,7 +219,10 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                     <span class="took muted">{took}</span>
                 </p>
                 {note.map(|note| view! { <p class="note">{inert_code(&note)}</p> })}
-                {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> })}
+                {step.error.map(|error| match Ending::of(Some(&error)) {
+                    Some(_) => view! { <p class="note">{inert_code(&story::sentence(&error.message))}</p> }.into_any(),
+                    None => view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> }.into_any(),
+                })}
                 {move || stream.get().map(|stream| view! {
                     <div class="stream" aria-label="What the agent writes now">
                         // One child, so that the box can keep its end in sight.

@@ -69,7 +69,7 @@ pub fn LoginPage() -> impl IntoView {
                     Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
                     Err(problem) => error.set(Some(match problem.code {
                         Code::Unauthenticated if asked => {
-                            "Incorrect code, or a code that was used before. Wait for the next one.".to_owned()
+                            "This code is incorrect or was already used. Wait for the next one.".to_owned()
                         }
                         Code::Unauthenticated if link => {
                             "This link was used before, or is too old. Ask for a new one.".to_owned()
@@ -232,17 +232,17 @@ fn next_page(next: Option<String>) -> String {
 /// What somebody reads who came back from the identity provider and was not let in.
 fn why_refused(trouble: Trouble) -> &'static str {
     match trouble {
-        Trouble::Attempt => "That sign-in was not begun in this browser, or took too long. Please try again.",
-        Trouble::Denied => "You were not signed in there. Please try again, or log in with a password.",
-        Trouble::Provider => "The sign-in service cannot be reached now. Try again soon, or log in with a password.",
-        Trouble::Token => "The answer of the sign-in service could not be verified. Please tell an admin.",
-        Trouble::Claims => "The sign-in service did not say enough about you. Please tell an admin.",
+        Trouble::Attempt => "The sign-in was not started in this browser, or took too long. Please try again.",
+        Trouble::Denied => "The sign-in service did not sign you in. Please try again, or log in with a password.",
+        Trouble::Provider => "The sign-in service cannot be reached. Try again soon, or log in with a password.",
+        Trouble::Token => "The response from the sign-in service could not be verified. Please tell an admin.",
+        Trouble::Claims => "The sign-in service did not send enough information about you. Please tell an admin.",
         Trouble::Groups => "You were signed in, but none of your groups may use this server. Please ask an admin.",
         Trouble::Unknown => "You were signed in, but you have no account here. Please ask an admin for one.",
-        Trouble::Taken => "You were signed in, but somebody else here has your name. Please tell an admin.",
-        Trouble::Inactive => "You were signed in, but your account here is switched off. Please ask an admin.",
-        Trouble::Off => "There is no sign-in service any more. Log in with a password.",
-        Trouble::Busy => "That cannot be done now. Please try again in a moment.",
+        Trouble::Taken => "You were signed in, but another account here has your username. Please tell an admin.",
+        Trouble::Inactive => "You were signed in, but your account here is deactivated. Please ask an admin.",
+        Trouble::Off => "Single sign-on is no longer set up. Log in with a password.",
+        Trouble::Busy => "That is not possible right now. Please try again in a moment.",
     }
 }
 

@@ -14,8 +14,10 @@ use crate::client::{Connection, FlowVersion, Live, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::states::{Empty, Loaded, Loading};
-use crate::components::status::{StatusTag, word};
+use crate::components::status::StatusTag;
 use crate::components::time::Ago;
+use crate::state::ending::{Ending, word};
+use crate::state::story::sentence;
 use crate::state::words;
 
 /// What the list shows.
@@ -218,16 +220,20 @@ fn RunRow(id: RunId) -> impl IntoView {
     move || {
         run.get().map(|run| {
             let pending = run.pending_reviews as usize;
-            let error = run.error.as_ref().map(ToString::to_string);
+            // What people stopped is told without the code.
+            let error = run.error.as_ref().map(|error| match Ending::of(Some(error)) {
+                Some(_) => view! { <span class="sub">{sentence(&error.message)}</span> }.into_any(),
+                None => view! { <span class="sub stop">{error.to_string()}</span> }.into_any(),
+            });
             let timed = run.clone();
             view! {
                 <tr>
                     <td class="run-name">
                         <a href=format!("/runs/{id}")>{run.title.clone()}</a>
                         <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{short(id)}</span></span>
-                        {error.map(|error| view! { <span class="sub stop">{error}</span> })}
+                        {error}
                     </td>
-                    <td class="run-status"><StatusTag status=run.status/></td>
+                    <td class="run-status"><StatusTag status=run.status error=run.error.clone()/></td>
                     <td class="run-pending">{(pending > 0).then(|| view! {
                         <span class="tag warn"><Glyph icon=icondata::LuUserRound/>{words::count(pending, "pending", "pending")}</span>
                     })}</td>

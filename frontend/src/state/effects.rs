@@ -81,9 +81,9 @@ pub fn of_option(review: &Review, option: &ReviewOption) -> String {
         }
         (ChoiceKind::Accept | ChoiceKind::Stop, _) => heard(review, "this answer"),
         (ChoiceKind::Correct, _) => match (&review.source, &option.message) {
-            (Some(source), Some(message)) => format!("{} works on it again: “{message}”", source.node.place()),
-            (Some(source), None) => format!("{} works on it again, with what you write.", source.node.place()),
-            (None, _) => "The step before works on it again.".to_owned(),
+            (Some(source), Some(message)) => format!("{} revises it: “{message}”", source.node.place()),
+            (Some(source), None) => format!("{} revises it, using what you write.", source.node.place()),
+            (None, _) => "The previous step revises it.".to_owned(),
         },
     }
 }
@@ -92,8 +92,8 @@ pub fn of_option(review: &Review, option: &ReviewOption) -> String {
 pub fn of_text(review: &Review) -> String {
     match &review.source {
         _ if review.answers_in_words() => heard(review, "your answer"),
-        Some(source) => format!("{} works on it again, with what you wrote.", source.node.place()),
-        None => "The step before works on it again, with what you wrote.".to_owned(),
+        Some(source) => format!("{} revises it, using what you wrote.", source.node.place()),
+        None => "The previous step revises it, using what you wrote.".to_owned(),
     }
 }
 

@@ -1,59 +1,18 @@
-//! Times, lengths of time, verdicts and resolutions in words.
+//! Verdicts, resolutions, people and numbers in words; lengths of time are in `durations`.
 
 use serde_json::Value;
+use shared::api::User;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::Reviewers;
-use shared::id::Username;
+use shared::id::{RunId, Username};
 use shared::log::ReviewAct;
 use shared::review::{AskedHandler, Outcome, Resolution, Review, ReviewKind};
 use shared::run::Part;
 use shared::time::Timestamp;
 
+pub use super::durations::{ago, duration_ms, left, length};
 use super::story::{listed, sentence};
 use super::{action_words, effects, option_fields};
-
-const SECOND: i64 = 1_000_000;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
-const TWELVE_HOURS: i64 = 12 * HOUR;
-
-/// How long ago `at` was: `just now`, `12 min ago`, `3 h ago`, `5 d ago`.
-pub fn ago(now: Timestamp, at: Timestamp) -> String {
-    let passed = now.0.saturating_sub(at.0);
-    if passed < 10 * SECOND { "just now".to_owned() } else { format!("{} ago", length(passed)) }
-}
-
-/// How long until `at`: `45 s`, `18 min`, `2 h 5 min`, `3 d`; none where it has come.
-pub fn left(now: Timestamp, at: Timestamp) -> Option<String> {
-    let left = at.0.saturating_sub(now.0);
-    (left > 0).then(|| match left + SECOND - 1 {
-        left @ HOUR..TWELVE_HOURS => format!("{} h {} min", left / HOUR, left % HOUR / MINUTE),
-        left => length(left),
-    })
-}
-
-/// A length of time, in microseconds, in its one largest unit, rounded down.
-pub fn length(micros: i64) -> String {
-    match micros {
-        ..MINUTE => format!("{} s", micros / SECOND),
-        MINUTE..HOUR => format!("{} min", micros / MINUTE),
-        HOUR..DAY => format!("{} h", micros / HOUR),
-        _ => format!("{} d", micros / DAY),
-    }
-}
-
-/// A length of time in milliseconds, with the precision that matters: `340 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`.
-pub fn duration_ms(ms: u64) -> String {
-    match ms {
-        ..1000 => format!("{ms} ms"),
-        1000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        10_000..60_000 => format!("{} s", ms / 1000),
-        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
-        3_600_000..86_400_000 => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
-        _ => format!("{} d {} h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
-    }
-}
 
 /// `1 call`, `2 calls`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
@@ -84,9 +43,22 @@ pub fn who_asks(review: &Review) -> Option<String> {
     alone.then(|| format!("{} asks:", review.requested_by))
 }
 
+/// The end of a run's id, which tells runs apart: its beginning is the time.
+pub fn run_tail(run: RunId) -> String {
+    let id = run.to_string();
+    id[id.len() - 4..].to_owned()
+}
+
 /// From where a review comes that no flow asks.
 pub fn asker(review: &Review) -> String {
     format!("asked by {}", review.requested_by)
+}
+
+/// A person to choose from others: `Tom Hale (tom)`.
+pub fn user(user: &User) -> String {
+    let name =
+        user.display_name.as_deref().map(str::trim).filter(|name| !name.is_empty() && *name != user.username.as_str());
+    name.map_or_else(|| user.username.to_string(), |name| format!("{name} ({})", user.username))
 }
 
 /// A person as `you`, or by name.
@@ -339,7 +311,7 @@ mod tests {
     fn a_channel_that_is_asked_is_no_person() {
         let mut asked = AskedHandler { by: "#approvals".into(), via: Via::Slack, until: None, reactions: false };
         assert_eq!(asked_too(&asked, Timestamp(0)), "Asked in #approvals (Slack). The first answer decides.");
-        asked.until = Some(Timestamp(5 * MINUTE));
+        asked.until = Some(Timestamp(300_000_000));
         assert!(asked_too(&asked, Timestamp(0)).starts_with("Asked in #approvals (Slack), for 5 min more."));
         (asked.by, asked.via, asked.until) = ("ok.test".into(), Via::Webhook, None);
         assert_eq!(asked_too(&asked, Timestamp(0)), "ok.test is asked too. The first answer decides.");
@@ -355,21 +327,11 @@ mod tests {
 
     #[test]
     fn amounts_are_short() {
+        assert_eq!(count(1, "call", "calls"), "1 call");
         assert_eq!(
             (dollars(0.004).as_str(), dollars(1.2).as_str(), thousands(1_234_567).as_str()),
             ("$0.004", "$1.20", "1,234,567")
         );
         assert_eq!((dollars(12.006), dollars(0.009_96)), ("$12.01".into(), "$0.010".into()));
-    }
-
-    #[test]
-    fn times_are_told_in_their_largest_unit() {
-        let now = Timestamp(10 * DAY);
-        assert_eq!(ago(now, now), "just now");
-        assert_eq!(ago(now, Timestamp(now.0 - 12 * MINUTE)), "12 min ago");
-        assert_eq!(left(now, Timestamp(now.0 + 18 * MINUTE)).as_deref(), Some("18 min"));
-        assert_eq!(left(now, now), None);
-        assert_eq!(duration_ms(4_250), "4.2 s");
-        assert_eq!(count(1, "call", "calls"), "1 call");
     }
 }

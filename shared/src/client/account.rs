@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::{Answer, Client, Transport, segment};
+use super::{ApiResult, Client, Transport, segment};
 use crate::api::{
     Erasure, LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState,
     SessionInfo, User,
@@ -12,58 +12,58 @@ use crate::single_sign_on::LoginWays;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/session`.
-    pub async fn login_ways(&self) -> Answer<LoginWays> {
+    pub async fn login_ways(&self) -> ApiResult<LoginWays> {
         self.get("/api/v1/session".into()).await
     }
 
     /// `POST /api/v1/session/link`.
-    pub async fn link_owner(&self, token: String) -> Answer<User> {
+    pub async fn link_owner(&self, token: String) -> ApiResult<User> {
         self.send("POST", "/api/v1/session/link".into(), &LinkSecret { token }, None).await
     }
 
     /// `PUT /api/v1/me/password`.
-    pub async fn change_password(&self, password: &NewPassword) -> Answer<()> {
+    pub async fn change_password(&self, password: &NewPassword) -> ApiResult<()> {
         self.send("PUT", "/api/v1/me/password".into(), password, None).await
     }
 
     /// `GET /api/v1/me/sessions`.
-    pub async fn sessions(&self) -> Answer<Page<SessionInfo>> {
+    pub async fn sessions(&self) -> ApiResult<Page<SessionInfo>> {
         self.get("/api/v1/me/sessions".into()).await
     }
 
     /// `DELETE /api/v1/me/sessions[/{id}]`; without an id all but this one.
-    pub async fn end_sessions(&self, id: Option<SessionId>) -> Answer<()> {
+    pub async fn end_sessions(&self, id: Option<SessionId>) -> ApiResult<()> {
         let id = id.map_or(String::new(), |id| format!("/{id}"));
         self.send("DELETE", format!("/api/v1/me/sessions{id}"), &(), None).await
     }
 
     /// `GET /api/v1/me/totp`.
-    pub async fn second_factor(&self) -> Answer<SecondFactorState> {
+    pub async fn second_factor(&self) -> ApiResult<SecondFactorState> {
         self.get("/api/v1/me/totp".into()).await
     }
 
     /// `POST /api/v1/me/totp`.
-    pub async fn begin_second_factor(&self) -> Answer<NewSecondFactor> {
+    pub async fn begin_second_factor(&self) -> ApiResult<NewSecondFactor> {
         self.send("POST", "/api/v1/me/totp".into(), &(), None).await
     }
 
     /// `POST /api/v1/me/totp/confirm`.
-    pub async fn confirm_second_factor(&self, code: String) -> Answer<RecoveryCodes> {
+    pub async fn confirm_second_factor(&self, code: String) -> ApiResult<RecoveryCodes> {
         self.send("POST", "/api/v1/me/totp/confirm".into(), &SecondFactorCode { code }, None).await
     }
 
     /// `POST /api/v1/me/totp/remove`.
-    pub async fn remove_second_factor(&self, code: String) -> Answer<()> {
+    pub async fn remove_second_factor(&self, code: String) -> ApiResult<()> {
         self.send("POST", "/api/v1/me/totp/remove".into(), &SecondFactorCode { code }, None).await
     }
 
     /// `DELETE /api/v1/users/{username}/personal-data`.
-    pub async fn erase_person(&self, username: &str) -> Answer<Erasure> {
+    pub async fn erase_person(&self, username: &str) -> ApiResult<Erasure> {
         self.send("DELETE", format!("/api/v1/users/{}/personal-data", segment(username)?), &(), None).await
     }
 
     /// `DELETE /api/v1/users/{username}/totp`.
-    pub async fn reset_second_factor(&self, username: &str) -> Answer<()> {
+    pub async fn reset_second_factor(&self, username: &str) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/users/{}/totp", segment(username)?), &(), None).await
     }
 }

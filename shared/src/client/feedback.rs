@@ -2,19 +2,19 @@
 
 use serde::de::DeserializeOwned;
 
-use super::{Answer, Client, Transport, query_string};
+use super::{ApiResult, Client, Transport, query_string};
 use crate::api::Page;
 use crate::feedback::{Feedback, FeedbackQuery, NewFeedback};
 use crate::id::RunId;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/feedback`.
-    pub async fn feedback(&self, query: &FeedbackQuery) -> Answer<Page<Feedback>> {
+    pub async fn feedback(&self, query: &FeedbackQuery) -> ApiResult<Page<Feedback>> {
         self.get(format!("/api/v1/feedback{}", query_string(query))).await
     }
 
     /// `POST /api/v1/runs/{id}/feedback`.
-    pub async fn give_feedback(&self, run: RunId, feedback: &NewFeedback, key: Option<&str>) -> Answer<Feedback> {
+    pub async fn give_feedback(&self, run: RunId, feedback: &NewFeedback, key: Option<&str>) -> ApiResult<Feedback> {
         self.send("POST", format!("/api/v1/runs/{run}/feedback"), feedback, key).await
     }
 }

@@ -11,13 +11,13 @@ use super::*;
 struct Asked(RefCell<Vec<String>>);
 
 impl Transport for &Asked {
-    async fn send(&self, request: Request) -> Result<Response, String> {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
         self.0.borrow_mut().push(request.path);
         Err("nobody is there".to_owned())
     }
 }
 
-fn now<T>(answer: impl Future<Output = Answer<T>>) -> Option<Code> {
+fn now<T>(answer: impl Future<Output = ApiResult<T>>) -> Option<Code> {
     match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer.err().map(|problem| problem.code),
         Poll::Pending => None,

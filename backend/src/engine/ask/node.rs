@@ -11,6 +11,7 @@ use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
+use shared::topic::{topic, topic_of};
 
 use super::content::{Content, Rules, schema_of};
 use super::stakes::alike;
@@ -135,9 +136,9 @@ impl Builder<'_> {
         }
         let is_fixed = human.prompt.as_ref().is_none_or(|template| template == prompt);
         let item = item::item(self.flow, &self.state, &step.node, step.visit);
-        let item = item.and_then(|(_, item)| title::topic_of(item));
-        let topic = item.or_else(|| title::topic(self.state.input_of(&step.node))).filter(|_| is_fixed);
-        title::of_prompt(prompt, topic.as_deref())
+        let item = item.and_then(|(_, item)| topic_of(item));
+        let about = item.or_else(|| topic(self.state.input_of(&step.node))).filter(|_| is_fixed);
+        title::of_prompt(prompt, about.as_deref())
     }
 
     /// `prompt_key` names a state key, then a key of `context.metadata`; else the template.

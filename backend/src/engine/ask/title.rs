@@ -1,9 +1,8 @@
 //! Headlines of reviews, for somebody who scans an inbox: what is asked comes first, and what tells it from the next one.
 //! A decision is bound to them too, so they follow from the flow, its input and its calls alone. Knows nothing of runs.
 
-use serde_json::Value;
-use shared::JsonMap;
 use shared::review::Action;
+use shared::topic::{LONGEST_TOPIC, cut, plain, topic};
 
 /// How many things are named; the others are counted.
 const NAMED: usize = 2;
@@ -11,25 +10,6 @@ const NAMED: usize = 2;
 const LONGEST: usize = 120;
 /// A line up to this many characters is a headline as it is; of a longer one only the first sentence.
 const SHORT: usize = 80;
-/// The longest topic in a headline, in characters.
-const LONGEST_TOPIC: usize = 60;
-/// Arguments that mostly say what a call is about, the most telling first.
-const TELLING: [&str; 14] = [
-    "title",
-    "subject",
-    "name",
-    "topic",
-    "to",
-    "recipient",
-    "path",
-    "file",
-    "url",
-    "command",
-    "query",
-    "key",
-    "id",
-    "message",
-];
 
 /// The headline that a flow gives, as rendered: one line, not too long. None where nothing is left of it.
 pub(in crate::engine) fn of_template(rendered: &str) -> Option<String> {
@@ -69,39 +49,12 @@ pub(in crate::engine) fn of_calls(actions: &[Action]) -> String {
     if topics.is_empty() || several { tools } else { cut(&format!("{tools}: {}", listed(&topics)), LONGEST) }
 }
 
-/// What an input or the arguments of a call are about: the most telling text in them, else the first, else a number.
-pub(in crate::engine) fn topic(values: &JsonMap) -> Option<String> {
-    let telling = TELLING.iter().filter_map(|name| values.get(*name));
-    let text = telling.chain(values.values()).find_map(|value| value.as_str().and_then(headline));
-    text.or_else(|| values.iter().find(|(_, value)| value.is_number()).map(|(name, value)| format!("{name} {value}")))
-}
-
-/// What an item of a list is about.
-pub(in crate::engine) fn topic_of(item: &Value) -> Option<String> {
-    match item {
-        Value::String(text) => headline(text),
-        Value::Object(values) => topic(values),
-        _ => None,
-    }
-}
-
-fn headline(text: &str) -> Option<String> {
-    let line = text.lines().map(plain).find(|line| !line.is_empty())?;
-    Some(cut(&line, LONGEST_TOPIC))
-}
-
 fn listed(names: &[String]) -> String {
     match names {
         [one, other] => format!("{one} and {other}"),
         names if names.len() > NAMED => format!("{} and {} more", names[..NAMED].join(", "), names.len() - NAMED),
         names => names.concat(),
     }
-}
-
-/// A line of Markdown without what is not read out: marks of headings, lists, emphasis and code.
-fn plain(line: &str) -> String {
-    let line = line.trim_start_matches(['#', '>', '-', ' ', '\t']);
-    line.chars().filter(|c| !matches!(c, '*' | '`')).collect::<String>().trim().to_owned()
 }
 
 /// Up to the first full stop, question or exclamation mark that a space follows. A full stop at its end is left out.
@@ -116,20 +69,9 @@ fn first_sentence(text: &str) -> &str {
     text
 }
 
-/// At most so many characters, at the end of a word where there is one.
-fn cut(text: &str, most: usize) -> String {
-    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
-    let kept = &text[..end];
-    let kept = match kept.rfind(' ') {
-        Some(space) if space > end / 2 => &kept[..space],
-        _ => kept,
-    };
-    format!("{}…", kept.trim_end_matches([' ', ',', '.', ':']))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -18,7 +18,7 @@ pub(super) enum Ask {
     /// To be told something.
     Clarification(Clarification),
     /// To have a draft edited.
-    Edit(Draft),
+    Edit(DraftToEdit),
     /// For approval of something that is no call of a tool.
     Approval(Box<Proposal>),
     /// To be relieved of a problem.
@@ -38,7 +38,7 @@ pub(super) struct Clarification {
     #[serde(rename = "type")]
     pub category: Option<String>,
     #[serde(default)]
-    pub options: Vec<Choice>,
+    pub options: Vec<OfferedChoice>,
     #[serde(default = "yes")]
     pub allow_free_text: bool,
     /// Whether several options may be chosen.
@@ -49,7 +49,7 @@ pub(super) struct Clarification {
 
 /// One answer that is offered.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Choice {
+pub(super) struct OfferedChoice {
     pub id: String,
     pub label: String,
     pub description: Option<String>,
@@ -57,7 +57,7 @@ pub(super) struct Choice {
 
 /// A draft.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Draft {
+pub(super) struct DraftToEdit {
     pub content: String,
     #[serde(default = "markdown")]
     pub content_type: DraftType,
@@ -193,7 +193,7 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
             }
             unique("option", options.iter().map(|option| option.id.as_str()))?;
         }
-        Ask::Edit(Draft { content, content_type: DraftType::Json, .. }) => {
+        Ask::Edit(DraftToEdit { content, content_type: DraftType::Json, .. }) => {
             serde_json::from_str::<Value>(content).map_err(|error| format!("`content` is no JSON: {error}"))?;
         }
         Ask::Handoff(Handoff { to, .. }) if to.parse::<Username>().is_err() => {

@@ -13,7 +13,7 @@ use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::roster::Caller;
+use crate::engine::roster::CallOrigin;
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
 
@@ -65,13 +65,13 @@ impl<'f> Builder<'f> {
             let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
             Value::Object(scope::readable_of(self.flow, &self.state, step, named))
         };
-        self.new_call(step, Caller::default(), correction, "c1-1".to_owned(), tool, &arguments)
+        self.new_call(step, CallOrigin::default(), correction, "c1-1".to_owned(), tool, &arguments)
             .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
     }
 
     /// Nothing holds the call back any more.
     fn run_tool(&mut self, branch: u32, step: Step, mut call: ToolCall, correction: Option<String>) {
-        match self.start_call(&step, Caller::default(), &mut call) {
+        match self.start_call(&step, CallOrigin::default(), &mut call) {
             // A tool node works in no team, and so makes no specialist.
             Ok(Started::Due | Started::Vetting) => {
                 let node = step.node.clone();

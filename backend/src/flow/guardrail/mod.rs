@@ -86,7 +86,7 @@ impl GuardrailVerdict {
 
 /// The guardrails of a flow, in their order.
 #[derive(Debug, Default)]
-pub struct Rules(Vec<Rule>);
+pub struct GuardrailRules(Vec<Rule>);
 
 #[derive(Debug)]
 struct Rule {
@@ -108,7 +108,7 @@ enum Check {
     Program(Box<GuardrailWebhook>),
 }
 
-impl Rules {
+impl GuardrailRules {
     /// Those of a flow; the default ones where it says nothing. A mistake has its place below `/guardrails`.
     pub fn new(flow: &Flow) -> Result<Self, (String, String)> {
         let by_default =

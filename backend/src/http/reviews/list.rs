@@ -8,7 +8,7 @@ use shared::review::{Review, ReviewStatus};
 use shared::search::Found;
 
 use super::super::Caller;
-use super::super::api::{Api, Operation};
+use super::super::api::{Api, OperationDoc};
 use super::super::body::{Params, limit};
 use super::super::pagination::List;
 use super::super::problem::Result;
@@ -21,13 +21,13 @@ const MAX_NAME: usize = 200;
 const MAX_SEARCH: usize = 500;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("List reviews, newest or most urgent first").answer::<Page<Review>>();
+    let list = OperationDoc::new("List reviews, newest or most urgent first").answer::<Page<Review>>();
     api.get("/api/v1/reviews", list, self::list);
-    let search = Operation::new("Search reviews, the most relevant first, with marks")
+    let search = OperationDoc::new("Search reviews, the most relevant first, with marks")
         .answer::<Found<Review>>()
         .without(&["order", "cursor"]);
     api.get("/api/v1/reviews/search", search, self::search);
-    let facets = Operation::new("Count pending reviews, in all and by facet").answer::<Facets>().without(&[
+    let facets = OperationDoc::new("Count pending reviews, in all and by facet").answer::<Facets>().without(&[
         "run",
         "requested_by",
         "order",

@@ -18,7 +18,7 @@ use shared::id::ReviewId;
 use shared::review::{Checked, Review};
 use shared::time::Span;
 
-use super::api::{Api, Operation};
+use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller, Write};
@@ -47,22 +47,22 @@ struct EmptyBody {}
 
 pub(super) fn mount(api: &mut Api) {
     list::mount(api);
-    let ask = Operation::new("Ask people something without a flow").answer::<Review>().status(201);
+    let ask = OperationDoc::new("Ask people something without a flow").answer::<Review>().status(201);
     api.post("/api/v1/reviews", ask, ask::ask);
-    let get =
-        Operation::new("Get a review; with `wait`, of at most 60s, once it is over or that time is").answer::<Review>();
+    let get = OperationDoc::new("Get a review; with `wait`, of at most 60s, once it is over or that time is")
+        .answer::<Review>();
     api.get(REVIEW, get, self::get);
-    let decide = Operation::new("Decide a review").answer::<Decided>();
+    let decide = OperationDoc::new("Decide a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
-    let check = Operation::new("Check a decision against guardrails without making it").answer::<Checked>();
+    let check = OperationDoc::new("Check a decision against guardrails without making it").answer::<Checked>();
     api.post("/api/v1/reviews/{id}/check", check, check::check);
-    api.post("/api/v1/reviews/{id}/claim", Operation::new("Claim a review").answer::<Decided>(), claim);
-    api.post("/api/v1/reviews/{id}/release", Operation::new("Release a claim").answer::<Decided>(), release);
-    let delegate = Operation::new("Delegate a review to somebody else").answer::<Decided>();
+    api.post("/api/v1/reviews/{id}/claim", OperationDoc::new("Claim a review").answer::<Decided>(), claim);
+    api.post("/api/v1/reviews/{id}/release", OperationDoc::new("Release a claim").answer::<Decided>(), release);
+    let delegate = OperationDoc::new("Delegate a review to somebody else").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
-    let comment = Operation::new("Comment on a review").answer::<Decided>();
+    let comment = OperationDoc::new("Comment on a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
-    let withdraw = Operation::new("Withdraw a review; it counts as refused").answer::<Decided>();
+    let withdraw = OperationDoc::new("Withdraw a review; it counts as refused").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
 }
 

@@ -9,7 +9,7 @@ use axum::http::{Request, header};
 use serde_json::{Value, json};
 
 use super::{Client, PASSWORD, Received, Site};
-use crate::auth::{Policy, RequiredFor, code_at, login_link};
+use crate::auth::{LoginPolicy, RequiredFor, code_at, login_link};
 
 /// Logs in from an address, with cookies.
 async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Received {
@@ -191,7 +191,7 @@ async fn a_second_factor_is_asked_for_and_each_code_counts_once() {
 #[tokio::test]
 async fn who_must_have_a_second_factor_sets_it_up_before_anything_else() {
     let (mut site, _) = Site::at_rest().await;
-    site.logins(Policy { second_factor: RequiredFor::Admins, ..Policy::default() });
+    site.logins(LoginPolicy { second_factor: RequiredFor::Admins, ..LoginPolicy::default() });
     let admin = site.login("admin").await;
     assert_eq!(admin.get("/api/v1/users").await.code(403), "second_factor_missing");
     admin.get("/api/v1/me").await.expect(200);
@@ -220,7 +220,7 @@ async fn a_session_that_is_not_used_ends_and_a_token_has_a_longest_life() {
     clock.advance(Duration::from_hours(20));
     used.get("/api/v1/me").await.expect(200);
     assert_eq!(idle.get("/api/v1/me").await.code(401), "unauthenticated");
-    site.logins(Policy { token_life: Some(Duration::from_hours(24)), ..Policy::default() });
+    site.logins(LoginPolicy { token_life: Some(Duration::from_hours(24)), ..LoginPolicy::default() });
     let admin = site.login("admin").await;
     let token = admin.post("/api/v1/tokens", &json!({ "name": "ci", "roles": [] })).await.expect(201);
     assert!(token["expires_at"].is_string());

@@ -38,7 +38,7 @@ use tower::ServiceExt as _;
 
 use super::{AppState, Edge, Outside, router};
 use crate::audit::{HeadFile, SealKey, Seals};
-use crate::auth::{Authenticator, Policy, bootstrap};
+use crate::auth::{Authenticator, LoginPolicy, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
 use crate::flow::Reach;
 use crate::notify::NotificationService;
@@ -130,7 +130,7 @@ impl Site {
     }
 
     /// From now on people log in by other settings.
-    fn logins(&mut self, policy: Policy) {
+    fn logins(&mut self, policy: LoginPolicy) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(policy);
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let state = AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), Outside::default());

@@ -12,7 +12,7 @@ use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::{Client, Edge, Received, Site as World, Site, edge};
-use crate::notify::{Handle, Notifier, Options, Secrets};
+use crate::notify::{NotificationSecrets, Notifier, NotifierHandle, Options};
 use crate::rate_limit::{Budgets, WriteLimits};
 use crate::store::tests::support::on_both;
 
@@ -26,11 +26,11 @@ pub(super) const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
 const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
 /// A workspace, and the notifier that speaks to it.
-pub(super) async fn workspace(site: Site) -> (Site, MockServer, Handle) {
+pub(super) async fn workspace(site: Site) -> (Site, MockServer, NotifierHandle) {
     workspace_with(site, edge()).await
 }
 
-async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Handle) {
+async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, NotifierHandle) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {
@@ -42,7 +42,7 @@ async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Handle
     let toml = format!("allowed_hosts = [\"127.0.0.1\"]\n[slack]\napi = \"{}/api\"\n", slack.uri());
     let settings = toml::from_str(&toml).unwrap();
     let variables = [("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"), ("COUNTERSIGN_SLACK_SIGNING_SECRET", SIGNING_SECRET)];
-    let secrets = Secrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let secrets = NotificationSecrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let url = "https://desk.example".to_owned();
     let options = Options::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
     let notifier = Notifier::run(options).await.unwrap();

@@ -8,11 +8,11 @@ use super::super::hub::Tail;
 use super::super::replay::{Follower, ReplayPlace, Replayed};
 use super::*;
 use crate::store::tests::support::{World, launch};
-use crate::store::{LogFollower as _, Next};
+use crate::store::{LogFollower as _, Resume};
 use crate::token_stream::Chunk;
 
 /// A hub over a log with entries, which replays so many.
-async fn hub(world: &World, max_replay: usize, streams: &Streams) -> Handle {
+async fn hub(world: &World, max_replay: usize, streams: &Streams) -> HubHandle {
     let clock = world.clock.clone();
     let options = Options { max_replay, ..Options::new(world.store.clone(), clock, streams.clone()) };
     Hub::run(options).await.expect("a hub")
@@ -110,7 +110,7 @@ async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     assert!(early.is_err(), "where to go on in the ring is not known before the tail is there: {early:?}");
 
     let last = world.launch("after both").await.summary.id;
-    while tail.advance().await.expect("reads") == Next::Now {}
+    while tail.advance().await.expect("reads") == Resume::Now {}
     let mut heard = Vec::new();
     while heard.is_empty() {
         let Replayed::Entries(entries, place) = follower.next(&hub).await.expect("reads") else { panic!("no entries") };

@@ -10,7 +10,7 @@ use crate::store::tests::support::World;
 use crate::token_stream::Chunk;
 
 /// A server on the database of a world: its store exchanges text with the others.
-async fn server(store: &Store, world: &World) -> (Handle, Streams) {
+async fn server(store: &Store, world: &World) -> (HubHandle, Streams) {
     let streams = Streams::default();
     store.relay(streams.clone());
     let options = Options::new(store.clone(), world.clock.clone(), streams.clone());
@@ -32,7 +32,7 @@ async fn heard(client: &mut Client) -> ServerMessage {
 }
 
 /// Follows a run with the rights of a role, until this text has come, piece by piece.
-async fn follow(hub: &Handle, role: &str, run: RunId, whole: &str) {
+async fn follow(hub: &HubHandle, role: &str, run: RunId, whole: &str) {
     let (line, mut client) = line();
     let principal = Principal::new("ana".parse().expect("a name"), [role.to_owned()].into());
     let actor = Actor::of(principal);

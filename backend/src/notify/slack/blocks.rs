@@ -10,7 +10,7 @@ use shared::time::Timestamp;
 
 use super::super::email::MailItem;
 use super::super::message;
-use super::button::{ButtonPress, Chosen};
+use super::button::{ButtonChoice, ButtonPress};
 
 /// How much one part of a review may take, in characters; Slack takes 3000, and escapes count.
 const MAX_PART: usize = 1800;
@@ -23,13 +23,13 @@ const MAX_LISTED: usize = 20;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq)]
-pub(in super::super) struct Message {
+pub(in super::super) struct SlackMessage {
     /// What notifications show.
     pub text: String,
     pub blocks: Value,
 }
 
-impl Message {
+impl SlackMessage {
     /// The same message of a review, saying which reactions decide. None where no reaction can.
     pub fn with_reactions(&self, review: &Review) -> Option<Self> {
         let label = |accepts, mark| by_reaction(review, accepts).map(|(_, label)| format!("{mark} {label}"));
@@ -42,12 +42,12 @@ impl Message {
 }
 
 /// A message of these words alone; all of it is ours.
-pub(in super::super) fn words(text: &str) -> Message {
-    Message { text: escaped(text), blocks: json!([section(text)]) }
+pub(in super::super) fn words(text: &str) -> SlackMessage {
+    SlackMessage { text: escaped(text), blocks: json!([section(text)]) }
 }
 
 /// A review that waits, with what can be decided here.
-pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, now: Timestamp) -> Message {
+pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, now: Timestamp) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(Some(occasion), review), message::title(review));
     let mut about = message::origin(review);
     about.extend(message::time_left(review, now).map(|left| format!(" · {left}")));
@@ -65,11 +65,11 @@ pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, no
     }
     buttons.push(json!({ "type": "button", "action_id": "open", "text": plain("Open", 75), "url": link }));
     blocks.push(json!({ "type": "actions", "block_id": "review", "elements": buttons }));
-    Message { text: escaped(&headline), blocks: blocks.into() }
+    SlackMessage { text: escaped(&headline), blocks: blocks.into() }
 }
 
 /// A review that is over: who decided what.
-pub(in super::super) fn over(review: &Review, link: &str) -> Message {
+pub(in super::super) fn over(review: &Review, link: &str) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(Some(Occasion::Resolved), review), message::title(review));
     let blocks = json!([
         { "type": "header", "text": plain(&headline, 150) },
@@ -77,11 +77,11 @@ pub(in super::super) fn over(review: &Review, link: &str) -> Message {
         section(&message::outcome(review)),
         context(link),
     ]);
-    Message { text: escaped(&headline), blocks }
+    SlackMessage { text: escaped(&headline), blocks }
 }
 
 /// A review that is no longer asked here, and still waits for others.
-pub(in super::super) fn passed_on(review: &Review, link: &str) -> Message {
+pub(in super::super) fn passed_on(review: &Review, link: &str) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(None, review), message::title(review));
     let open = json!({ "type": "button", "action_id": "open", "text": plain("Open", 75), "url": link });
     let blocks = json!([
@@ -90,11 +90,11 @@ pub(in super::super) fn passed_on(review: &Review, link: &str) -> Message {
         section("Nobody here decided in time. The review is still open, and others are asked now."),
         { "type": "actions", "block_id": "review", "elements": [open] },
     ]);
-    Message { text: escaped(&headline), blocks }
+    SlackMessage { text: escaped(&headline), blocks }
 }
 
 /// Several reviews at once, without buttons.
-pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> Message {
+pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> SlackMessage {
     let headline = format!("{} reviews", items.len());
     let mut blocks = vec![json!({ "type": "header", "text": plain(&headline, 150) })];
     for item in items.iter().take(MAX_LISTED) {
@@ -108,7 +108,7 @@ pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> Message {
     if items.len() > MAX_LISTED {
         blocks.push(context(&format!("and {} more: {url}/inbox", items.len() - MAX_LISTED)));
     }
-    Message { text: headline, blocks: blocks.into() }
+    SlackMessage { text: headline, blocks: blocks.into() }
 }
 
 /// All that a decision would be about; and whether it is all.
@@ -160,11 +160,11 @@ fn pretty(value: &Value) -> String {
 
 /// What can be decided by one press: options that need nothing more, or all actions alike. With what each is called, and
 /// whether it accepts or stops what is asked; neither where it does something else.
-fn decisions(review: &Review) -> Vec<(Chosen, &str, Option<ChoiceKind>)> {
+fn decisions(review: &Review) -> Vec<(ButtonChoice, &str, Option<ChoiceKind>)> {
     let mut decisions = Vec::new();
     for option in review.options.iter().filter(|option| needs_nothing(option)) {
         let kind = Some(option.kind).filter(|kind| *kind != ChoiceKind::Correct && !option.alternative);
-        decisions.push((Chosen::Option(option.id.clone()), option.label.as_str(), kind));
+        decisions.push((ButtonChoice::Option(option.id.clone()), option.label.as_str(), kind));
     }
     let allowed = |kind| review.actions.iter().all(|action| action.allowed_decisions.contains(&kind));
     // Never several critical things at once.
@@ -173,11 +173,11 @@ fn decisions(review: &Review) -> Vec<(Chosen, &str, Option<ChoiceKind>)> {
     if at_once && !review.actions.is_empty() {
         if allowed(ActionKind::Approve) {
             let label = if batch { "Approve all" } else { "Approve" };
-            decisions.push((Chosen::Approve, label, Some(ChoiceKind::Accept)));
+            decisions.push((ButtonChoice::Approve, label, Some(ChoiceKind::Accept)));
         }
         if allowed(ActionKind::Reject) {
             let label = if batch { "Reject all" } else { "Reject" };
-            decisions.push((Chosen::Reject, label, Some(ChoiceKind::Stop)));
+            decisions.push((ButtonChoice::Reject, label, Some(ChoiceKind::Stop)));
         }
     }
     decisions
@@ -185,7 +185,7 @@ fn decisions(review: &Review) -> Vec<(Chosen, &str, Option<ChoiceKind>)> {
 
 /// What a reaction that accepts, or stops, decides, and what that is called. None where the message does not show all that
 /// would be decided, or where Slack asks once more behind a button: a reaction cannot be asked.
-pub(super) fn by_reaction(review: &Review, accepts: bool) -> Option<(Chosen, &str)> {
+pub(super) fn by_reaction(review: &Review, accepts: bool) -> Option<(ButtonChoice, &str)> {
     let wanted = if accepts { ChoiceKind::Accept } else { ChoiceKind::Stop };
     let all = decisions(review);
     let answered = review.options.iter().filter(|option| !needs_nothing(option)).count();

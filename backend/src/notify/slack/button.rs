@@ -25,13 +25,13 @@ pub struct ButtonPress {
     pub digest: String,
     /// What was chosen.
     #[serde(rename = "c")]
-    pub chosen: Chosen,
+    pub chosen: ButtonChoice,
 }
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Chosen {
+pub enum ButtonChoice {
     /// An option, by its id.
     Option(String),
     /// Every action is approved.
@@ -50,9 +50,9 @@ impl ButtonPress {
             Verdict::Actions { decisions, instructions: None }
         };
         let verdict = match self.chosen {
-            Chosen::Option(option) => Verdict::Choose { option, fields: JsonMap::new() },
-            Chosen::Approve => each(ActionDecision::APPROVE),
-            Chosen::Reject => each(ActionDecision::Reject { message: None }),
+            ButtonChoice::Option(option) => Verdict::Choose { option, fields: JsonMap::new() },
+            ButtonChoice::Approve => each(ActionDecision::APPROVE),
+            ButtonChoice::Reject => each(ActionDecision::Reject { message: None }),
         };
         DecisionRequest {
             revision: self.revision,

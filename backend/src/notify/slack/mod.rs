@@ -15,12 +15,12 @@ use sha2::Sha256;
 use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
-pub(super) use blocks::{Message, digest, open, over, passed_on, words};
+pub(super) use blocks::{SlackMessage, digest, open, over, passed_on, words};
 pub use button::{ButtonPress, Interaction};
 pub use reaction::{Reaction, ShownReview, SlackEvent};
 
 use super::failure::DeliveryFailure;
-use super::settings::{Secrets, SlackSettings};
+use super::settings::{NotificationSecrets, SlackSettings};
 use super::{Error, TIMEOUT};
 use crate::ssrf::Clients;
 
@@ -50,7 +50,7 @@ pub(super) struct Receipt {
 
 impl Slack {
     /// The app of the settings.
-    pub fn new(settings: &SlackSettings, secrets: &Secrets) -> Result<Self, Error> {
+    pub fn new(settings: &SlackSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.slack]: {why}"));
         let secret = |name: &str, what: &str| {
             secrets.get(name).map(str::to_owned).ok_or_else(|| wrong(format!("set {name} to the app's {what}")))
@@ -72,7 +72,7 @@ impl Slack {
         clients: &Clients,
         to: &str,
         id: DeliveryId,
-        message: &Message,
+        message: &SlackMessage,
     ) -> Result<Receipt, DeliveryFailure> {
         let metadata = json!({ "event_type": "countersign_review", "event_payload": { "delivery": id } });
         let body = json!({
@@ -85,7 +85,12 @@ impl Slack {
     }
 
     /// Changes a message.
-    pub async fn update(&self, clients: &Clients, receipt: &Receipt, message: &Message) -> Result<(), DeliveryFailure> {
+    pub async fn update(
+        &self,
+        clients: &Clients,
+        receipt: &Receipt,
+        message: &SlackMessage,
+    ) -> Result<(), DeliveryFailure> {
         let Receipt { channel, ts } = receipt;
         let body = json!({ "channel": channel, "ts": ts, "text": message.text, "blocks": message.blocks });
         self.call(clients, "chat.update", &body).await.map(|_| ())
@@ -136,7 +141,7 @@ impl Slack {
         clients: &Clients,
         channel: &str,
         user: &str,
-        message: &Message,
+        message: &SlackMessage,
     ) -> Result<(), DeliveryFailure> {
         let body = json!({ "channel": channel, "user": user, "text": message.text, "blocks": message.blocks });
         self.call(clients, "chat.postEphemeral", &body).await.map(|_| ())
@@ -173,7 +178,7 @@ mod tests {
     #[test]
     fn a_request_is_slacks_by_its_signature_and_its_time() {
         let name = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let secrets = Secrets::from_env([
+        let secrets = NotificationSecrets::from_env([
             name("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"),
             name("COUNTERSIGN_SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
         ]);

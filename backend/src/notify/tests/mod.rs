@@ -10,7 +10,7 @@ use shared::notification::Notifications;
 use tokio::sync::watch;
 
 use super::feed::Feeder;
-use super::{Handle, Notifier, Options, Outlets, Secrets, Settings};
+use super::{NotificationSecrets, NotificationSettings, Notifier, NotifierHandle, Options, Outlets};
 use crate::clock::SharedClock;
 use crate::store::tests::support::{World, actor};
 use crate::store::{Change, ChosenNotifications, CommitError, Committed, Operation, Store};
@@ -21,28 +21,28 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const NEXT_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 /// Settings as they stand in the file, under `[notifications]`; receivers are on loopback.
-fn settings(toml: &str) -> Settings {
+fn settings(toml: &str) -> NotificationSettings {
     let whole = format!("url = \"https://desk.example/\"\nallowed_hosts = [\"127.0.0.1\"]\n{toml}");
     toml::from_str(&whole).expect("the settings hold")
 }
 
-fn secrets() -> Secrets {
+fn secrets() -> NotificationSecrets {
     let variables = [("COUNTERSIGN_WEBHOOK_SECRET_DESK", format!("{NEXT_SECRET} {SECRET}"))];
-    Secrets::from_env(variables.map(|(name, value)| (name.to_owned(), value)))
+    NotificationSecrets::from_env(variables.map(|(name, value)| (name.to_owned(), value)))
 }
 
-fn options(world: &World, store: &Store, settings: &Settings) -> Options {
+fn options(world: &World, store: &Store, settings: &NotificationSettings) -> Options {
     let clock: SharedClock = world.clock.clone();
     let options = Options::new(store.clone(), clock, settings.clone(), secrets(), "http://unused".to_owned());
     Options { first_wait: Duration::from_millis(20), ..options }
 }
 
-async fn start(world: &World, settings: &Settings) -> Handle {
+async fn start(world: &World, settings: &NotificationSettings) -> NotifierHandle {
     Notifier::run(options(world, &world.store, settings)).await.expect("it starts")
 }
 
 /// A feeder alone: what it makes waits until somebody sends it.
-async fn feeder(world: &World, settings: &Settings) -> Feeder {
+async fn feeder(world: &World, settings: &NotificationSettings) -> Feeder {
     let outlets = Outlets::new(settings.clone(), &secrets(), String::new()).expect("the settings hold");
     Feeder::new(world.store.clone(), Arc::new(outlets), watch::Sender::new(())).await.expect("reads")
 }

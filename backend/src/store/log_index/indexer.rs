@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::super::db::{Arg, Conn, Sql, on_blocking_thread};
-use super::super::follow::{LogFollower, Next, follow};
+use super::super::follow::{LogFollower, Resume, follow};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::super::{Commits, Error, Inner, Store};
@@ -66,17 +66,17 @@ impl LogFollower for Indexer {
     const GATHER: Duration = Duration::from_millis(250);
     const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-    async fn advance(&mut self) -> Result<Next, Error> {
+    async fn advance(&mut self) -> Result<Resume, Error> {
         self.commits.mark_unchanged();
         let begun = Instant::now();
         Ok(match self.store.index_log(&mut self.indexed_to, AT_ONCE).await? {
             Indexed::Some(waiting) => {
                 let busy = self.commits.has_changed().unwrap_or(true);
                 let rest = if busy && waiting < FAR_BEHIND { REST } else { u32::from(busy) };
-                Next::After(begun.elapsed() * rest)
+                Resume::After(begun.elapsed() * rest)
             }
-            Indexed::All => Next::OnCommit,
-            Indexed::Elsewhere => Next::After(ELSEWHERE),
+            Indexed::All => Resume::OnCommit,
+            Indexed::Elsewhere => Resume::After(ELSEWHERE),
         })
     }
 }

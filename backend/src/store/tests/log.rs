@@ -14,9 +14,9 @@ use super::support::{World, decide, decided, launch, on_both, person};
 use crate::store::audit_scan::{newest, rows};
 use crate::store::cursor::LogPlace;
 use crate::store::db::Sql;
-use crate::store::log::{Rows, page_of};
+use crate::store::log::{RowsOf, page_of};
 use crate::store::seals::between;
-use crate::store::{Committed, Error, Form, LogFollower, Next, Store, follow, open};
+use crate::store::{Committed, Error, Form, LogFollower, Resume, Store, follow, open};
 
 on_both! {
     a_reader_misses_nothing_while_many_write,
@@ -282,11 +282,11 @@ impl LogFollower for Reader {
     type Error = Error;
     const TROUBLE: &'static str = "the log could not be read";
 
-    async fn advance(&mut self) -> Result<Next, Error> {
+    async fn advance(&mut self) -> Result<Resume, Error> {
         let place = self.read.borrow().clone();
         let page = self.store.log(&place, None, 1000).await?.expect("of this log");
         self.read.send_replace(page.cursor);
-        Ok(Next::if_more(page.more))
+        Ok(Resume::if_more(page.more))
     }
 }
 
@@ -343,8 +343,9 @@ async fn postgres_reads_a_page_in_the_order_of_an_index() {
     let Some(world) = World::postgres().await else { return };
     let inner = &world.store.inner;
     let place = LogPlace { seq: 7, seen: 0 };
-    let run = Rows::OfRun(RunId(uuid::Uuid::nil()));
-    let mut pages: Vec<Sql> = [Rows::All, run, Rows::OfNoRun].into_iter().map(|of| page_of(place, of, 100)).collect();
+    let run = RowsOf::OfRun(RunId(uuid::Uuid::nil()));
+    let mut pages: Vec<Sql> =
+        [RowsOf::All, run, RowsOf::OfNoRun].into_iter().map(|of| page_of(place, of, 100)).collect();
     pages.push(between(place, LogPlace { seq: 9, ..place }));
     pages.push(newest(rows(None, None), 7, 9));
     let mut conn = inner.db.snapshot().await.expect("begins");

@@ -17,7 +17,7 @@ use crate::store::runs::with_reviews;
 use crate::store::schema;
 use crate::store::sqlite::{SEEN, path_of};
 use crate::store::testing::Database;
-use crate::store::{Actor, Change, Finished, Operation};
+use crate::store::{Actor, Change, FinishedFilter, Operation};
 
 on_both! {
     a_place_is_left_when_it_does_not_hold_any_more,
@@ -162,7 +162,7 @@ async fn sqlite_looks_through_no_large_table() {
     world.store.runs_to_recount(None, 10).await.expect("reads");
     world.store.runs_without_reviewers(None, 10).await.expect("reads");
     let soon = shared::time::Timestamp(i64::MAX);
-    for of in [Finished::Of(&"ask".parse().expect("an id")), Finished::Carriers] {
+    for of in [FinishedFilter::Of(&"ask".parse().expect("an id")), FinishedFilter::Carriers] {
         world.store.finished_runs(of, soon, None, 10).await.expect("reads");
     }
     decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");

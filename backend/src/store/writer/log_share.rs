@@ -24,12 +24,12 @@ pub(in crate::store) struct LogShare {
     writers: u32,
     /// How many of them are to work.
     working: AtomicU32,
-    rows: Mutex<Rows>,
+    rows: Mutex<RowCounts>,
 }
 
 /// The rows of the last groups, the older the less they count.
 #[derive(Debug, Default)]
-struct Rows {
+struct RowCounts {
     /// The last one of this process.
     last: Option<i64>,
     own: i64,

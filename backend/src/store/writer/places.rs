@@ -11,7 +11,7 @@ use shared::run::{RunStatus, Step};
 use super::super::blobs::encode;
 use super::super::packed::pack;
 use super::super::review_row::{audience_row, queue_key, undecided_row};
-use super::super::run_steps::{self, Place, step_row};
+use super::super::run_steps::{self, StepStorage, step_row};
 use super::super::{Error, queue, visibility};
 use super::group::{RunWork, StoredPlaces};
 use super::write::Rows;
@@ -34,8 +34,8 @@ impl Rows {
         let none = Vec::new();
         let known = work.stored_status.is_none().then_some(&none).or(work.stored_steps.as_ref());
         let rows = match run_steps::merged(known, changed) {
-            Place::Run(all) => return Ok(Some(pack(encode(run.0, &all, &mut self.blobs)?))),
-            Place::Rows(rows) => rows,
+            StepStorage::Run(all) => return Ok(Some(pack(encode(run.0, &all, &mut self.blobs)?))),
+            StepStorage::Rows(rows) => rows,
         };
         for step in rows {
             let body = pack(encode(run.0, &step, &mut self.blobs)?);

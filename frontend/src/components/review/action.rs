@@ -188,7 +188,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             </button>
         }
     };
-    let scopes = [(GrantScope::Run, "Allow for this run"), (GrantScope::Flow, "Allow for this flow for 8 h")];
+    let scopes = [(GrantScope::Run, "Remember for this run"), (GrantScope::Flow, "Remember for this flow for 8 h")];
     let later = move || grantable.get().then(|| scopes.map(allow).collect_view());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));

@@ -48,9 +48,8 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                     let name = flow_title.or_else(|| flow.clone()).unwrap_or_default();
                     let flow = flow.map(|flow| view! { <a href=format!("/flows/{flow}") class="cut">{name}</a> });
                     let run = run.map(|run| {
-                        let all = run.to_string();
-                        let short = all[all.len() - 4..].to_owned();
-                        view! { <span aria-hidden="true">"›"</span><a href=format!("/runs/{run}") class="nowrap" title=all>"run "{short}</a> }
+                        let short = words::run_tail(run);
+                        view! { <span aria-hidden="true">"›"</span><a href=format!("/runs/{run}") class="nowrap" title=run.to_string()>"run "{short}</a> }
                     });
                     let arrow = flow.is_some().then(|| view! { <span aria-hidden="true">"›"</span> });
                     let node = node.map(|node| view! { {arrow}<span class="cut">{node}</span> });
@@ -190,7 +189,7 @@ fn Claim(pane: Pane) -> impl IntoView {
                     view! {
                         <button
                             class="b ghost sm"
-                            title="Shows the others that you are working on this, for a limited time"
+                            title="Tells the other reviewers that you are working on this, for a limited time"
                             disabled=busy
                             on:click=move |_| { act.dispatch_local(true); }
                         >

@@ -1,4 +1,5 @@
-//! What else can be done with a review: handing it to somebody, and taking it back.
+//! What else can be done with a review: handing it to somebody, and taking it back. What is typed is kept until it is
+//! sent.
 
 use leptos::prelude::*;
 use shared::access::Act;
@@ -8,8 +9,10 @@ use shared::deputy::Delegate;
 use super::pane::Pane;
 use crate::client::{Live, Session, key, use_api};
 use crate::components::dialog::Dialog;
+use crate::components::inert::named;
 use crate::components::shortcuts::is_free;
-use crate::state::effects;
+use crate::state::drafts::Form;
+use crate::state::{effects, words};
 
 /// The buttons, and their dialog.
 #[component]
@@ -25,9 +28,19 @@ pub fn More(pane: Pane) -> impl IntoView {
     let pending = move || pane.review.with(|review| review.is_pending());
     let hand = Memo::new(move |_| pending() && pane.access.get().is_allowed());
     let withdraw = Memo::new(move |_| pending() && pane.review.with(|review| session.may(Act::Withdraw(review))));
+    let form = move |hand: bool| if hand { Form::Delegation(pane.id) } else { Form::Withdrawal(pane.id) };
+    let kept = move |hand: bool| {
+        let kept = pane.workspace.form(&form(hand));
+        kept.and_then(|kept| kept.get("text")?.as_str().map(ToOwned::to_owned)).unwrap_or_default()
+    };
+    let typed = move |said: String| {
+        let typed = (!said.trim().is_empty()).then(|| [("text".to_owned(), said.clone().into())].into_iter().collect());
+        pane.workspace.write_form(&form(hands.get_untracked()), typed);
+        text.set(said);
+    };
     let start = move |hand: bool| {
         hands.set(hand);
-        text.set(String::new());
+        text.set(kept(hand));
         problem.set(None);
         open.set(true);
     };
@@ -39,7 +52,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                 return Vec::new();
             }
             match api.reviewers(Some(pane.id)).await {
-                Ok(page) => page.items.into_iter().map(|user| user.username.to_string()).collect(),
+                Ok(page) => page.items.iter().map(|user| (user.username.to_string(), words::user(user))).collect(),
                 Err(refused) => {
                     problem.set(Some(refused.to_string()));
                     Vec::new()
@@ -59,6 +72,7 @@ pub fn More(pane: Pane) -> impl IntoView {
             };
             match answer {
                 Ok(decided) => {
+                    pane.workspace.write_form(&form(hand), None);
                     open.set(false);
                     live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
                 }
@@ -84,16 +98,19 @@ pub fn More(pane: Pane) -> impl IntoView {
                     {move || if hands.get() {
                         view! {
                             <p>"They decide instead of you. You can still see it, but no longer decide."</p>
-                            <select class="select" aria-label="Who decides instead" on:change=move |event| text.set(event_target_value(&event))>
+                            <select class="select" aria-label="Who decides instead" on:change=move |event| typed(event_target_value(&event))>
                                 <option value="">"Choose a person"</option>
-                                {move || names.get().unwrap_or_default().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
+                                {move || names.get().unwrap_or_default().into_iter().map(|(name, shown)| {
+                                    let chosen = text.with_untracked(|text| *text == name);
+                                    view! { <option value=name selected=chosen>{named(&shown)}</option> }
+                                }).collect_view()}
                             </select>
                         }.into_any()
                     } else {
                         view! {
                             <p>{move || pane.review.with(|review| effects::of_withdrawal(review))}" This cannot be undone."</p>
                             <textarea class="textarea" aria-label="Reason (recorded)" placeholder="Reason (recorded)"
-                                on:input=move |event| text.set(event_target_value(&event))></textarea>
+                                prop:value=text on:input=move |event| typed(event_target_value(&event))></textarea>
                         }.into_any()
                     }}
                     {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}

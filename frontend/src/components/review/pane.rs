@@ -22,6 +22,7 @@ use super::side::Side;
 use crate::client::{Api, Live, Session, Workspace, use_api};
 use crate::components::arrival;
 use crate::components::focus::{MISTAKE, focus_on};
+use crate::components::glyph::Glyph;
 use crate::components::inert::{inert_code, named};
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Failed, Loading};
@@ -131,7 +132,7 @@ impl Pane {
             return;
         }
         if self.unsound.get_untracked() > 0 {
-            self.notifier.bad("Something that you are editing is not complete yet.");
+            self.notifier.bad("A field that you are editing is not complete yet.");
             focus_on(MISTAKE);
             return;
         }
@@ -190,7 +191,7 @@ pub fn ReviewPane(
                 match problem.get() {
                     None => view! { <Loading rows=7 /> }.into_any(),
                     Some(problem) if problem.code == Code::NotFound => view! {
-                        <Empty icon=icondata::LuSearch title="This review is not here" page=true>
+                        <Empty icon=icondata::LuSearch title="Review not found" page=true>
                             <p>"It does not exist, or you do not have access."</p>
                             <button class="b" on:click=move |_| back.run(())>"Back to the inbox"</button>
                         </Empty>
@@ -198,7 +199,15 @@ pub fn ReviewPane(
                     .into_any(),
                     Some(problem) => {
                         let retry = Callback::new(move |()| read.refetch());
-                        view! { <Failed title="The review could not be loaded" problem retry page=true /> }.into_any()
+                        view! {
+                            <Failed title="The review could not be loaded" problem retry page=true>
+                                <button class="b ghost back" on:click=move |_| back.run(())>
+                                    <Glyph icon=icondata::LuArrowLeft />
+                                    "Back to the list"
+                                </button>
+                            </Failed>
+                        }
+                        .into_any()
                     }
                 }
             }}

@@ -13,6 +13,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
+use crate::state::ending::Ending;
 use crate::state::outbox::{Stage, UNDO};
 use crate::state::record;
 use crate::state::story::{self, listed};
@@ -144,12 +145,18 @@ fn run_since(pane: Pane) -> Memo<Option<RunSummary>> {
     })
 }
 
+/// Whether something broke: a run that people stopped has ended as they wanted.
+fn has_failed(run: &RunSummary) -> bool {
+    run.status == RunStatus::Failed && Ending::of(run.error.as_ref()).is_none()
+}
+
 fn run_words(run: &RunSummary) -> String {
     match run.status {
         RunStatus::Running => "The run continues.".to_owned(),
         RunStatus::WaitingForHuman => "The run is waiting for a person.".to_owned(),
-        RunStatus::Completed => "The run is completed.".to_owned(),
+        RunStatus::Completed => "The run has completed.".to_owned(),
         RunStatus::Cancelled => "The run was cancelled.".to_owned(),
+        RunStatus::Failed if Ending::of(run.error.as_ref()).is_some() => "The run has ended.".to_owned(),
         RunStatus::Failed => match &run.error {
             Some(error) => format!("The run has failed: {}", error.message),
             None => "The run has failed.".to_owned(),
@@ -240,7 +247,7 @@ fn is_blocked(review: &Review) -> bool {
 fn tone_of(pane: Pane) -> Memo<&'static str> {
     let run = run_since(pane);
     Memo::new(move |_| {
-        let failed = run.with(|run| run.as_ref().is_some_and(|run| run.status == RunStatus::Failed));
+        let failed = run.with(|run| run.as_ref().is_some_and(has_failed));
         pane.review.with(|review| if failed || is_blocked(review) { "banner stop" } else { tone(review) })
     })
 }

@@ -16,7 +16,7 @@ pub fn Took(pane: Pane) -> impl IntoView {
         let usage = usage.get();
         let summary = usage.summary()?;
         let elapsed = if usage.elapsed_ms > 0 {
-            format!(", {} after the run began", words::duration_ms(usage.elapsed_ms))
+            format!(", {} after the run started", words::duration_ms(usage.elapsed_ms))
         } else {
             String::new()
         };
@@ -26,7 +26,7 @@ pub fn Took(pane: Pane) -> impl IntoView {
                 <h2 class="sub">"Usage so far"</h2>
                 <p>{format!("{summary}{elapsed}.")}</p>
                 <details class="fold">
-                    <summary>"Each call of a model"</summary>
+                    <summary>"Model calls"</summary>
                     <table class="took">
                         <thead><tr><th>"Agent"</th><th class="num">"Tokens"</th><th class="num">"Cost"</th><th class="num">"Time"</th></tr></thead>
                         <tbody>{rows}</tbody>

@@ -134,7 +134,7 @@ fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     };
     let expected = match &draft.shape.kind {
         Kind::Json { expected: Some(expected), .. } => {
-            Some(format!("JSON. The schema wants {expected}; the value is something else."))
+            Some(format!("JSON. The schema expects {expected}; the value is something else."))
         }
         Kind::Json { expected: None, .. } => Some("JSON".to_owned()),
         _ => None,

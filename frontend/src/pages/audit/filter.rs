@@ -161,7 +161,7 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
                 <input class="input" type="date" title="Days are in UTC" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
                     on:change=move |event| change(&|filter, value| filter.from = value, event_target_value(&event))/></label>
             <label class="day"><span class="hint">"to"</span>
-                <input class="input" type="date" title="Days are in UTC, this one included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
+                <input class="input" type="date" title="Days are in UTC; this day is included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
                     on:change=move |event| change(&|filter, value| filter.to = value, event_target_value(&event))/></label>
             {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
             {move || chip("review", filter.get().review, |filter, value| filter.review = value)}

@@ -20,7 +20,7 @@ use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::states::{Empty, Loaded, Loading};
-use crate::components::time::full;
+use crate::components::time::At;
 use crate::state::story::{EventTone, describe};
 
 /// The entries that have been loaded for one filter, and where older ones begin.
@@ -160,7 +160,7 @@ fn EntryRow(entry: Entry) -> impl IntoView {
         <li class:open=open>
             <button class="audit-row" aria-expanded=move || open.get().to_string() on:click=move |_| open.update(|open| *open = !*open)>
                 <Glyph icon=icondata::LuChevronRight/>
-                <time datetime=at.to_string()>{full(at)}</time>
+                <At at/>
                 <span class="audit-what"><i class=class aria-hidden="true"></i>{who}" "{inert(&what)}</span>
                 <span class="audit-run">{run.map(|run| view! { "run "<code>{run}</code> })}</span>
                 <code>{kind}</code>

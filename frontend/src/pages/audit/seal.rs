@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::client::{Live, use_api};
-use crate::components::time::{clock, full};
+use crate::components::time::{clock, day, full};
 
 /// One quiet line; it is loud only where something does not hold.
 #[component]
@@ -30,12 +30,13 @@ pub fn Seal() -> impl IntoView {
         Some((_, words)) => words,
         None => {
             let seal = sealed.get().flatten();
-            seal.map(|seal| format!("Sealed up to {}", full(seal.sealed_at))).unwrap_or_default()
+            seal.map(|seal| format!("Sealed up to {}", day(seal.sealed_at))).unwrap_or_default()
         }
     };
+    let sealed_at = move || sealed.get().flatten().map(|seal| full(seal.sealed_at));
     view! {
         <p class="hint audit-seal" class:mistake=bad role="status">
-            {words}" "
+            <span title=sealed_at>{words}</span>" "
             <button class="b sm ghost" disabled=busy on:click=move |_| { verify.dispatch_local(()); }>"Verify"</button>
         </p>
     }

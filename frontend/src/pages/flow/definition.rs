@@ -212,7 +212,7 @@ pub fn Definition(
                     let to = edited.with(|(id, _)| format!("/flows/{id}?tab=definition&version={version}"));
                     view! { <p class="banner"><span>"You have unsaved changes to "<a href=to>"version "{version}</a>"."</span></p> }
                 }).collect_view()}
-                {move || denied.get().map(|why| view! { <p class="banner">"You can read this and try changes out, but not save them. "{story::sentence(why)}"."</p> })}
+                {move || denied.get().map(|why| view! { <p class="banner">"You can read this flow and try out changes, but you cannot save them. "{story::sentence(why)}"."</p> })}
                 <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
                 <Mistakes checked jump/>
             </div>
@@ -220,7 +220,7 @@ pub fn Definition(
                 <h2 class="sub">"Picture"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"last valid version"</span></Show></h2>
                 {move || match graph.get() {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
-                    None => view! { <p class="muted small">"The picture appears once the text can be read."</p> }.into_any(),
+                    None => view! { <p class="muted small">"The diagram appears once the file can be parsed."</p> }.into_any(),
                 }}
             </aside>
         </div>

@@ -1,4 +1,4 @@
-//! Starts a run: a form from the flow's input schema, and for whom it runs.
+//! Starts a run: a form from the flow's input schema, and for whom it runs. What is typed is kept until it is sent.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -10,11 +10,12 @@ use shared::api::Launch;
 use shared::error::{Mistake, Problem};
 use shared::run::Context;
 
-use crate::client::{FlowVersion, Session, key, use_api};
+use crate::client::{FlowVersion, Session, Workspace, key, use_api};
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
-use crate::components::schema_form::SchemaForm;
+use crate::components::schema_form::{SchemaForm, untouched};
+use crate::state::drafts::Form;
 use crate::state::words;
 
 /// The tab "Launch".
@@ -25,8 +26,29 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let navigate = use_navigate();
     let schema = flow.input.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
     let fields = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
-    let input = RwSignal::new(json!({}));
-    let context = RwSignal::new(json!({}));
+    let workspace = Workspace::expect();
+    let of = StoredValue::new(Form::Launch((flow.id.to_string(), flow.version)));
+    let kept = of.with_value(|of| workspace.form(of)).unwrap_or_default();
+    let typed_before = |part: &str| kept.get(part).cloned().unwrap_or_else(|| json!({}));
+    let (input, context) = (RwSignal::new(typed_before("input")), RwSignal::new(typed_before("context")));
+    let empty = StoredValue::new(untouched(&schema));
+    let is_typed = Memo::new(move |_| {
+        let differs = |input: &Value| *input != json!({}) && empty.with_value(|empty| input != empty);
+        input.with(differs) || context.with(|context| *context != json!({}))
+    });
+    Effect::new(move |_| {
+        let parts = || [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
+        let typed = is_typed.get().then(|| parts().into_iter().collect());
+        of.with_value(|of| workspace.write_form(of, typed));
+    });
+    // Raised when the form is emptied: it is made anew.
+    let emptied = RwSignal::new(0_u32);
+    let empty_it = move |_| {
+        input.set(json!({}));
+        context.set(json!({}));
+        emptied.update(|times| *times += 1);
+        focus_on(".launch-fields :is(input, textarea, select)");
+    };
     let (input_sound, context_sound) = (RwSignal::new(true), RwSignal::new(true));
     let problem = RwSignal::new(None::<Problem>);
     let launch = Action::new_local(move |(launch, key): &(Launch, String)| {
@@ -34,7 +56,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         problem.set(None);
         async move {
             match api.launch(&launch, Some(&key)).await {
-                Ok(run) => navigate(&format!("/runs/{}", run.summary.id), NavigateOptions::default()),
+                Ok(run) => {
+                    of.try_with_value(|of| workspace.write_form(of, None));
+                    navigate(&format!("/runs/{}", run.summary.id), NavigateOptions::default());
+                }
                 Err(refused) => {
                     problem.set(Some(refused));
                     focus_on(MISTAKE);
@@ -75,11 +100,22 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         Access::Denied(why) => Some(why),
         Access::Allowed | Access::Hidden => None,
     });
-    let form = if fields {
-        view! { <SchemaForm schema value=input errors base="/input" defaults=true sound=input_sound/> }.into_any()
-    } else {
-        view! { <p class="soft">"This flow takes no input."</p> }.into_any()
+    let form = move || {
+        emptied.track();
+        if fields {
+            // Where something was typed before, a field that was emptied stays empty.
+            let defaults = input.with_untracked(|input| *input == json!({}));
+            view! { <SchemaForm schema=schema.clone() value=input errors base="/input" defaults sound=input_sound/> }
+                .into_any()
+        } else {
+            view! { <p class="soft">"This flow takes no input."</p> }.into_any()
+        }
     };
+    let context_form = move || {
+        emptied.track();
+        view! { <SchemaForm schema=context_schema() value=context errors base="/context" sound=context_sound/> }
+    };
+    let with_context = context.with_untracked(|context| *context != json!({}));
     let nodes = flow.graph.as_ref().map(|graph| graph.nodes.iter().filter(|node| node.kind != "end").count());
     view! {
         <div class="in launch">
@@ -87,9 +123,9 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                 <header><b class="grow">"Start a run"</b><span class="muted">"version "{flow.version}</span></header>
                 <div class="launch-fields">
                     {form}
-                    <details class="fold">
+                    <details class="fold" open=with_context>
                         <summary>"Context"<span class="muted">"user, tenant, session and metadata that every step of the run can read"</span></summary>
-                        <SchemaForm schema=context_schema() value=context errors base="/context" sound=context_sound/>
+                        {context_form}
                     </details>
                     {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
                 </div>
@@ -97,6 +133,9 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                     <button class="b primary" disabled=move || { busy.get() || denied.get().is_some() || !input_sound.get() || !context_sound.get() }>
                         <Glyph icon=icondata::LuPlay/>{move || if busy.get() { "Starting…" } else { "Start the run" }}
                     </button>
+                    <Show when=move || is_typed.get()>
+                        <button type="button" class="b ghost" on:click=empty_it>"Clear the form"</button>
+                    </Show>
                     <span class="muted small">{move || denied.get().map(|why| format!("You cannot start it: {why}."))}</span>
                 </footer>
             </form>

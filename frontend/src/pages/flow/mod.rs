@@ -117,7 +117,7 @@ fn OneFlow(id: String) -> impl IntoView {
         known.set(flow.clone());
         let Some(flow) = flow else {
             return view! {
-                <Empty icon=icondata::LuSearch title="There is no such flow" page=true>
+                <Empty icon=icondata::LuSearch title="Flow not found" page=true>
                     <p>"The link may be old, or the version was never saved."</p>
                     <a href="/flows" class="b">"Go to the flows"</a>
                 </Empty>

@@ -77,7 +77,7 @@ pub fn InsightsPage() -> impl IntoView {
             </header>
             <div class="in">
                 <p class="whose small muted">{whose}</p>
-                <Loaded from=over_time failed="The statistics could not be loaded" rows=10 children=plots/>
+                <Loaded from=over_time failed="The figures could not be loaded" rows=10 children=plots/>
             </div>
         </section>
     }
@@ -151,7 +151,7 @@ fn nothing(filter: &InsightsFilter) -> AnyView {
     let all = InsightsFilter { days: filter.days, split: filter.split, ..InsightsFilter::default() };
     if *filter == all {
         return view! {
-            <Empty icon=icondata::LuChartColumn title="Nothing was asked in this period">
+            <Empty icon=icondata::LuChartColumn title="No reviews in this period">
                 <p>"Choose a longer period, or come back once something was decided."</p>
                 <a href="/inbox" class="b">"Go to the inbox"</a>
             </Empty>

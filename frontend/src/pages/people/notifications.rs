@@ -33,7 +33,7 @@ pub fn NotificationsTab() -> impl IntoView {
     };
     view! {
         <p class="soft lead">"Reviews appear in the inbox at once. Choose how else you are notified."</p>
-        <Loaded from=known failed="What you chose could not be loaded" rows=4 children=choice/>
+        <Loaded from=known failed="Your notification settings could not be loaded" rows=4 children=choice/>
         <Show when=move || session.may(Act::ManageDeliveries)><GivenUp/></Show>
     }
 }
@@ -137,7 +137,7 @@ fn Choice(known: Notifications) -> impl IntoView {
     let other = elsewhere(problem, &["/rules", "/slack_user_id", "/email"]);
     view! {
         <form class="notifications" on:submit=move |event| { event.prevent_default(); save.dispatch_local(chosen.get_untracked()); } novalidate>
-            {none.then(|| view! { <p class="banner warn">"None of this can be sent now. "{NOTHING}</p> })}
+            {none.then(|| view! { <p class="banner warn">"None of these notifications can be sent at the moment. "{NOTHING}</p> })}
             <div class="card">
                 {move || (0..count.get()).map(|at| rule_view(chosen, problem, at)).collect_view()}
                 <footer>
@@ -145,7 +145,7 @@ fn Choice(known: Notifications) -> impl IntoView {
                     <span class="muted small">{move || (count.get() == 0).then_some("You are not notified outside the console.")}</span>
                 </footer>
             </div>
-            {slack.then(|| address(Channel::Slack, "Your member ID in Slack", "In Slack: Profile, Copy member ID. Buttons pressed in its messages count as yours.".to_owned(), "/slack_user_id"))}
+            {slack.then(|| address(Channel::Slack, "Your member ID in Slack", "In Slack, open your profile and choose Copy member ID. What this member presses in messages counts as your decision.".to_owned(), "/slack_user_id"))}
             {mail.then(|| address(Channel::Email, "Your e-mail address", mail_hint, "/email"))}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="notification-save">

@@ -8,8 +8,10 @@ use shared::id::{DeputyId, GrantId};
 use shared::time::Timestamp;
 
 use crate::client::use_api;
+use crate::components::inert::named;
 use crate::components::states::Loaded;
-use crate::components::time::full;
+use crate::components::time::day;
+use crate::state::words;
 
 /// Deputies and grants.
 #[component]
@@ -18,7 +20,7 @@ pub fn Place() -> impl IntoView {
     // Without them nobody can be chosen; the lists below say why.
     let names = LocalResource::new(move || async move {
         let page = api.reviewers(None).await.ok()?;
-        Some(page.items.into_iter().map(|user| user.username.to_string()).collect::<Vec<_>>())
+        Some(page.items.iter().map(|user| (user.username.to_string(), words::user(user))).collect::<Vec<_>>())
     });
     let deputies = LocalResource::new(move || async move { api.deputies().await.map(|page| page.items) });
     let grants = LocalResource::new(move || async move { api.grants().await.map(|page| page.items) });
@@ -70,7 +72,7 @@ pub fn Place() -> impl IntoView {
                 };
                 row(
                     format!("{} decides for {}", span.deputy, span.person),
-                    format!("{} – {}", full(span.from), full(span.until)),
+                    format!("{} – {}", day(span.from), day(span.until)),
                     "b sm stop",
                     "Remove",
                     remove,
@@ -93,14 +95,14 @@ pub fn Place() -> impl IntoView {
                 let what = format!("{}{agent}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
                 row(
                     what,
-                    format!("by {} until {}", grant.given_by, full(grant.expires_at)),
+                    format!("by {} until {}", grant.given_by, day(grant.expires_at)),
                     "b sm stop",
                     "Revoke",
                     revoke,
                 )
             })
             .collect();
-        table(rows, "None. Every call that needs approval asks for it.")
+        table(rows, "No remembered approvals. Every call that needs approval asks for it.")
     };
     view! {
         {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
@@ -110,7 +112,7 @@ pub fn Place() -> impl IntoView {
             <label class="field"><span class="label">"Deputy"</span>
                 <select class="select" on:change=move |event| deputy.set(event_target_value(&event))>
                     <option value="">"Choose a person"</option>
-                    {move || names.get().flatten().unwrap_or_default().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
+                    {move || names.get().flatten().unwrap_or_default().into_iter().map(|(name, shown)| view! { <option value=name>{named(&shown)}</option> }).collect_view()}
                 </select>
             </label>
             {time("From (now, if empty)", from)}
@@ -119,7 +121,7 @@ pub fn Place() -> impl IntoView {
         </form>
         <Loaded from=deputies failed="Your deputies could not be loaded" rows=2 children=of_deputies/>
         <h2>"Remembered approvals"</h2>
-        <p class="soft lead">"Approvals that you chose to remember. After you revoke one, the next call asks again."</p>
+        <p class="soft lead">"Approvals that you chose to remember. After you revoke one, the next such call asks again."</p>
         <Loaded from=grants failed="Your remembered approvals could not be loaded" rows=2 children=of_grants/>
     }
 }

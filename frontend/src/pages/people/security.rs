@@ -10,7 +10,7 @@ use super::{elsewhere, mistake_at};
 use crate::client::{Session, use_api};
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
-use crate::components::time::full;
+use crate::components::time::day;
 
 /// The three of them.
 #[component]
@@ -197,7 +197,7 @@ fn SecondFactor() -> impl IntoView {
             .into_any()
         }
         Some(Step::Recovery(codes)) => view! {
-            <p>"It is on. Each of these codes logs you in once instead of your app. They are shown only now: keep them where you can find them without your device."</p>
+            <p>"Your second factor is on. Each of these recovery codes works once in place of your app. They are shown only now: keep them where you can find them without your device."</p>
             <pre class="secret">{codes.join("\n")}</pre>
             <div class="actions"><button class="b primary" on:click=move |_| take(Ok(None))>"I have stored them"</button></div>
         }
@@ -230,7 +230,7 @@ fn Sessions() -> impl IntoView {
         let rows = sessions.into_iter().map(|one| {
             let what = one.agent.as_deref().map_or_else(|| "Unknown".to_owned(), short_agent);
             let what = if one.current { format!("{what} (this one)") } else { what };
-            let used = format!("last used {}", full(one.last_used_at));
+            let used = format!("last used {}", day(one.last_used_at));
             let from = one.address.into_iter().chain([used]).collect::<Vec<_>>().join(" · ");
             row(what, from, "b", "End", move |_| {
                 end.dispatch_local(Some(one.id));

@@ -132,7 +132,7 @@ pub fn UserForm(
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
         <form class="in" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
-            {new.then(|| field("Username", "Permanent, cannot be changed: a-z, 0-9, and . _ - inside.", "/username", "text", username, "off"))}
+            {new.then(|| field("Username", "Cannot be changed later: a-z, 0-9, and . _ - inside.", "/username", "text", username, "off"))}
             <div class="two">
                 {field("Name", "", "/display_name", "text", display_name, "off")}
                 {field("E-mail", "", "/email", "email", email, "off")}
@@ -141,7 +141,7 @@ pub fn UserForm(
             <OwnRoles roles known/>
             <span class="mistake">{wrong_roles}</span>
             {if new {
-                field("Password", "At least 12 characters. Tell them in person.", "/password", "password", password, "new-password").into_any()
+                field("Password", "At least 12 characters. Give it to them in person.", "/password", "password", password, "new-password").into_any()
             } else {
                 view! {
                     <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions and tokens"</span></summary>
@@ -150,7 +150,7 @@ pub fn UserForm(
                         <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
                     <label class="role">
                         <input type="checkbox" prop:checked=active on:change=move |event| active.set(event_target_checked(&event))/>
-                        <span><b>"May log in"</b><span class="hint">{if own { "This is you: without it you would lock yourself out." } else { "Without it their sessions and tokens end. What they decided stays on record." }}</span></span>
+                        <span><b>"May log in"</b><span class="hint">{if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. What they decided stays on record." }}</span></span>
                     </label>
                 }.into_any()
             }}

@@ -62,7 +62,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
         })
     });
     view! {
-        <Loaded from=users failed="The people could not be loaded" let:users>
+        <Loaded from=users failed="The list of people could not be loaded" let:users>
             <div class="card"><table class="table people-table">
                 <thead><tr><th>"Name"</th><th>"Roles"</th><th>"Status"</th><th>"Added"</th><th><span class="sr">"Edit"</span></th></tr></thead>
                 <tbody>{users.into_iter().map(row).collect_view()}</tbody>

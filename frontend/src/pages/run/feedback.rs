@@ -1,17 +1,20 @@
-//! Feedback on the run's agents: a form, and what was said so far, as far as the person may see it.
+//! Feedback on the run's agents: a form, which keeps what is typed until it is sent, and what was said so far, as far as
+//! the person may see it.
 
 use leptos::prelude::*;
+use serde_json::{Value, json};
 use shared::api::Page;
 use shared::error::Problem;
 use shared::feedback::{Feedback, FeedbackAspect, FeedbackQuery, FeedbackType, MAX_TEXT, NewFeedback};
 
 use super::data::RunData;
-use crate::client::{key, use_api};
+use crate::client::{Workspace, key, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::states::Failed;
 use crate::components::time::Ago;
+use crate::state::drafts::Form;
 
 const TYPES: [(FeedbackType, &str); 5] = [
     (FeedbackType::Correction, "Correction"),
@@ -90,6 +93,28 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
     let importance = RwSignal::new(2);
     let content = RwSignal::new(String::new());
     let context = RwSignal::new(String::new());
+    let workspace = Workspace::expect();
+    let of = Form::Feedback(data.id);
+    let choices = [agent, of_type, aspect, importance];
+    if let Some(kept) = workspace.form(&of) {
+        let text = |part: &str| kept.get(part).and_then(Value::as_str).unwrap_or_default().to_owned();
+        content.set(text("content"));
+        context.set(text("context"));
+        let most = [usize::MAX, TYPES.len(), ASPECTS.len(), IMPORTANCE.len()];
+        let chosen = kept.get("choices").and_then(Value::as_array).into_iter().flatten().map(Value::as_u64);
+        for ((choice, at), most) in choices.into_iter().zip(chosen).zip(most) {
+            if let Some(at) = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < most) {
+                choice.set(at);
+            }
+        }
+    }
+    Effect::new(move |_| {
+        let (content, context) = (content.get(), context.get());
+        let chosen = choices.map(|choice| choice.get());
+        let is_typed = !content.trim().is_empty() || !context.trim().is_empty();
+        let form = || json!({ "content": content, "context": context, "choices": chosen }).as_object().cloned();
+        workspace.write_form(&of, is_typed.then(form).flatten());
+    });
     let give = Action::new_local(move |(): &()| {
         let new = NewFeedback {
             agent: agents.with_untracked(|agents| agents.get(agent.get_untracked()).cloned().unwrap_or_default()),
@@ -145,11 +170,11 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
                     {choose("Importance", importance, words(&IMPORTANCE.map(|(_, words)| words)))}
                 </div>
                 <label class="field">
-                    <span class="label">"What do you want to say?"</span>
+                    <span class="label">"Your feedback"</span>
                     <textarea class="textarea" rows="4" required maxlength=MAX_TEXT.to_string() bind:value=content></textarea>
                 </label>
                 <label class="field">
-                    <span class="label">"Based on (optional)"</span>
+                    <span class="label">"What it is based on (optional)"</span>
                     <textarea class="textarea" rows="2" maxlength=MAX_TEXT.to_string() bind:value=context></textarea>
                 </label>
                 {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}

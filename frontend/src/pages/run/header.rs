@@ -15,6 +15,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
+use crate::state::ending::Ending;
 use crate::state::story::sentence;
 use crate::state::{effects, words};
 
@@ -45,7 +46,7 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
         summary.get().map(|run| {
             let flow = format!("/flows/{}?version={}", run.flow, run.version);
             view! {
-                <StatusTag status=run.status/>
+                <StatusTag status=run.status error=run.error.clone()/>
                 <a href=flow class="tag">{run.flow.to_string()}" v"{run.version}</a>
                 <span class="soft">"started by "{run.requested_by.to_string()}" "<Ago at=run.created_at/></span>
             }
@@ -80,12 +81,37 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
 /// Why it ended, or the reviews that it waits for.
 #[component]
 pub fn Outcome(data: RunData) -> impl IntoView {
+    let session = Session::expect();
     let ended = move || {
         data.run.with(|run| {
             let run = run.as_ref()?;
             match run.summary.status {
                 RunStatus::Failed => {
                     let error = run.summary.error.clone()?;
+                    if let Some(ending) = Ending::of(Some(&error)) {
+                        let me = session.username();
+                        let said = data.report.with(|report| {
+                            let reviews = &report.as_ref()?.reviews;
+                            let at = |review: &Review| review.resolution.as_ref().map(|resolution| resolution.at);
+                            let last = reviews.iter().filter(|review| review.node == error.node).max_by_key(|one| at(one))?;
+                            Some(words::resolution_first(last, last.resolution.as_ref()?, me.as_deref()))
+                        });
+                        // The reason that the flow or the person gave, unless it has just been said.
+                        let why = sentence(&error.message);
+                        let is_told = said.as_ref().is_some_and(|said| said.contains(error.message.trim_end_matches('.')));
+                        let says = match said {
+                            Some(said) if is_told => said,
+                            Some(said) => format!("{said}. {why}"),
+                            None => why,
+                        };
+                        return Some(view! {
+                            <div class="banner" role="status">
+                                <Glyph icon=icondata::LuBan/>
+                                <span class="grow"><b>{ending.word()}</b>". "{inert_code(&says)}</span>
+                            </div>
+                        }
+                        .into_any());
+                    }
                     let node = error.node.map(|node| format!(" at {}", node.place())).unwrap_or_default();
                     Some(view! {
                         <div class="banner stop" role="status">

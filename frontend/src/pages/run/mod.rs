@@ -14,7 +14,6 @@ use shared::JsonMap;
 use shared::error::Problem;
 use shared::id::RunId;
 use shared::run::{Activity, ArchivedRun, Position, Run};
-use shared::time::Timestamp;
 
 use self::data::RunData;
 use self::feedback::{RunFeedback, Said};
@@ -23,6 +22,7 @@ use self::values::{Facts, State};
 use crate::components::arrival;
 use crate::components::graph::FlowGraph;
 use crate::components::states::{Empty, Failed, Loading};
+use crate::components::time;
 use crate::components::timeline::Timeline;
 use crate::state::words;
 
@@ -78,7 +78,7 @@ fn Whole(data: RunData) -> impl IntoView {
     let nothing_changed = Signal::stored(std::collections::BTreeSet::new());
     let picture = move || {
         data.graph.get().map(|graph| {
-            let label = format!("Where the run is: {}", data.run.with_untracked(|run| place(run.as_ref())));
+            let label = format!("Position in the flow: {}", data.run.with_untracked(|run| place(run.as_ref())));
             view! { <FlowGraph graph marks=data.marks label/> }
         })
     };
@@ -165,8 +165,8 @@ fn Archived(archived: ArchivedRun) -> impl IntoView {
         <Empty icon=icondata::LuArchive title="This run is archived" page=true>
             <p>{format!(
                 "Archived on {} in {file}. It is a run of the flow {flow}, which {requested_by} started and which ended on {}.",
-                day(archived_at),
-                day(ended_at),
+                time::day(archived_at),
+                time::day(ended_at),
             )}</p>
             <p>"An operator can read it with "<code>{format!("countersign archive show {id}")}</code></p>
             <a href="/runs" class="b">"Go to the runs"</a>
@@ -174,15 +174,10 @@ fn Archived(archived: ArchivedRun) -> impl IntoView {
     }
 }
 
-/// The day of a time, in UTC, as files of the archive are named.
-fn day(at: Timestamp) -> String {
-    format!("{:.10}", at.to_string())
-}
-
 #[component]
 fn Unknown() -> impl IntoView {
     view! {
-        <Empty icon=icondata::LuSearch title="There is no such run" page=true>
+        <Empty icon=icondata::LuSearch title="Run not found" page=true>
             <p>"The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."</p>
             <a href="/runs" class="b">"Go to the runs"</a>
         </Empty>

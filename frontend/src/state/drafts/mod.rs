@@ -1,6 +1,9 @@
 //! What a person has typed and not sent or saved yet: for a review on the revision that they saw, for a flow on the
-//! version that they began from. Kept when a conflict, a new revision or another version arrives, and over a reload of
-//! the page. Another person at the same browser has drafts of their own.
+//! version that they began from, and in forms that are sent by themselves. Kept when a conflict, a new revision or
+//! another version arrives, over a reload of the page, and when the session ends. Another person at the same browser has
+//! drafts of their own.
+
+mod subject;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,21 +12,16 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::ActionKind;
 use shared::grant::GrantScope;
-use shared::id::{ReviewId, Username};
+use shared::id::ReviewId;
 use shared::review::Review;
 use shared::time::Timestamp;
 
-/// How many drafts of reviews and of flows of one person are kept; the ones touched longest ago go first. Those of flows
-/// are long.
-const KEPT_REVIEWS: usize = 100;
-const KEPT_FLOWS: usize = 20;
+pub use subject::{Edited, Form, Subject, storage_prefix};
+
 /// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.
 const KEPT_VALUES: usize = 64 * 1024;
 
-/// A flow, and the version that is edited; 0: it is not saved yet.
-pub type Edited = (String, u32);
-
-/// What somebody has typed for one review, or for one version of a flow: that is all in the text.
+/// What somebody has typed for one review, for one version of a flow (that is all in the text), or into one form.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Draft {
@@ -43,6 +41,8 @@ pub struct Draft {
     pub metadata: JsonMap,
     /// A comment for the other reviewers, which is sent by itself.
     pub comment: String,
+    /// What stands in a form that is sent by itself.
+    pub form: JsonMap,
     /// When it was touched last.
     pub touched: Timestamp,
 }
@@ -178,55 +178,6 @@ impl Draft {
     }
 }
 
-/// What a draft is of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
-    /// A review.
-    Review(ReviewId),
-    /// A version of a flow.
-    Flow(Edited),
-}
-
-impl From<ReviewId> for Subject {
-    fn from(id: ReviewId) -> Self {
-        Self::Review(id)
-    }
-}
-
-impl From<&Edited> for Subject {
-    fn from(edited: &Edited) -> Self {
-        Self::Flow(edited.clone())
-    }
-}
-
-impl Subject {
-    /// Under which name the browser keeps a person's draft of it.
-    pub fn storage_key(&self, owner: &Username) -> String {
-        let prefix = storage_prefix(owner);
-        match self {
-            Self::Review(id) => format!("{prefix}review/{id}"),
-            Self::Flow((id, version)) => format!("{prefix}flow/{id}/{version}"),
-        }
-    }
-
-    /// What a draft of a person is of, by the name under which the browser keeps it.
-    pub fn of_storage_key(key: &str, owner: &Username) -> Option<Self> {
-        let (kind, of) = key.strip_prefix(&storage_prefix(owner))?.split_once('/')?;
-        match kind {
-            "review" => of.parse().ok().map(Self::Review),
-            "flow" => {
-                of.rsplit_once('/').and_then(|(id, version)| Some(Self::Flow((id.to_owned(), version.parse().ok()?))))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// How the names of all drafts of a person begin. No username has a slash: that of nobody else begins so too.
-pub fn storage_prefix(owner: &Username) -> String {
-    format!("countersign.draft.{owner}/")
-}
-
 /// The drafts of the person who is logged in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drafts {
@@ -280,6 +231,15 @@ impl Drafts {
         self.write(edited.into(), text.map(|text| Draft { text, touched: now, ..Draft::default() }))
     }
 
+    /// Notes what stands in a form; nothing: it was sent, or nothing was typed. Gives the drafts that are to be kept anew
+    /// or forgotten.
+    pub fn write_form(&mut self, of: &Form, form: Option<JsonMap>, now: Timestamp) -> Vec<Subject> {
+        if self.get(of).map(|draft| &draft.form) == form.as_ref() {
+            return Vec::new();
+        }
+        self.write(of.into(), form.map(|form| Draft { form, touched: now, ..Draft::default() }))
+    }
+
     fn write(&mut self, of: Subject, draft: Option<Draft>) -> Vec<Subject> {
         self.set(of.clone(), draft);
         std::iter::once(of).chain(self.drop_oldest()).collect()
@@ -324,12 +284,7 @@ impl Drafts {
     }
 
     fn drop_oldest(&mut self) -> Option<Subject> {
-        let is_review = |of: &Subject| matches!(of, Subject::Review(_));
-        let reviews = self.by_subject.keys().filter(|of| is_review(of)).count();
-        let too_many = |of: &Subject| match of {
-            Subject::Review(_) => reviews > KEPT_REVIEWS,
-            Subject::Flow(_) => self.by_subject.len() - reviews > KEPT_FLOWS,
-        };
+        let too_many = |of: &Subject| self.by_subject.keys().filter(|other| other.is_like(of)).count() > of.most();
         let going = self.by_subject.iter().filter(|(of, _)| too_many(of));
         let oldest = going.min_by_key(|(_, draft)| draft.touched).map(|(of, _)| of.clone())?;
         self.by_subject.remove(&oldest);

@@ -1,6 +1,7 @@
 //! Drafts of reviews and of flows, as they are kept and let go.
 
 use serde_json::json;
+use shared::id::Username;
 
 use super::*;
 use crate::state::fixtures::review;
@@ -74,7 +75,15 @@ fn a_decision_takes_what_it_sent_and_leaves_the_comment() {
 #[test]
 fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
     let name = |name: &str| name.parse::<Username>().unwrap();
-    for of in [Subject::Review(on(1, "").id), Subject::Flow(("article".into(), 3))] {
+    let (review_id, run) = (on(1, "").id, "01a212e4-4ebb-7001-8983-afd4f45adc71".parse().unwrap());
+    let forms = [
+        Form::Launch(("article".into(), 3)),
+        Form::Feedback(run),
+        Form::Delegation(review_id),
+        Form::Withdrawal(review_id),
+    ];
+    let subjects = [Subject::Review(review_id), Subject::Flow(("article".into(), 3))];
+    for of in subjects.into_iter().chain(forms.map(Subject::Form)) {
         let key = of.storage_key(&name("ana.b"));
         assert_eq!(Subject::of_storage_key(&key, &name("ana.b")), Some(of));
         for other in ["ana", "tom"] {
@@ -113,6 +122,20 @@ fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
     assert_eq!(drafts.write_flow(&article(3), None, Timestamp(4)), of(3));
     assert_eq!((drafts.get(&article(1)).is_some(), drafts.get(&article(3))), (true, None));
     assert_eq!(drafts.taken_over(), 0, "all of it was typed here");
+}
+
+#[test]
+fn what_stands_in_a_form_is_kept_until_it_is_sent() {
+    let (mut drafts, form) = (Drafts::default(), Form::Launch(article(1)));
+    let of = [Subject::from(&form)];
+    let typed = |text: &str| json!({ "event": text }).as_object().cloned();
+    assert_eq!(drafts.write_form(&form, typed("Fair"), Timestamp(1)), of);
+    assert_eq!(drafts.write_form(&form, typed("Fair"), Timestamp(2)), [], "nothing new is to be kept");
+    let kept = serde_json::to_string(drafts.get(&form).unwrap()).unwrap();
+    assert_eq!(serde_json::from_str::<Draft>(&kept).unwrap().form["event"], "Fair");
+    assert_eq!(drafts.versions("article").count(), 0, "the flow itself is not edited");
+    assert_eq!(drafts.write_form(&form, None, Timestamp(3)), of);
+    assert_eq!(drafts.get(&form), None);
 }
 
 #[test]

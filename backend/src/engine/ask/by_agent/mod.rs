@@ -17,7 +17,7 @@ use shared::run::Step;
 use super::content::{Content, Rules};
 use super::guardrail::PutIn;
 use super::title;
-use crate::engine::asks::{Ask, Draft, DraftType, read};
+use crate::engine::asks::{Ask, DraftToEdit, DraftType, read};
 use crate::engine::builder::Builder;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
@@ -138,7 +138,7 @@ impl Builder<'_> {
 
     /// Whether an answer can be the result of its call, beyond fitting what was asked.
     pub(super) fn check_reply(&self, subject: &Subject, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
-        let is_json = |draft: &Draft| draft.content_type == DraftType::Json;
+        let is_json = |draft: &DraftToEdit| draft.content_type == DraftType::Json;
         let draft =
             self.ask_of(subject).is_some_and(|asking| matches!(&asking.ask, Ask::Edit(draft) if is_json(draft)));
         match put_in.edits.get(CONTENT).and_then(Value::as_str) {

@@ -9,7 +9,7 @@ use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUS
 use crate::engine::ask::content::schema_of;
 use crate::engine::ask::node::alternative;
 use crate::engine::asks::{
-    APPROVE, Ask, Checkpoint, Choice, Clarification, Draft, Escalation, Handoff, Proposal, REJECT,
+    APPROVE, Ask, Checkpoint, Clarification, DraftToEdit, Escalation, Handoff, OfferedChoice, Proposal, REJECT,
 };
 
 /// An agent that is less sure than this of a draft has it looked at more urgently.
@@ -90,8 +90,8 @@ fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
 }
 
 /// The one option of a question that several answers fit.
-fn several(choices: &[Choice]) -> ReviewOption {
-    let choice = |one: &Choice| {
+fn several(choices: &[OfferedChoice]) -> ReviewOption {
+    let choice = |one: &OfferedChoice| {
         let mut choice = json!({ "const": one.id, "title": one.label });
         if let Some(description) = &one.description {
             choice["description"] = description.clone().into();
@@ -106,8 +106,8 @@ fn several(choices: &[Choice]) -> ReviewOption {
     ReviewOption { fields: Some(fields), ..option("answer".to_owned(), "Answer".to_owned(), None) }
 }
 
-fn edit(who: &str, draft: Draft) -> AskContent {
-    let Draft { content, content_type, purpose, focus, confidence, timeout } = draft;
+fn edit(who: &str, draft: DraftToEdit) -> AskContent {
+    let DraftToEdit { content, content_type, purpose, focus, confidence, timeout } = draft;
     let sure = confidence.map(|sure| format!(" It is {:.0} % sure of it.", sure * 100.0)).unwrap_or_default();
     let focus: Vec<_> = focus.iter().map(|point| format!("- {point}")).collect();
     let focus = if focus.is_empty() { String::new() } else { format!("\n\nPlease look at:\n\n{}", focus.join("\n")) };

@@ -1,0 +1,58 @@
+//! What a review is about, beyond its title: what tells two reviews of one flow apart in the list.
+
+use serde_json::Value;
+use shared::review::{Item, Review};
+use shared::topic::{cut, topic, topic_of};
+
+/// How many things are named.
+const NAMED: usize = 2;
+/// How long each may be, in characters: the row is narrow.
+const LONGEST: usize = 40;
+
+/// What the calls or the values under review are about, as far as the title does not say it.
+pub fn subject(review: &Review) -> Option<String> {
+    let calls = review.actions.iter().filter_map(|action| topic(&action.arguments));
+    let values = review.items.iter().filter_map(of_item);
+    let mut named: Vec<String> = Vec::new();
+    for topic in calls.chain(values) {
+        if !review.title.contains(&topic) && !named.iter().any(|named| named.contains(&topic)) {
+            named.push(topic);
+        }
+    }
+    named.truncate(NAMED);
+    let named: Vec<String> = named.iter().map(|topic| cut(topic, LONGEST)).collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
+fn of_item(item: &Item) -> Option<String> {
+    match &item.value {
+        Value::Number(number) => Some(format!("{} {number}", item.label.as_ref().unwrap_or(&item.key))),
+        value => topic_of(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::fixtures::{calls, review};
+
+    #[test]
+    fn reviews_of_one_flow_are_told_apart_by_what_is_under_review() {
+        let of = |patch: Value| subject(&review(1, 1, patch));
+        let text =
+            |text: &str| json!([{ "key": "draft", "content_type": "markdown", "value": text, "editable": true }]);
+        assert_eq!(of(json!({ "items": text("# The **ocean**\n\nIt is deep.") })).as_deref(), Some("The ocean"));
+        assert_eq!(of(json!({ "items": text("The ocean"), "title": "Publish The ocean?" })), None, "the title says it");
+        assert_eq!(
+            of(json!({ "items": [{ "key": "amount", "content_type": "text", "value": 12, "editable": false }] })),
+            Some("amount 12".to_owned())
+        );
+        let mut both = calls(1, 1);
+        both.title = "delete_file and list_files".to_owned();
+        assert_eq!(subject(&both).as_deref(), Some("/a"), "the same thing is named once");
+        both.actions[1].arguments = json!({ "path": "x".repeat(80) }).as_object().cloned().unwrap();
+        assert_eq!(subject(&both), Some(format!("/a, {}…", "x".repeat(LONGEST))));
+    }
+}
