@@ -198,6 +198,8 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     };
     // What became of a person's answer stands in the line of the decision.
     let note = step.note.filter(|_| step.kind != "human" || step.status != StepStatus::Completed);
+    // An error that says the same says it once.
+    let note = note.filter(|note| step.error.as_ref().is_none_or(|error| error.message != *note));
     // The gate before a flow gives its output stands at its end.
     let kind = if step.kind == "return" { "output".to_owned() } else { step.kind.clone() };
     let (node, visit) = (step.node.to_string(), step.visit);
