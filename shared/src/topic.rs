@@ -7,6 +7,8 @@ use crate::JsonMap;
 
 /// The longest topic, in characters.
 pub const LONGEST_TOPIC: usize = 60;
+/// How much of a text is looked at for its topic, in characters.
+const LOOKED_AT: usize = 4096;
 /// Names of values that mostly say what all of them are about, the most telling first.
 const TELLING: [&str; 14] = [
     "title",
@@ -42,6 +44,8 @@ pub fn topic_of(value: &Value) -> Option<String> {
 }
 
 fn headline(text: &str) -> Option<String> {
+    // A text may be one line of megabytes.
+    let text = text.char_indices().nth(LOOKED_AT).map_or(text, |(end, _)| &text[..end]);
     let line = text.lines().map(plain).find(|line| !line.is_empty())?;
     Some(cut(&line, LONGEST_TOPIC))
 }

@@ -342,7 +342,10 @@ async fn a_run_that_a_person_stopped_is_said_to_be_rejected() -> BrowserResult<(
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
     wait_for_text(driver, "The run ended: rejected").await;
     wait_for_text(driver, "Rejected. You chose “Stop”").await;
-    assert!(driver.find_all(By::Css(".banner.stop, .run-head .tag.stop")).await?.is_empty(), "nothing is red");
+    assert!(
+        driver.find_all(By::Css(".banner.stop, .run-head .tag.stop, .graph .failed")).await?.is_empty(),
+        "nothing is red"
+    );
     browser.quit().await;
     Ok(())
 }

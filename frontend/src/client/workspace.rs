@@ -132,13 +132,7 @@ impl Workspace {
 
     /// Notes what was typed for a version of a flow, and keeps it; nothing: it was saved, or discarded.
     pub fn write_flow(self, edited: &Edited, text: Option<String>) {
-        let now = self.live.server_now();
-        let mut touched = Vec::new();
-        self.drafts.maybe_update(|drafts| {
-            touched = drafts.write_flow(edited, text, now);
-            !touched.is_empty()
-        });
-        self.keep(touched);
+        self.note(edited.into(), text.map(Draft::of_flow));
     }
 
     /// What was typed into a form before, now; nothing: it was sent, or nothing was.
@@ -148,10 +142,14 @@ impl Workspace {
 
     /// Notes what stands in a form, and keeps it; nothing: it was sent, or nothing was typed.
     pub fn write_form(self, of: &Form, form: Option<JsonMap>) {
+        self.note(of.into(), form.map(Draft::of_form));
+    }
+
+    fn note(self, of: Subject, typed: Option<Draft>) {
         let now = self.live.server_now();
         let mut touched = Vec::new();
         self.drafts.maybe_update(|drafts| {
-            touched = drafts.write_form(of, form, now);
+            touched = drafts.note(of, typed, now);
             !touched.is_empty()
         });
         self.keep(touched);

@@ -8,6 +8,7 @@ use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use shared::run::{Activity, Report, Run, RunStatus, StepStatus};
 
 use super::schema_form::next_key;
+use crate::state::ending::Ending;
 
 /// Room around the picture for strokes and the badges on the nodes' corners, in its own pixels.
 const MARGIN: u32 = 12;
@@ -33,6 +34,8 @@ pub enum NodeState {
     Now,
     /// A person is asked there, or other branches are waited for.
     Waiting,
+    /// A decision or a deadline ended the run there.
+    Stopped,
     /// It failed.
     Failed,
 }
@@ -44,6 +47,7 @@ impl NodeState {
             Self::Done => "done",
             Self::Now => "running now",
             Self::Waiting => "waiting now",
+            Self::Stopped => "stopped",
             Self::Failed => "failed",
         }
     }
@@ -54,6 +58,7 @@ impl NodeState {
             Self::Done => "node done",
             Self::Now => "node now",
             Self::Waiting => "node waiting",
+            Self::Stopped => "node stopped",
             Self::Failed => "node failed",
         }
     }
@@ -80,6 +85,7 @@ pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
         mark.visits += 1;
         mark.state = match step.status {
             StepStatus::Completed => NodeState::Done,
+            StepStatus::Failed if Ending::of(step.error.as_ref()).is_some() => NodeState::Stopped,
             StepStatus::Failed => NodeState::Failed,
             StepStatus::Running | StepStatus::Retrying => NodeState::Now,
             StepStatus::Waiting => NodeState::Waiting,

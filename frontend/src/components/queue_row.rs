@@ -108,14 +108,17 @@ pub fn QueueRow(
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone()).unwrap_or_default()));
     let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
     let run = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| row.review.run_id)));
+    // Read from its values, which may be long: not every second.
+    let about = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| subject(&row.review))));
     let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
     let more = move || {
         let (sending, me) = here.with(|here| (here.sending, here.me.clone()));
         if sending {
             return "sending your decision soon".to_owned();
         }
-        let detail =
-            row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default());
+        let detail = row.with(|row| {
+            row.as_ref().map(|row| detail(row, about.get(), me.as_deref(), live.now.get())).unwrap_or_default()
+        });
         // The sign of a draft does not stand alone.
         if detail.is_empty() && here.with(|here| here.drafted) { "your draft".to_owned() } else { detail }
     };
@@ -188,7 +191,7 @@ fn time(row: &InboxRow, now: Timestamp) -> (String, bool) {
 }
 
 /// The third line.
-fn detail(row: &InboxRow, me: Option<&str>, now: Timestamp) -> String {
+fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestamp) -> String {
     let review = &row.review;
     if row.gone {
         return "you no longer have access".to_owned();
@@ -224,7 +227,7 @@ fn detail(row: &InboxRow, me: Option<&str>, now: Timestamp) -> String {
         parts.push(review.stakes.severity.as_str().to_owned());
     }
     // What tells it from others of its flow comes before what these have too.
-    parts.extend(subject(review));
+    parts.extend(about);
     if review.stakes.reversible == Some(false) {
         parts.push("cannot be undone".to_owned());
     }

@@ -1,4 +1,5 @@
-//! How a run ended that the API calls failed: something broke, or people or a deadline stopped it as the flow says.
+//! Where a run stands in words; and of one that the API calls failed, whether something broke, or a decision or a
+//! deadline stopped it as the flow says.
 
 use shared::error::{FlowCode, RunError};
 use shared::run::RunStatus;
@@ -6,7 +7,7 @@ use shared::run::RunStatus;
 /// What stopped a run, or a step of it, though nothing is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// A person rejected something, or a deadline did in their place.
+    /// Something was rejected: by a person, or by a judge or a deadline in their place.
     Rejected,
     /// Nobody decided in time.
     TimedOut,

@@ -15,11 +15,13 @@ pub fn subject(review: &Review) -> Option<String> {
     let values = review.items.iter().filter_map(of_item);
     let mut named: Vec<String> = Vec::new();
     for topic in calls.chain(values) {
+        if named.len() == NAMED {
+            break;
+        }
         if !review.title.contains(&topic) && !named.iter().any(|named| named.contains(&topic)) {
             named.push(topic);
         }
     }
-    named.truncate(NAMED);
     let named: Vec<String> = named.iter().map(|topic| cut(topic, LONGEST)).collect();
     (!named.is_empty()).then(|| named.join(", "))
 }

@@ -177,6 +177,7 @@ impl Conn {
         let Some(row) = self.fetch_one(sql).await? else { return Ok((0, 0)) };
         Ok((row.int(0)?, row.int(1)?))
     }
+
     /// Stores a block: its number, `latest` and `behind`, and what it has.
     pub async fn put_block(
         &mut self,

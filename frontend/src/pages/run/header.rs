@@ -3,7 +3,7 @@
 use leptos::html;
 use leptos::prelude::*;
 use shared::access::Act;
-use shared::review::Review;
+use shared::review::{self, Review};
 use shared::run::RunStatus;
 
 use super::cancel::CancelDialog;
@@ -94,16 +94,14 @@ pub fn Outcome(data: RunData) -> impl IntoView {
                             let reviews = &report.as_ref()?.reviews;
                             let at = |review: &Review| review.resolution.as_ref().map(|resolution| resolution.at);
                             let last = reviews.iter().filter(|review| review.node == error.node).max_by_key(|one| at(one))?;
-                            Some(words::resolution_first(last, last.resolution.as_ref()?, me.as_deref()))
+                            let resolution = last.resolution.as_ref()?;
+                            let said = words::resolution_first(last, resolution, me.as_deref());
+                            // The reason that somebody gave, unless it has just been said: of a deadline there is none.
+                            let is_told = resolution.outcome == review::Outcome::Expired
+                                || said.contains(error.message.trim_end_matches('.'));
+                            Some(if is_told { said } else { format!("{said}. {}", sentence(&error.message)) })
                         });
-                        // The reason that the flow or the person gave, unless it has just been said.
-                        let why = sentence(&error.message);
-                        let is_told = said.as_ref().is_some_and(|said| said.contains(error.message.trim_end_matches('.')));
-                        let says = match said {
-                            Some(said) if is_told => said,
-                            Some(said) => format!("{said}. {why}"),
-                            None => why,
-                        };
+                        let says = said.unwrap_or_else(|| sentence(&error.message));
                         return Some(view! {
                             <div class="banner" role="status">
                                 <Glyph icon=icondata::LuBan/>

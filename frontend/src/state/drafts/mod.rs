@@ -100,6 +100,16 @@ impl ActionDraft {
 }
 
 impl Draft {
+    /// Of a flow: all of it.
+    pub fn of_flow(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// Of a form that is sent by itself.
+    pub fn of_form(form: JsonMap) -> Self {
+        Self { form, ..Self::default() }
+    }
+
     /// Whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
@@ -222,22 +232,18 @@ impl Drafts {
         self.write(of, draft)
     }
 
-    /// Notes what was typed for a flow; nothing: it was saved, or discarded. Gives the drafts that are to be kept anew or
-    /// forgotten.
-    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<Subject> {
-        if self.get(edited).map(|draft| &draft.text) == text.as_ref() {
+    /// Notes what was typed for a flow or into a form; nothing: it was saved, sent or discarded. Gives the drafts that are
+    /// to be kept anew or forgotten.
+    pub fn note(&mut self, of: Subject, typed: Option<Draft>, now: Timestamp) -> Vec<Subject> {
+        let is_kept = match (self.by_subject.get(&of), &typed) {
+            (None, None) => true,
+            (Some(kept), Some(typed)) => kept.text == typed.text && kept.form == typed.form,
+            _ => false,
+        };
+        if is_kept {
             return Vec::new();
         }
-        self.write(edited.into(), text.map(|text| Draft { text, touched: now, ..Draft::default() }))
-    }
-
-    /// Notes what stands in a form; nothing: it was sent, or nothing was typed. Gives the drafts that are to be kept anew
-    /// or forgotten.
-    pub fn write_form(&mut self, of: &Form, form: Option<JsonMap>, now: Timestamp) -> Vec<Subject> {
-        if self.get(of).map(|draft| &draft.form) == form.as_ref() {
-            return Vec::new();
-        }
-        self.write(of.into(), form.map(|form| Draft { form, touched: now, ..Draft::default() }))
+        self.write(of, typed.map(|typed| Draft { touched: now, ..typed }))
     }
 
     fn write(&mut self, of: Subject, draft: Option<Draft>) -> Vec<Subject> {

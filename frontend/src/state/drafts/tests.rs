@@ -102,7 +102,7 @@ fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
     let one = review(200, 1, json!({}));
     let touched = drafts.change(&one, Timestamp(500), |draft| draft.text = "y".into());
     assert_eq!(touched, [one.id, number(2)].map(Subject::from));
-    let touched = drafts.write_flow(&article(1), Some("b".into()), Timestamp(500));
+    let touched = drafts.note((&article(1)).into(), Some(Draft::of_flow("b".into())), Timestamp(500));
     assert_eq!(touched, [Subject::from(&article(1)), Subject::from(&article(2))]);
 }
 
@@ -114,12 +114,20 @@ fn article(version: u32) -> Edited {
 fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
     let mut drafts = Drafts::default();
     let of = |version| [Subject::from(&article(version))];
-    assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(1)), of(1));
-    assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(2)), [], "nothing new is to be kept");
-    assert_eq!(drafts.write_flow(&article(3), Some(String::new()), Timestamp(3)), of(3), "all was deleted");
+    assert_eq!(drafts.note((&article(1)).into(), Some(Draft::of_flow("a".into())), Timestamp(1)), of(1));
+    assert_eq!(
+        drafts.note((&article(1)).into(), Some(Draft::of_flow("a".into())), Timestamp(2)),
+        [],
+        "nothing new is to be kept"
+    );
+    assert_eq!(
+        drafts.note((&article(3)).into(), Some(Draft::of_flow(String::new())), Timestamp(3)),
+        of(3),
+        "all was deleted"
+    );
     assert_eq!(drafts.versions("article").collect::<Vec<_>>(), [1, 3]);
     assert_eq!(drafts.versions("art").count(), 0);
-    assert_eq!(drafts.write_flow(&article(3), None, Timestamp(4)), of(3));
+    assert_eq!(drafts.note((&article(3)).into(), None, Timestamp(4)), of(3));
     assert_eq!((drafts.get(&article(1)).is_some(), drafts.get(&article(3))), (true, None));
     assert_eq!(drafts.taken_over(), 0, "all of it was typed here");
 }
@@ -128,13 +136,13 @@ fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
 fn what_stands_in_a_form_is_kept_until_it_is_sent() {
     let (mut drafts, form) = (Drafts::default(), Form::Launch(article(1)));
     let of = [Subject::from(&form)];
-    let typed = |text: &str| json!({ "event": text }).as_object().cloned();
-    assert_eq!(drafts.write_form(&form, typed("Fair"), Timestamp(1)), of);
-    assert_eq!(drafts.write_form(&form, typed("Fair"), Timestamp(2)), [], "nothing new is to be kept");
+    let typed = |text: &str| json!({ "event": text }).as_object().cloned().map(Draft::of_form);
+    assert_eq!(drafts.note((&form).into(), typed("Fair"), Timestamp(1)), of);
+    assert_eq!(drafts.note((&form).into(), typed("Fair"), Timestamp(2)), [], "nothing new is to be kept");
     let kept = serde_json::to_string(drafts.get(&form).unwrap()).unwrap();
     assert_eq!(serde_json::from_str::<Draft>(&kept).unwrap().form["event"], "Fair");
     assert_eq!(drafts.versions("article").count(), 0, "the flow itself is not edited");
-    assert_eq!(drafts.write_form(&form, None, Timestamp(3)), of);
+    assert_eq!(drafts.note((&form).into(), None, Timestamp(3)), of);
     assert_eq!(drafts.get(&form), None);
 }
 
