@@ -78,7 +78,11 @@ pub async fn in_a_browser(options: &Options, name: &str, postgres: Option<&str>)
     let file = format!("sqlite:{}", data.path().join("countersign.db").display());
     queue::fill(data.database().unwrap_or(&file), queue::now()).await?;
     let server = Server::start(&options.binary, &mut data).await?;
-    server.connect().await?.send("PUT", "/api/v1/flows/ask", "application/json", SOON).await?;
+    let mut connection = server.connect().await?;
+    connection.send("PUT", "/api/v1/flows/ask", "application/json", SOON).await?;
+    // Otherwise the server would look again and again for who may decide these.
+    let somebody = json!({ "username": "somebody", "password": "Quartz-Lemur-Bicycle-93", "roles": queue::ROLES });
+    connection.send("POST", "/api/v1/users", "application/json", &somebody.to_string()).await?;
     let browser = Browser::start(1440, 900).await;
     let rows = Page { browser: &browser, server: &server }.measure(options, name).await;
     browser.quit().await;

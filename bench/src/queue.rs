@@ -22,7 +22,8 @@ use crate::{Options, below, median};
 const PENDING: usize = 100_000;
 /// How many flows ask, each for one of [`ROLES`].
 const FLOWS: usize = 60;
-const ROLES: [&str; 12] =
+/// Who may decide: each flow asks one of them.
+pub const ROLES: [&str; 12] =
     ["reviewer", "editor", "legal", "finance", "support", "risk", "security", "sales", "design", "data", "hr", "it"];
 /// How many are written in one statement.
 const CHUNK: usize = 200;

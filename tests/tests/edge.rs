@@ -70,10 +70,17 @@ async fn reviews_are_measured_by_kind_outcome_and_channel() {
     reviewing::launch(&server, "note", json!({})).await;
     let asked = reviewing::pending(&admin).await;
     let waits = ["kind=\"approval\"", "severity=\"medium\""];
-    assert_eq!(line(&scrape().await, "countersign_reviews_pending", &waits).as_deref(), Some("1"));
+    // They are counted beside the requests, a second after the last count at the earliest.
+    let shows = async |count: &str| {
+        eventually(&format!("{count} pending"), async || {
+            let text = scrape().await;
+            (line(&text, "countersign_reviews_pending", &waits)? == count).then_some(text)
+        })
+        .await
+    };
+    shows("1").await;
     reviewing::decide(&admin, &asked, reviewing::choose("send"), json!({})).await;
-    let text = scrape().await;
-    assert_eq!(line(&text, "countersign_reviews_pending", &waits).as_deref(), Some("0"));
+    let text = shows("0").await;
     let decided = ["kind=\"approval\"", "outcome=\"accepted\"", "via=\"human\""];
     assert_eq!(line(&text, "countersign_reviews_total", &decided).as_deref(), Some("1"));
     let bucket = line(&text, "countersign_review_response_seconds_bucket", &["le=\"+Inf\""]);

@@ -2,6 +2,7 @@
 //! The only module that sees every other.
 
 mod flows;
+mod gauges;
 mod masked;
 mod recount;
 mod runner;
@@ -160,7 +161,8 @@ impl App {
             store::Options { longest_grant: settings.longest_grant, ..options(&settings.storage, clock.clone()) };
         let (store, seal_key, trusted) = open_record(&settings.storage.seal_key, options).await?;
         wiring::sum_up(metrics.clone(), store.background(), &stopping);
-        wiring::count_rows(store.clone(), &stopping);
+        gauges::count_rows(store.clone(), &stopping);
+        gauges::count_pending(store.clone(), &stopping);
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         let reach = reach(settings.notifications.slack.is_some());
         if let Some(folder) = &settings.flows {
@@ -269,8 +271,9 @@ pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Ser
     let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, outside);
     let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
     let router = http::router(state, live);
+    let address = listener.local_addr().unwrap_or_else(|_| ([0; 4], 0).into());
     Server::start(listener, router, limits, proxies, store.background(), stopping)
-        .map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })
+        .map_err(|source| Error::Listen { address, source })
 }
 
 /// Binds an address.

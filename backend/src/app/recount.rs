@@ -5,6 +5,7 @@
 //! A review for roles or people behind whom is nobody is found here too, soon after it was asked and not in the commit
 //! that asks: what is rare is not to be paid by every run that names its reviewers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use crate::store::{Change, CommitError, Error, Operation, Store};
 const PAGE: u32 = 500;
 /// How long after a look the next one comes, at the earliest, while runs move.
 const PAUSE: Duration = Duration::from_secs(5);
+/// So many reviews are remembered whose runs cannot be continued.
+const MOST_FAILED: usize = 10_000;
 
 /// Looks again at the start, since a server may have been stopped in between, and whenever the observer hears that
 /// rights have changed; and, while anything is committed, for what was asked of nobody.
@@ -31,14 +34,18 @@ pub fn start(store: Store, stopping: &CancellationToken) -> Arc<dyn Observe> {
     let background = store.background().clone();
     let work = stopping.clone().run_until_cancelled_owned(async move {
         let mut commits = store.commits();
+        let mut recounts = Recounts { store, failed: HashSet::new() };
         loop {
             let looked = tokio::select! {
-                () = heard.notified() => look_again(&store).await,
-                Ok(()) = commits.changed() => look_for_nobody(&store).await,
+                () = heard.notified() => recounts.look_again().await,
+                Ok(()) = commits.changed() => recounts.look_for_nobody().await,
                 else => return,
             };
             if let Err(error) = looked {
-                tracing::warn!(%error, "who may decide could not be looked at again");
+                tracing::warn!(%error, "who may decide could not be looked at again; trying again");
+                tokio::time::sleep(PAUSE).await;
+                heard.notify_one();
+                continue;
             }
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}
@@ -74,35 +81,68 @@ impl Observe for Watch {
     }
 }
 
-async fn look_again(store: &Store) -> Result<(), Error> {
-    let mut after = None;
-    loop {
-        let page = store.runs_to_recount(after, PAGE).await?;
-        let Some((last, _)) = page.last() else { break };
-        after = Some(*last);
-        recount(store, page).await;
-    }
-    look_for_nobody(store).await
+/// Why people could not be looked at again.
+#[derive(Debug, thiserror::Error)]
+enum RecountError {
+    #[error(transparent)]
+    Read(#[from] Error),
+    #[error(transparent)]
+    Write(#[from] CommitError),
 }
 
-/// Finds the reviews that nobody may decide and that do not say so yet.
-async fn look_for_nobody(store: &Store) -> Result<(), Error> {
-    let mut after = None;
-    loop {
-        let page = store.runs_without_reviewers(after, PAGE).await?;
-        let Some((last, _)) = page.last() else { return Ok(()) };
-        after = Some(*last);
-        recount(store, page).await;
-    }
+/// Looks at reviews again.
+struct Recounts {
+    store: Store,
+    /// Those of which the run cannot be continued, such as one that this server cannot read: not tried again before rights
+    /// change.
+    failed: HashSet<ReviewId>,
 }
 
-async fn recount(store: &Store, page: Vec<(ReviewId, RunId)>) {
-    for (_, run) in page {
-        let recount = Operation::Run { run, input: Box::new(Input::Recount) };
-        match store.commit(Change::by_server(recount)).await {
-            Ok(_) | Err(CommitError::Refused(Refusal::Unchanged)) => {}
-            Err(error) => tracing::warn!(%error, %run, "who may decide could not be looked at again"),
+impl Recounts {
+    /// Looks at all that depends on who there is.
+    async fn look_again(&mut self) -> Result<(), RecountError> {
+        self.failed.clear();
+        let mut after = None;
+        loop {
+            let page = self.store.runs_to_recount(after, PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(*last);
+            self.recount(page).await?;
         }
+        self.look_for_nobody().await
+    }
+
+    /// Finds the reviews that nobody may decide and that do not say so yet.
+    async fn look_for_nobody(&mut self) -> Result<(), RecountError> {
+        let mut after = None;
+        loop {
+            let page = self.store.runs_without_reviewers(after, PAGE).await?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = Some(*last);
+            self.recount(page).await?;
+        }
+    }
+
+    /// Fails where nothing can be written now. A run that cannot be continued keeps no other from it.
+    async fn recount(&mut self, page: Vec<(ReviewId, RunId)>) -> Result<(), CommitError> {
+        for (review, run) in page {
+            if self.failed.contains(&review) {
+                continue;
+            }
+            let recount = Operation::Run { run, input: Box::new(Input::Recount) };
+            match self.store.commit(Change::by_server(recount)).await {
+                Ok(_) | Err(CommitError::Refused(Refusal::Unchanged)) => {}
+                Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, %run, %review, "who may decide could not be looked at again");
+                    if self.failed.len() >= MOST_FAILED {
+                        self.failed.clear();
+                    }
+                    self.failed.insert(review);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -139,12 +179,16 @@ mod tests {
         world.review_of(run).await
     }
 
+    fn recounts(world: &World) -> Recounts {
+        Recounts { store: world.store.clone(), failed: HashSet::new() }
+    }
+
     async fn roles(world: &World, name: &str, roles: &[&str]) {
         let roles = Some(roles.iter().map(ToString::to_string).collect());
         let patch = UserPatch { roles, ..UserPatch::default() };
         let change = UserChange { username: name.parse().expect("a name"), patch, password_hash: None };
         world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await.expect("changed");
-        look_again(&world.store).await.expect("looks");
+        recounts(world).look_again().await.expect("looks");
     }
 
     async fn a_review_for_nobody_says_so_until_there_is_somebody(world: World) {
@@ -154,7 +198,7 @@ mod tests {
         let problem = async |of: &Review| world.store.review(of.id).await.expect("reads").expect("is there").problem;
         assert_eq!(problem(&legal).await, None, "the commit that asks looks at nobody");
 
-        look_for_nobody(&world.store).await.expect("looks");
+        recounts(&world).look_for_nobody().await.expect("looks");
         let found = problem(&legal).await.expect("it says so");
         assert!(found.starts_with("nobody may decide this, which is for legal and gone: an admin can"), "{found}");
         assert_eq!((problem(&tom).await, problem(&anybody).await), (None, None));

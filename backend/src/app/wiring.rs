@@ -11,7 +11,6 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use shared::JsonMap;
 use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
@@ -32,8 +31,6 @@ use crate::tool::{self, McpServer, SecretSettings, Secrets, Tools};
 
 /// How often measurements are summed up.
 const SUM_UP: Duration = Duration::from_secs(5);
-/// How often rows are counted, at most.
-const COUNT: Duration = Duration::from_mins(1);
 /// The buckets of the time in which people decide: from five seconds to a week.
 const RESPONSE_SECONDS: &[f64] =
     &[5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 28_800.0, 86_400.0, 259_200.0, 604_800.0];
@@ -56,30 +53,6 @@ pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &Can
         }
     });
     tokio::spawn(background.watch("metrics", stopping, async {
-        work.await;
-    }));
-}
-
-/// Counts rows for `/metrics`, again and again until the stop: beside the requests, and never for more than a hundredth
-/// of the time.
-pub fn count_rows(store: Store, stopping: &CancellationToken) {
-    let background = store.background().clone();
-    let work = stopping.clone().run_until_cancelled_owned(async move {
-        loop {
-            let begun = Instant::now();
-            match store.counts().await {
-                Ok(counts) => {
-                    for (table, rows) in counts {
-                        let rows = f64::from(u32::try_from(rows).unwrap_or(u32::MAX));
-                        metrics::gauge!("countersign_rows", "table" => table).set(rows);
-                    }
-                }
-                Err(error) => tracing::warn!(%error, "rows could not be counted"),
-            }
-            tokio::time::sleep(COUNT.max(begun.elapsed() * 100)).await;
-        }
-    });
-    tokio::spawn(background.watch("row count", stopping, async {
         work.await;
     }));
 }
@@ -113,24 +86,25 @@ pub fn tools(
     Tools::new(tool::Options { allowed_hosts: settings.allowed_hosts.clone(), mcp: mcp.clone(), secrets })
 }
 
-/// What requests to webhooks that decide are signed with.
-fn handler_keys() -> Option<SigningKeys> {
-    let secrets = std::env::var("COUNTERSIGN_HANDLER_SECRET").ok().filter(|secrets| !secrets.trim().is_empty())?;
-    let keys = SigningKeys::read(&secrets);
-    if keys.is_none() {
-        tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is asked", standard_webhooks::SECRET);
-    }
-    keys
+/// What requests to webhooks that decide are signed with, as it is in the environment.
+fn handler_secret() -> Option<String> {
+    std::env::var("COUNTERSIGN_HANDLER_SECRET").ok().filter(|secrets| !secrets.trim().is_empty())
 }
 
 /// Which handlers can be asked, by the environment; `chats`: people are reached in a chat.
 pub fn reach(chats: bool) -> Reach {
-    Reach { terminal: false, webhooks: handler_keys().is_some(), chats }
+    let webhooks = handler_secret().is_some_and(|secrets| SigningKeys::read(&secrets).is_some());
+    Reach { terminal: false, webhooks, chats }
 }
 
 /// Asks webhooks that decide, by the settings and the environment; `server`: where they answer later.
 pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: SharedClock) -> Result<Webhooks, Error> {
-    let options = handler::Options { allowed_hosts: allowed_hosts.to_vec(), keys: handler_keys(), server, clock };
+    let secrets = handler_secret();
+    let keys = secrets.as_deref().and_then(SigningKeys::read);
+    if secrets.is_some() && keys.is_none() {
+        tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is asked", standard_webhooks::SECRET);
+    }
+    let options = handler::Options { allowed_hosts: allowed_hosts.to_vec(), keys, server, clock };
     Webhooks::new(options).map_err(|error| Error::Requests(error.to_string()))
 }
 

@@ -9,10 +9,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use shared::access::ADMIN;
-use shared::definition::Severity;
 use shared::error::{Code, Problem};
-use shared::review::ReviewKind;
-use strum::VariantArray as _;
 
 use super::AppState;
 use super::api::{Api, OperationDoc};
@@ -88,14 +85,6 @@ async fn metrics(State(state): State<AppState>, client: ClientAddress, headers: 
         metrics::gauge!("countersign_log_lag_seconds", "reader" => reader).set(lag.as_secs_f64());
         if reader == "seals" {
             metrics::gauge!("countersign_seal_lag_seconds").set(lag.as_secs_f64());
-        }
-    }
-    let pending = state.store.pending_by_kind().await?;
-    for kind in ReviewKind::VARIANTS.iter().copied().map(ReviewKind::as_str) {
-        for severity in Severity::VARIANTS.iter().copied().map(Severity::as_str) {
-            let count = pending.get(&(kind, severity)).copied().unwrap_or(0);
-            let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-            metrics::gauge!("countersign_reviews_pending", "kind" => kind, "severity" => severity).set(count);
         }
     }
     let text = state.metrics.as_ref().map(metrics_exporter_prometheus::PrometheusHandle::render).unwrap_or_default();

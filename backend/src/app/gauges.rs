@@ -1,0 +1,83 @@
+//! Gauges of what the database holds, for `/metrics`. They are counted beside the requests and for a hundredth of the
+//! time at most, so that a look at `/metrics` costs the same however much there is.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use shared::definition::Severity;
+use shared::review::ReviewKind;
+use strum::VariantArray as _;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::store::Store;
+
+/// How often rows are counted, at most.
+const ROWS: Duration = Duration::from_mins(1);
+/// How often pending reviews are counted, at most.
+const PENDING: Duration = Duration::from_secs(1);
+/// How many times as long as a count took nothing is counted afterwards.
+const REST: u32 = 100;
+
+/// Counts the rows of every table, again and again until the stop.
+pub fn count_rows(store: Store, stopping: &CancellationToken) {
+    let background = store.background().clone();
+    let work = stopping.clone().run_until_cancelled_owned(async move {
+        loop {
+            let begun = Instant::now();
+            match store.counts().await {
+                Ok(counts) => {
+                    for (table, rows) in counts {
+                        metrics::gauge!("countersign_rows", "table" => table).set(number(rows));
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "rows could not be counted"),
+            }
+            sleep(ROWS.max(begun.elapsed() * REST)).await;
+        }
+    });
+    tokio::spawn(background.watch("row count", stopping, async {
+        work.await;
+    }));
+}
+
+/// Counts pending reviews after commits, until the stop.
+pub fn count_pending(store: Store, stopping: &CancellationToken) {
+    let background = store.background().clone();
+    let mut commits = store.commits();
+    let work = stopping.clone().run_until_cancelled_owned(async move {
+        loop {
+            // Seen before counting, so that what is committed meanwhile is not missed.
+            commits.mark_unchanged();
+            let begun = Instant::now();
+            match store.pending_by_kind().await {
+                Ok(pending) => set_pending(&pending),
+                Err(error) => {
+                    tracing::warn!(%error, "the pending reviews could not be counted; trying again");
+                    commits.mark_changed();
+                }
+            }
+            sleep(PENDING.max(begun.elapsed() * REST)).await;
+            if commits.changed().await.is_err() {
+                return;
+            }
+        }
+    });
+    tokio::spawn(background.watch("count of pending reviews", stopping, async {
+        work.await;
+    }));
+}
+
+/// A kind of which none is pending shows 0.
+fn set_pending(pending: &BTreeMap<(&'static str, &'static str), u64>) {
+    for kind in ReviewKind::VARIANTS.iter().copied().map(ReviewKind::as_str) {
+        for severity in Severity::VARIANTS.iter().copied().map(Severity::as_str) {
+            let count = pending.get(&(kind, severity)).copied().unwrap_or(0);
+            metrics::gauge!("countersign_reviews_pending", "kind" => kind, "severity" => severity).set(number(count));
+        }
+    }
+}
+
+fn number(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
