@@ -67,12 +67,15 @@ fn name(c: char) -> Option<String> {
         '\u{2029}' => "PS",
         // Tag characters can spell out instructions that only a model reads.
         '\u{E0000}'..='\u{E007F}' => "TAG",
-        '\u{2061}'..='\u{2064}'
+        '\u{2061}'..='\u{2065}'
         | '\u{206A}'..='\u{206F}'
         | '\u{FFF9}'..='\u{FFFB}'
         | '\u{3164}'
         | '\u{115F}'
-        | '\u{1160}' => {
+        | '\u{1160}'
+        | '\u{FFA0}'
+        // Variation selectors beyond those of emoji can carry text, too.
+        | '\u{E0080}'..='\u{E0FFF}' => {
             return Some(format!("U+{:04X}", u32::from(c)));
         }
         c if c.is_control() => return Some(format!("U+{:04X}", u32::from(c))),

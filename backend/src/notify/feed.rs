@@ -1,7 +1,9 @@
 //! Follows the log and makes deliveries of it, off the path of commits. How far it has come is stored with the
-//! deliveries, so that a crash loses none and makes none twice, regardless of the number of servers.
+//! deliveries, so that a crash loses none and makes none twice, regardless of the number of servers. Of several servers one
+//! makes the deliveries, and the others do not read the log for them while it does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::{Channel, Occasion};
@@ -22,6 +24,8 @@ const PAGE: u32 = 500;
 const UNSAVED: usize = 2000;
 /// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
 const AT_ONCE: usize = 500;
+/// How long another server is left to make deliveries, once it was seen to.
+const ELSEWHERE: Duration = Duration::from_secs(5);
 
 /// The follower of the log.
 pub(super) struct Feeder {
@@ -34,6 +38,8 @@ pub(super) struct Feeder {
     /// The place up to which the log was read.
     read: Cursor,
     unsaved: usize,
+    /// Whether another server made the deliveries when this one last looked.
+    is_elsewhere: bool,
 }
 
 impl LogFollower for Feeder {
@@ -41,6 +47,14 @@ impl LogFollower for Feeder {
     const TROUBLE: &'static str = "the log could not be turned into notifications";
 
     async fn advance(&mut self) -> Result<Resume, store::Error> {
+        if self.is_elsewhere {
+            let before = self.saved.clone();
+            self.restart().await?;
+            self.is_elsewhere = self.saved != before;
+            if self.is_elsewhere {
+                return Ok(self.leave());
+            }
+        }
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
             tracing::warn!(
                 "the log is not the one that was followed so far; nothing is announced of what happened before"
@@ -73,11 +87,11 @@ impl LogFollower for Feeder {
             deliveries.extend(self.outlets.to_channel(entry, &before, &self.store).await?);
             before = entry.cursor.clone();
             if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
-                return Ok(Resume::Now);
+                return Ok(self.leave());
             }
         }
         if (!deliveries.is_empty() || self.unsaved > UNSAVED) && !self.store_up_to(&cursor, deliveries).await? {
-            return Ok(Resume::Now);
+            return Ok(self.leave());
         }
         self.store.has_read(READER, &cursor);
         self.read = cursor;
@@ -89,13 +103,14 @@ impl Feeder {
     /// One that goes on where the last one stopped, or from here where there was none.
     pub async fn new(store: Store, outlets: Arc<Outlets>, added: watch::Sender<()>) -> Result<Self, store::Error> {
         let saved = place(&store).await?;
-        Ok(Self { store, outlets, added, read: saved.clone(), saved, unsaved: 0 })
+        Ok(Self { store, outlets, added, read: saved.clone(), saved, unsaved: 0, is_elsewhere: false })
     }
 
     /// Stores deliveries with the place up to which they go. `false`: another server has made these.
     async fn store_up_to(&mut self, place: &Cursor, deliveries: Vec<NewDelivery>) -> Result<bool, store::Error> {
         if !self.store.feed(Some(&self.saved), place, &deliveries).await? {
             self.restart().await?;
+            self.is_elsewhere = true;
             return Ok(false);
         }
         // What is stored is not read again, also where the rest of the page fails.
@@ -107,6 +122,12 @@ impl Feeder {
             self.added.send_replace(());
         }
         Ok(true)
+    }
+
+    /// Leaves the deliveries to the server that has moved the place.
+    fn leave(&self) -> Resume {
+        self.store.has_read(READER, &self.saved);
+        Resume::After(ELSEWHERE)
     }
 
     /// Everyone who chose to be notified, if any entry is an occasion to.

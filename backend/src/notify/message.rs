@@ -1,7 +1,10 @@
 //! What a message says of a review, in plain words. What an agent wrote is hostile: it is shown as text, with hidden and
 //! bidirectional characters made visible, and never as markup.
 
+use std::borrow::Cow;
+
 use shared::definition::OnTimeout;
+use shared::invisible_characters::{TextPart, parts};
 use shared::notification::Occasion;
 use shared::review::{Review, ReviewStatus};
 use shared::time::Timestamp;
@@ -11,23 +14,12 @@ const MAX_TITLE: usize = 150;
 
 /// A text in which nothing is hidden. Line breaks stay.
 pub(super) fn inert(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            '\r' => {}
-            c if is_hidden(c) => shown.extend(format!("<U+{:04X}>", u32::from(c)).chars()),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Controls, and what is drawn as nothing or turns the direction of text around.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(u32::from(c), 0xAD | 0x61C | 0x180E | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0xFEFF
-            | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
+    let shown = parts(text).into_iter().map(|part| match part {
+        TextPart::Plain(plain) => Cow::Borrowed(plain),
+        TextPart::Hidden { c: '\r', .. } => Cow::Borrowed(""),
+        TextPart::Hidden { c, .. } => Cow::Owned(format!("<U+{:04X}>", u32::from(c))),
+    });
+    shown.collect()
 }
 
 /// The start of a text; and whether that is all of it.

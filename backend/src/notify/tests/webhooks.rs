@@ -10,14 +10,16 @@ use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::super::failure::MAX_FAILURES;
+use super::super::feed::Feeder;
 use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
 use crate::standard_webhooks;
-use crate::store::LogFollower as _;
 use crate::store::tests::support::{World, decide, on_both};
+use crate::store::{LogFollower as _, Resume};
 
 on_both! {
     a_program_that_fails_first_is_told_again_under_the_same_id,
     what_was_to_be_told_before_a_crash_is_told_once_after_it,
+    of_two_servers_one_makes_deliveries_until_it_ends,
     a_message_that_nobody_will_take_is_given_up_visibly,
     a_message_that_ends_every_server_is_given_up_unsent,
 }
@@ -105,6 +107,31 @@ async fn what_was_to_be_told_before_a_crash_is_told_once_after_it(world: World) 
     .await;
     notifier.shutdown().await;
     assert_eq!(requests(&receiver).await.len(), 2, "each once");
+}
+
+async fn of_two_servers_one_makes_deliveries_until_it_ends(world: World) {
+    let receiver = MockServer::start().await;
+    let settings = settings(&toml(&receiver, "events = [\"review.requested\"]"));
+    let (mut first, mut second) = (feeder(&world, &settings).await, feeder(&world, &settings).await);
+    let make = async |feeder: &mut Feeder| {
+        let before = world.store.outbox().await.expect("reads");
+        eventually(&world, "a delivery is made", async || {
+            feeder.advance().await.expect("reads");
+            (world.store.outbox().await.expect("reads") != before).then_some(())
+        })
+        .await;
+    };
+    for prompt in ["one", "two"] {
+        world.launched_review(prompt).await;
+        make(&mut first).await;
+        let next = second.advance().await.expect("reads");
+        assert!(matches!(next, Resume::After(_)), "{prompt}: the first server does it, but then {next:?}");
+    }
+    drop(first);
+    world.launched_review("three").await;
+    make(&mut second).await;
+    let made = world.store.claim_deliveries("sends", 10, Duration::from_mins(1)).await.expect("claims");
+    assert_eq!(made.len(), 3, "each once");
 }
 
 async fn a_message_that_nobody_will_take_is_given_up_visibly(world: World) {
