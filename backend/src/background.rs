@@ -4,10 +4,22 @@
 //! Imports nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// After each piece of work that can wait it rests so many times as long as that took: what runs matters more.
+const REST: u32 = 4;
+/// The longest rest.
+const LONGEST_REST: Duration = Duration::from_secs(2);
+
+/// Rests after a piece of work that can wait, begun then.
+pub async fn rest_after(begun: Instant) {
+    sleep((begun.elapsed() * REST).min(LONGEST_REST)).await;
+}
 
 /// The tasks of one server. Cheap to clone.
 #[derive(Debug, Clone)]

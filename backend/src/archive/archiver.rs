@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::folder::{Folder, FolderError, FolderLock, digest};
 use super::piece::{Header, Writer};
 use crate::audit::{Explained, NumberingError, Trusted, numbers};
-use crate::background::BackgroundTask;
+use crate::background::{BackgroundTask, rest_after};
 use crate::clock::SharedClock;
 use crate::store::{
     self, Change, CommitError, FinishedFilter, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
@@ -31,10 +31,6 @@ const LENGTH: usize = 8 << 20;
 const FOUND: usize = 5000;
 /// How many runs one statement finds.
 const PAGE: u32 = 500;
-/// After each transaction it rests so many times as long as that took: what runs matters more.
-const REST: u32 = 4;
-/// The longest rest.
-const LONGEST_REST: Duration = Duration::from_secs(2);
 
 /// For how long finished runs are kept, and where those that are older go.
 #[derive(Debug, Clone)]
@@ -252,7 +248,7 @@ impl Archiver {
             folder.append(&file, position, &header, &bytes)
         };
         blocking(append).await?;
-        rest(begun).await;
+        rest_after(begun).await;
         let archive = NewArchive { entry, runs: written, erasures: self.explained.last_erasure() };
         match self.store.commit(Change::by_server(Operation::ArchiveRuns(Box::new(archive)))).await {
             Ok(_) => Ok(count),
@@ -271,13 +267,9 @@ impl Archiver {
             if !self.store.remove_archived().await? {
                 return Ok(());
             }
-            rest(begun).await;
+            rest_after(begun).await;
         }
     }
-}
-
-async fn rest(begun: Instant) {
-    tokio::time::sleep((begun.elapsed() * REST).min(LONGEST_REST)).await;
 }
 
 /// The day of a time, in UTC: `2026-08-25`.

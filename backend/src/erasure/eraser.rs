@@ -7,7 +7,7 @@ use shared::log::EntriesErased;
 use tokio::time::Instant;
 
 use crate::audit::{Explained, Hash, NumberingError, Trusted, hash, joined, numbers, sealed_text};
-use crate::background::BackgroundTask;
+use crate::background::{BackgroundTask, rest_after};
 use crate::store::{
     self, Change, CommitError, Erasing, ErasureStep, LogFollower, NewErasure, Operation, Prepared, Resume, RunPlace,
     Store,
@@ -19,10 +19,6 @@ const EVERY: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_mins(10);
 /// How many entries one entry `entries.erased` tells of at most.
 const ENTRIES: usize = 256;
-/// After each transaction it rests so many times as long as that took: what runs matters more.
-const REST: u32 = 4;
-/// The longest rest.
-const LONGEST_REST: Duration = Duration::from_secs(2);
 
 /// Why somebody is not erased.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +122,7 @@ impl Eraser {
         while let Some(after) = place {
             let begun = Instant::now();
             let (rows, next) = self.store.rows_naming(erasing, after).await?;
-            rest(begun).await;
+            rest_after(begun).await;
             if !rows.is_empty() {
                 let prepared = self.store.erase_of_rows(erasing, &rows).await;
                 reached = reached.max(self.step(prepared, steps).await?);
@@ -140,7 +136,7 @@ impl Eraser {
         loop {
             let begun = Instant::now();
             let (runs, next) = self.store.runs_naming(erasing, place).await?;
-            rest(begun).await;
+            rest_after(begun).await;
             for run in runs {
                 let prepared = self.store.erase_of_run(erasing, run).await;
                 reached = reached.max(self.step(prepared, steps).await?);
@@ -167,7 +163,7 @@ impl Eraser {
             let begun = Instant::now();
             let Some(more) = self.store.forget_words(index, first).await? else { return Ok(()) };
             (index, first) = if more { (index, false) } else { (index + 1, true) };
-            rest(begun).await;
+            rest_after(begun).await;
         }
     }
 
@@ -210,7 +206,7 @@ impl Eraser {
             }
             Err(error) => return Err(error.into()),
         }
-        rest(begun).await;
+        rest_after(begun).await;
         Ok(Reached::End)
     }
 
@@ -248,8 +244,4 @@ impl Eraser {
             });
         Ok(Some(erased_entries.collect()))
     }
-}
-
-async fn rest(begun: Instant) {
-    tokio::time::sleep((begun.elapsed() * REST).min(LONGEST_REST)).await;
 }

@@ -30,6 +30,8 @@ const SLOTS: usize = 32;
 /// How long ended deliveries are kept, and how often older ones are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
+/// How soon more of them are removed, where not all were.
+const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
 /// Sends deliveries.
 pub(super) struct Sender {
@@ -59,10 +61,11 @@ pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
 pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
     let cleaning = async {
         loop {
-            if let Err(error) = store.forget_deliveries(KEPT).await {
-                tracing::warn!(%error, "removing old deliveries");
-            }
-            tokio::time::sleep(CLEANUP).await;
+            let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "removing old deliveries; trying again later");
+                false
+            });
+            tokio::time::sleep(if more { CLEANUP_OF_MORE } else { CLEANUP }).await;
         }
     };
     stop.run_until_cancelled(cleaning).await;

@@ -16,6 +16,8 @@ use super::leases::{Lease, NextReady, Selection, WorkTable, micros};
 use super::{Error, Store};
 
 const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, owner";
+/// How many deliveries are removed at once: other writers wait meanwhile.
+const FORGOTTEN_AT_ONCE: i64 = 1000;
 
 /// A delivery with the lease under which it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,16 +207,15 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
-    /// Removes some of the deliveries that ended longer ago than this.
-    pub async fn forget_deliveries(&self, older_than: Duration) -> Result<(), Error> {
+    /// Removes some of the deliveries that ended longer ago than this. `true`: there may be more.
+    pub async fn forget_deliveries(&self, older_than: Duration) -> Result<bool, Error> {
         let sql = Sql::new(
             "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE status IN ('sent', 'dropped', 'given_up') AND ready_at < ",
         );
-        let sql = self.now(sql).push(" - ").bind(micros(older_than)).push(" LIMIT 1000");
+        let sql = self.now(sql).push(" - ").bind(micros(older_than)).push(" LIMIT ").bind(FORGOTTEN_AT_ONCE);
         // One that is tried again at this moment is not removed.
         let sql = sql.push(if self.inner.db.is_postgres() { " FOR UPDATE SKIP LOCKED)" } else { ")" });
-        self.inner.db.execute(sql).await?;
-        Ok(())
+        Ok(self.inner.db.execute(sql).await? >= FORGOTTEN_AT_ONCE.unsigned_abs())
     }
 }
 

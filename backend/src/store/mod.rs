@@ -309,6 +309,11 @@ impl Store {
         &self.inner.background
     }
 
+    /// Whether there may be a database: in SQLite, whether there is the file.
+    pub fn may_exist(url: &str) -> bool {
+        !url.starts_with("sqlite:") || sqlite::path_of(url).is_ok_and(|path| path.exists())
+    }
+
     /// The commits that this process made or noticed. Each is a reason to read the log.
     pub fn commits(&self) -> watch::Receiver<Commits> {
         self.inner.signal.commits()

@@ -111,6 +111,9 @@ async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     world.store.forget_deliveries(LEASE).await.expect("writes");
     let query = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
     assert_eq!(world.store.deliveries(&query).await.expect("reads").items.len(), 1, "it is kept for a while");
+    world.clock.advance(Duration::from_secs(1));
+    let more = world.store.forget_deliveries(Duration::ZERO).await.expect("writes");
+    assert_eq!((more, world.store.deliveries(&query).await.expect("reads").items.len()), (false, 0));
 }
 
 async fn a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released(world: World) {

@@ -1,6 +1,10 @@
 //! Idempotency keys.
 
+use std::time::Duration;
+
 use super::support::{World, actor, decide, decided, launch, on_both};
+use crate::store::Error;
+use crate::store::db::{Arg, Conn};
 use crate::store::{
     Change, CommitError, Committed, Credential, CredentialKind, IdempotencyKey, NewCredential, Operation,
 };
@@ -10,11 +14,35 @@ on_both! {
     the_same_key_and_body_answers_the_same,
     another_body_under_the_same_key_is_refused,
     a_token_is_never_shown_again,
+    keys_are_removed_after_a_day_however_many_there_are,
 }
 
 fn keyed(change: Change, key: &str, body: u8) -> Change {
     let key = IdempotencyKey { scope: "dev POST /runs".to_owned(), key: key.to_owned(), body: [body; 32] };
     Change { key: Some(key), ..change }
+}
+
+async fn keys_are_removed_after_a_day_however_many_there_are(world: World) {
+    let rows = (0..2500).map(|number| {
+        vec![Arg::from("ana POST /runs"), Arg::from(format!("old-{number}")), Arg::from(&[0_u8; 32]), Arg::from(0_i64)]
+    });
+    let (into, rows) = ("INSERT INTO idempotency (scope, key, body, created_at) ".to_owned(), rows.collect());
+    let write = async move |mut conn: Conn| {
+        conn.insert_by(into, rows, "").await?;
+        Ok(conn.commit().await?)
+    };
+    world.store.inner.db.write::<(), Error>(write).await.expect("writes");
+    world.clock.advance(Duration::from_hours(1));
+    world.store.commit(keyed(launch("new"), "new", 1)).await.expect("launches");
+    let mut left = 0;
+    for _ in 0..500 {
+        left = world.store.counts().await.expect("counts")["idempotency"];
+        if left == 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{left} keys are left");
 }
 
 async fn the_same_key_and_body_answers_the_same(world: World) {

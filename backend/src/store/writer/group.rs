@@ -154,14 +154,30 @@ pub(super) struct Out {
 impl Group {
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        let Out { flows, users, ended_credentials, new_credentials, keys, events, .. } = &self.out;
+        let Out {
+            flows,
+            users,
+            notifications,
+            ended_credentials,
+            ended_access,
+            new_credentials,
+            new_grants,
+            ended_grants,
+            feedback,
+            keys,
+            events,
+        } = &self.out;
         flows.is_empty()
             && users.is_empty()
+            && notifications.is_empty()
             && ended_credentials.is_empty()
+            && ended_access.is_empty()
             && new_credentials.is_empty()
+            && new_grants.is_empty()
+            && ended_grants.is_empty()
+            && feedback.is_empty()
             && keys.is_empty()
             && events.is_empty()
-            && self.out.ended_grants.is_empty()
             && !self.erases()
             && self.runs.values().all(|run| run.changed.is_none())
     }

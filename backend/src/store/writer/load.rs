@@ -1,4 +1,4 @@
-//! Reads what a group of changes rests on: one query for each kind of thing, whatever the size of the group.
+//! Reads what a group of changes rests on: some queries for each kind of thing, whatever the size of the group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -40,6 +40,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep};
 
 use self::commit_outcome::CommitOutcome;
 use self::group::Group;
@@ -59,8 +60,9 @@ const GROUP: usize = 32;
 const WAITING: usize = 1024;
 /// How long a change waits for a place in the queue.
 const ENQUEUE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often what has expired is cleaned up.
+/// How often what has expired is cleaned up, and how soon again where not all of it was.
 const CLEANUP: Duration = Duration::from_mins(10);
+const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
 /// A change that waits, and where its answer goes.
 pub(super) struct QueuedChange {
@@ -123,8 +125,8 @@ impl Queue {
         &self.share
     }
 
-    /// What concerns one run goes through one writer, so that it meets in one group instead of waiting for a lock. Where
-    /// the number of writers that work has just changed, the lock keeps the order.
+    /// Spreads runs over the writers: changes of one run meet in one group instead of waiting for its lock. A review may go
+    /// to another writer than its run, and the number of writers that work may change; the lock then keeps the order.
     fn writer_of(&self, operation: &Operation) -> &mpsc::Sender<QueuedChange> {
         let mut hasher = DefaultHasher::new();
         match operation {
@@ -174,6 +176,8 @@ pub(super) fn start(
 async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
     let mut jobs = Vec::with_capacity(GROUP);
     let mut cleaned = Timestamp::default();
+    // When to go on, where not all was cleaned up.
+    let mut more_at = None;
     let mut stopping = false;
     loop {
         tokio::select! {
@@ -188,13 +192,19 @@ async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
                 }
                 write_all(&inner, std::mem::take(&mut jobs)).await;
             }
+            () = sleep(if more_at.is_some() { CLEANUP_OF_MORE } else { CLEANUP }), if !stopping => {}
         }
         let now = inner.clock.now();
-        if now.since(cleaned) >= CLEANUP && !stopping {
+        let is_due = now.since(cleaned) >= CLEANUP || more_at.is_some_and(|at| at <= Instant::now());
+        if is_due && !stopping {
             cleaned = now;
-            if let Err(error) = clean_up::some(&inner.db, now).await {
-                tracing::warn!(%error, "removing what has expired");
-            }
+            more_at = match clean_up::some(&inner.db, now).await {
+                Ok(more) => more.then(|| Instant::now() + CLEANUP_OF_MORE),
+                Err(error) => {
+                    tracing::warn!(%error, "removing what has expired; trying again later");
+                    None
+                }
+            };
         }
     }
 }
