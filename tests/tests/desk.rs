@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
+use shared::review::Review;
 use tests::pages::{Inbox, Login, button, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
 use tests::{BrowserResult, eventually};
@@ -137,6 +138,36 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
     })
     .await;
     assert_eq!(over.resolution.map(|resolution| resolution.via), Some(Via::Human));
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_could_not_send_it() -> BrowserResult<()>
+{
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let over = async |review: &Review| {
+        eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
+    };
+    edit_text(driver, " More.").await?;
+    let fill = "const field = document.activeElement; \
+        const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), 'value'); \
+        set.call(field, 'A long text. '.repeat(6000)); field.dispatchEvent(new Event('input', { bubbles: true }))";
+    driver.execute(fill, Vec::new()).await?;
+    Inbox(driver).press("with your edit").await?;
+    let bar = text_of(driver, ".read").await;
+    assert!(!bar.contains("Undo"), "{bar}");
+    over(&review).await;
+
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    Inbox(driver).press("Send it").await?;
+    driver.find(By::Css(".who")).await?.click().await?;
+    button(driver, "Log out").await?.click().await?;
+    wait_for_text(driver, "Log in").await;
+    over(&review).await;
     browser.quit().await;
     Ok(())
 }

@@ -212,13 +212,31 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> Browser
 async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserResult<()> {
     let server = server().await;
     let admin = server.admin().await;
-    ask(&admin, "ask", many(80)).await;
-    let all = queue(&admin, &ReviewQuery::default()).await;
+    ask(&admin, "ask", many(3)).await;
+    let few = queue(&admin, &ReviewQuery::default()).await;
     let browser = logged_in(&server, "admin", 1440).await?;
     let driver = &browser.driver;
-    eventually("rows are there", async || (!rows(driver).await.is_empty()).then_some(())).await;
-    // Also at the top of the list, where nothing is read yet.
-    let first = format!("return document.getElementById('row-{}').getBoundingClientRect().top", all[0].id);
+    wait_for_rows(driver, &few).await;
+    // Also in a list that is shorter than its column.
+    let first = format!("return document.getElementById('row-{}').getBoundingClientRect().top", few[0].id);
+    let before = value(driver, &first).await;
+    ask(&admin, "urgent", ["a spark".to_owned()]).await;
+    wait_for_text(driver, "1 more urgent").await;
+    assert_eq!(value(driver, &first).await, before);
+    button(driver, "1 more urgent").await?.click().await?;
+    let room = "const rows = document.querySelector('.rows'); return rows.scrollHeight - rows.clientHeight";
+    eventually("nothing is left to scroll", async || (value(driver, room).await == 0).then_some(())).await;
+    let spark = queue(&admin, &ReviewQuery::default()).await[0].run_id.expect("a run");
+    admin.cancel(spark, &shared::api::Reason::default(), None).await.expect("it ends");
+    wait_for_text(driver, "3 pending").await;
+
+    // What has ended stays in sight for a while, but not in a page that is loaded anew.
+    driver.refresh().await?;
+    wait_for_rows(driver, &few).await;
+    ask(&admin, "ask", many(77)).await;
+    let all = queue(&admin, &ReviewQuery::default()).await;
+    wait_for_text(driver, "80 pending").await;
+    // Also at the top of a long one, where nothing is read yet.
     let before = value(driver, &first).await;
     ask(&admin, "urgent", ["the first fire".to_owned()]).await;
     wait_for_text(driver, "1 more urgent").await;

@@ -244,8 +244,9 @@ impl Live {
             let wait = reconnect::wait_ms(failures, js_sys::Math::random());
             let retry_at = Timestamp(self.server_now().0 + i64::from(wait) * 1000);
             self.connection.set(Connection::Lost { retry_at });
-            // A browser does not say why an upgrade was refused; the API says whether it was the session.
-            self.session.refresh(self.api).await;
+            // A browser does not say why an upgrade was refused; the API says whether it was the session. An answer that
+            // does not come delays nothing.
+            spawn_local(self.session.refresh(self.api));
             select! {
                 () = TimeoutFuture::new(wait).fuse() => {}
                 _ = woken.fuse() => {}

@@ -76,10 +76,22 @@ impl Workspace {
                 live.inbox.update(|inbox| inbox.sweep(now, &kept));
             }
         });
-        // Held decisions are sent when the page is left: what somebody decided is not lost with a closed tab.
-        let leave = window_event_listener_untyped("pagehide", move |_| {
+        // Held decisions are sent when the page is left: what somebody decided is not lost with a closed tab. A phone may
+        // end a page that is in the background without telling it.
+        let closed = window_event_listener_untyped("pagehide", move |_| {
             workspace.save();
-            workspace.send_held(true);
+            for sending in workspace.outbox.with_untracked(Outbox::unanswered) {
+                let path = format!("/api/v1/reviews/{}/decisions", sending.review.id);
+                http::send_on_leaving(&path, &sending.request, &sending.key);
+            }
+        });
+        let hidden = window_event_listener_untyped("visibilitychange", move |_| {
+            if document().hidden() {
+                workspace.save();
+                spawn_local(async move {
+                    workspace.send_held().await;
+                });
+            }
         });
         // What another tab has written is what this one shows.
         let other_tab = window_event_listener(leptos::ev::storage, move |event| {
@@ -87,7 +99,7 @@ impl Workspace {
                 workspace.take_over(&key, event.new_value().as_deref());
             }
         });
-        std::mem::forget((leave, other_tab));
+        std::mem::forget((closed, hidden, other_tab));
         workspace
     }
 
@@ -141,8 +153,8 @@ impl Workspace {
     }
 
     /// Notes what stands in a form, and keeps it; nothing: it was sent, or nothing was typed.
-    pub fn write_form(self, of: &Form, form: Option<JsonMap>) {
-        self.note(of.into(), form.map(Draft::of_form));
+    pub fn write_form(self, of: &Form, typed: Option<Draft>) {
+        self.note(of.into(), typed);
     }
 
     fn note(self, of: Subject, typed: Option<Draft>) {
@@ -167,9 +179,8 @@ impl Workspace {
         self.keep([id.into()]);
     }
 
-    /// Sends what is held, and forgets everything: the person logs out.
+    /// Forgets everything: the person logs out.
     pub fn clear(self) {
-        self.send_held(true);
         self.drafts.set(Drafts::default());
         self.outbox.set(Outbox::default());
         self.unkept.set_value(BTreeSet::new());
@@ -197,7 +208,9 @@ impl Workspace {
         let Some(owner) = self.owner.get_value() else { return };
         for of in unkept {
             let key = of.storage_key(&owner);
-            let kept = self.drafts.with_untracked(|drafts| drafts.get(of).map(|draft| storage::write(&key, draft)));
+            let kept = self.drafts.with_untracked(|drafts| {
+                drafts.get(of).filter(|draft| !draft.in_memory).map(|draft| storage::write(&key, draft))
+            });
             if kept.is_none() {
                 storage::remove(&key);
             }
@@ -222,7 +235,9 @@ impl Workspace {
         let draft = self.draft_now(review.id);
         let request = verdict::request(review, &draft, intent)?;
         let now = self.live.server_now();
-        let until = held_until(review, now);
+        let fits = self.outbox.with_untracked(|outbox| outbox.fits(&request));
+        // What cannot be sent from a page that is being closed is not held back.
+        let until = if fits { held_until(review, now) } else { now };
         let sending = Sending {
             review: Arc::clone(review),
             request,
@@ -232,12 +247,15 @@ impl Workspace {
         };
         if self.outbox.try_update(|outbox| outbox.hold(sending)) == Some(true) {
             spawn_local(async move {
-                TimeoutFuture::new(u32::try_from((until.0 - now.0) / 1000).unwrap_or(0) + 20).await;
+                let wait = u32::try_from((until.0 - now.0) / 1000).unwrap_or(0);
+                TimeoutFuture::new(if wait > 0 { wait + 20 } else { 0 }).await;
                 let now = self.live.server_now();
                 // The server's clock may have been moved meanwhile; the wait is over all the same.
                 let due = self.outbox.try_update(|outbox| outbox.take_due(Some(now.max(until)))).unwrap_or_default();
                 for sending in due {
-                    self.send(sending, false);
+                    spawn_local(async move {
+                        self.send(sending).await;
+                    });
                 }
             });
         }
@@ -254,51 +272,53 @@ impl Workspace {
     /// Sends a held or unsent decision at once.
     pub fn send_now(self, id: ReviewId) {
         if let Some(sending) = self.outbox.try_update(|outbox| outbox.take(id)).flatten() {
-            self.send(sending, false);
+            spawn_local(async move {
+                self.send(sending).await;
+            });
         }
     }
 
-    /// Sends all held decisions at once; `leaving`: the page is being closed.
-    pub fn send_held(self, leaving: bool) {
+    /// Sends all held decisions at once; `false`: some of them have not arrived, and can be sent again.
+    pub async fn send_held(self) -> bool {
         let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
+        let mut arrived = true;
         for sending in due {
-            self.send(sending, leaving);
+            arrived &= self.send(sending).await;
         }
+        arrived
     }
 
-    fn send(self, sending: Sending, leaving: bool) {
+    /// Sends a decision; `false`: it can be sent again.
+    async fn send(self, sending: Sending) -> bool {
         let id = sending.review.id;
-        if leaving {
-            http::send_on_leaving(&format!("/api/v1/reviews/{id}/decisions"), &sending.request, &sending.key);
-            return;
+        let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
+        let now = self.live.server_now();
+        if let Ok(decided) = &answer {
+            self.drafts.update(|drafts| drafts.forget_decision(id));
+            self.keep([id.into()]);
+            self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
         }
-        spawn_local(async move {
-            let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
-            let now = self.live.server_now();
-            if let Ok(decided) = &answer {
-                self.drafts.update(|drafts| drafts.forget_decision(id));
-                self.keep([id.into()]);
-                self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
+        if let Err(problem) = &answer {
+            // The pane tells what became of it, where it is open; and of a session that has ended, the page for logging in.
+            if problem.code != Code::Unauthenticated
+                && window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string()))
+            {
+                self.notifier.bad(format!("{}: your decision was not accepted. {problem}", sending.review.title));
             }
-            if let Err(problem) = &answer {
-                // The pane tells what became of it, where it is open; and of a session that has ended, the page for logging in.
-                if problem.code != Code::Unauthenticated
-                    && window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string()))
-                {
-                    self.notifier.bad(format!("{}: your decision was not accepted. {problem}", sending.review.title));
-                }
-                if let Some(review) = &problem.review {
-                    self.live.inbox.update(|inbox| inbox.put((**review).clone(), now));
-                }
+            if let Some(review) = &problem.review {
+                self.live.inbox.update(|inbox| inbox.put((**review).clone(), now));
             }
-            let votes = answer.as_ref().is_ok_and(|decided| decided.review.is_pending());
-            self.outbox.update(|outbox| {
+        }
+        let votes = answer.as_ref().is_ok_and(|decided| decided.review.is_pending());
+        self.outbox
+            .try_update(|outbox| {
                 outbox.answered(id, &sending.key, answer.as_ref().map_err(Clone::clone), now);
                 // A vote stands at the review from now on, and can be changed.
                 if votes {
                     outbox.dismiss(id);
                 }
-            });
-        });
+                !outbox.is_unsent(id)
+            })
+            .unwrap_or(true)
     }
 }

@@ -126,6 +126,14 @@ pub fn Queue(
         });
         held_in.set_value(search.get_untracked());
     };
+    // A list that is shorter than its column is held as a long one is, on room below its rows. The browser cuts a place that
+    // is behind the end, so the end is moved first.
+    let make_room = move |room: f64| {
+        let Some(rows) = rows.get_untracked() else { return };
+        let length = live.inbox.with_untracked(|inbox| inbox.window().before() + inbox.window().rows().len());
+        let style = web_sys::HtmlElement::style(&rows);
+        drop(style.set_property("height", &format!("max(calc(var(--row) * {length}), {}px)", pixels(room))));
+    };
     let scrolled = move || {
         let Some(scroller) = scroller.get_untracked() else { return };
         top.set_value(f64::from(scroller.scroll_top()));
@@ -135,6 +143,7 @@ pub fn Queue(
         }
         if row == 0 && above.get_untracked() > 0 {
             above.set(0);
+            make_room(0.0);
         }
         hold();
     };
@@ -147,25 +156,28 @@ pub fn Queue(
     let version = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().version()));
     Effect::new(move |_| {
         version.track();
-        let Some(rows) = rows.get() else { return };
-        let (length, moved) = live.inbox.with_untracked(|inbox| {
+        if rows.get().is_none() {
+            return;
+        }
+        let (top, height, extent) = (top.get_value(), height.get_untracked(), extent.get_untracked());
+        let (moved, has_row) = live.inbox.with_untracked(|inbox| {
             let index = |(id, was): (ReviewId, usize)| Some((was, inbox.index(id)?));
             let window = inbox.window();
-            (window.before() + window.rows().len(), anchor.get_value().and_then(index))
+            (anchor.get_value().and_then(index), pixel_to_row(top, height) < window.before() + window.rows().len())
         });
-        // The browser cuts a place that is behind the end, so the end is moved first.
-        let style = web_sys::HtmlElement::style(&rows);
-        drop(style.set_property("height", &format!("calc(var(--row) * {length})")));
         // Another list is shown from its top.
-        let is_other =
-            top.get_value() <= 0.0 && held_in.with_value(|filter| search.with_untracked(|now| now != filter));
+        let is_other = top <= 0.0 && held_in.with_value(|filter| search.with_untracked(|now| now != filter));
         match moved.filter(|(was, is)| was != is && !is_other) {
             Some((was, is)) => {
-                let height = height.get_untracked();
+                let place = top + row_to_pixel(is, height) - row_to_pixel(was, height);
                 above.update(|above| *above = (*above + is).saturating_sub(was));
-                scroll_to(top.get_value() + row_to_pixel(is, height) - row_to_pixel(was, height));
+                make_room(if above.get_untracked() > 0 { place + extent } else { 0.0 });
+                scroll_to(place);
             }
-            None => hold(),
+            None => {
+                make_room(if above.get_untracked() > 0 && has_row { top + extent } else { 0.0 });
+                hold();
+            }
         }
     });
     // Where the keys stand is in sight.

@@ -287,8 +287,13 @@ fn Menu() -> impl IntoView {
                     </button>
                     <button
                         on:click=move |_| {
-                            workspace.clear();
-                            spawn_local(async move { session.leave(api).await });
+                            spawn_local(async move {
+                                // What did not arrive can be sent again, or taken back, before one leaves.
+                                if workspace.send_held().await {
+                                    workspace.clear();
+                                    session.leave(api).await;
+                                }
+                            });
                         }
                     >
                         <Glyph icon=icondata::LuLogOut />

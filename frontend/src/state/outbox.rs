@@ -20,6 +20,9 @@ const LINGER: i64 = 60_000_000;
 /// How long before its deadline a decision is sent at the latest, in microseconds: the timer must not be first.
 const MARGIN: i64 = 2_000_000;
 
+/// How many bytes of bodies a page that is being closed may still send: 64 KiB by the Fetch standard, and some are left.
+const SENT_ON_LEAVING: usize = 60 * 1024;
+
 /// Until when a decision on a review can be undone: for five seconds, but not into its deadline.
 pub fn held_until(review: &Review, now: Timestamp) -> Timestamp {
     let latest = review.expires_at.map_or(i64::MAX, |at| at.0 - MARGIN);
@@ -76,6 +79,26 @@ impl Outbox {
             self.by_review.insert(id, sending);
         }
         !busy
+    }
+
+    /// Whether the browser would send a decision also from a page that is being closed, with the others that would be
+    /// sent then.
+    pub fn fits(&self, request: &DecisionRequest) -> bool {
+        let size = |request: &DecisionRequest| serde_json::to_string(request).map_or(usize::MAX, |body| body.len());
+        let others = self.unanswered().iter().map(|sending| size(&sending.request)).sum::<usize>();
+        others.saturating_add(size(request)) <= SENT_ON_LEAVING
+    }
+
+    /// The decisions that the server has not answered yet. Closing the page breaks off what is on its way; sent again, it
+    /// counts once.
+    pub fn unanswered(&self) -> Vec<Sending> {
+        let unanswered = |sending: &&Sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending);
+        self.by_review.values().filter(unanswered).cloned().collect()
+    }
+
+    /// Whether a decision on a review did not arrive, or may not have.
+    pub fn is_unsent(&self, id: ReviewId) -> bool {
+        self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Unsent(_)))
     }
 
     /// Whether a decision on a review is held back or being sent.
@@ -215,6 +238,19 @@ mod tests {
         assert_eq!(held_until(&due(4_000_000), Timestamp(0)).0, 2_000_000);
         assert_eq!(held_until(&due(1_000_000), Timestamp(0)).0, 0, "at once");
         assert_eq!(held_until(&review(1, 1, json!({})), Timestamp(7)).0, 7 + UNDO);
+    }
+
+    #[test]
+    fn what_a_page_that_is_being_closed_could_not_send_is_not_held_back() {
+        let mut outbox = Outbox::default();
+        let mut long = sending(5);
+        long.request.verdict = Verdict::Text { text: "x".repeat(SENT_ON_LEAVING / 2) };
+        assert!(outbox.fits(&long.request));
+        outbox.hold(long.clone());
+        assert!(!outbox.fits(&long.request), "both are too long together");
+        assert!(outbox.fits(&sending(5).request));
+        outbox.take_due(None);
+        assert_eq!(outbox.unanswered().len(), 1, "what is on its way is broken off, too");
     }
 
     #[test]

@@ -131,17 +131,30 @@ fn said(review: &Review, decision: &Decision) -> String {
                     }
                 };
             }
-            let approved = decisions
-                .values()
-                .filter(|decision| matches!(decision, ActionDecision::Approve { .. } | ActionDecision::Edit { .. }))
-                .count();
-            match (approved, decisions.len()) {
-                (0, all) => format!("rejected all {all} calls"),
-                (some, all) if some == all => format!("approved all {all} calls"),
-                (some, all) => format!("approved {some} of {all} calls"),
-            }
+            counted(decisions.values())
         }
     }
+}
+
+/// What was said of several calls: `approved all 3 calls`, `approved 1 and answered 2 of 3 calls`.
+fn counted<'a>(decisions: impl Iterator<Item = &'a ActionDecision>) -> String {
+    let mut counts = [("approved", 0_usize), ("rejected", 0), ("answered", 0), ("replaced", 0)];
+    for decision in decisions {
+        let verb = match decision {
+            ActionDecision::Approve { .. } | ActionDecision::Edit { .. } => 0,
+            ActionDecision::Reject { .. } => 1,
+            ActionDecision::Respond { .. } => 2,
+            ActionDecision::Choose { .. } => 3,
+        };
+        counts[verb].1 += 1;
+    }
+    let all: usize = counts.iter().map(|(_, count)| count).sum();
+    let said: Vec<_> = counts.iter().filter(|(_, count)| *count > 0).collect();
+    if let [(verb, count)] = said[..] {
+        return format!("{verb} all {count} calls");
+    }
+    let parts: Vec<String> = said.iter().map(|(verb, count)| format!("{verb} {count}")).collect();
+    format!("{} of {all} calls", listed(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
 /// What became of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`.
@@ -296,6 +309,22 @@ mod tests {
         assert_eq!(resolution(&question, &outcome, None), "tom answered “Looks good”");
         let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome };
         assert_eq!(resolution(&question, &by_nobody, None), "answered");
+    }
+
+    #[test]
+    fn calls_are_counted_by_what_was_said_of_each() {
+        let counted = |decisions: serde_json::Value| {
+            let decisions: Vec<ActionDecision> = serde_json::from_value(decisions).unwrap();
+            counted(decisions.iter())
+        };
+        let [approve, reject] = ["approve", "reject"].map(|kind| serde_json::json!({ "type": kind }));
+        let respond = serde_json::json!({ "type": "respond", "message": "Not today" });
+        assert_eq!(counted(serde_json::json!([approve, approve])), "approved all 2 calls");
+        assert_eq!(counted(serde_json::json!([respond, respond])), "answered all 2 calls");
+        assert_eq!(
+            counted(serde_json::json!([reject, approve, respond])),
+            "approved 1, rejected 1 and answered 1 of 3 calls"
+        );
     }
 
     #[test]

@@ -15,7 +15,6 @@ use shared::error::Mistake;
 pub use self::draft::next_key;
 use self::draft::{FieldDraft, parse_json};
 use self::field::{FieldPlace, field_view};
-pub use self::schema::asks_password;
 use crate::state::extent;
 
 /// What a form holds that nobody has touched.

@@ -279,17 +279,6 @@ fn kind_of_value(value: &Value) -> Kind {
     }
 }
 
-/// Whether a form of this schema asks for a password somewhere: what is typed there is kept nowhere.
-pub fn asks_password(schema: &Value) -> bool {
-    match schema {
-        Value::Object(keywords) => {
-            keywords.get("format").is_some_and(|format| format == "password") || keywords.values().any(asks_password)
-        }
-        Value::Array(schemas) => schemas.iter().any(asks_password),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,14 +331,5 @@ mod tests {
         let date = json!({ "type": "string", "format": "date" });
         assert_eq!(kind_for(&date, Some(&json!("2026-11-20"))), Kind::Line { input: "date", max: None });
         assert_eq!(kind_for(&date, Some(&json!("tomorrow"))), Kind::Line { input: "text", max: None });
-    }
-
-    #[test]
-    fn a_password_is_seen_wherever_the_schema_asks_for_it() {
-        let secret = json!({ "type": "string", "format": "password" });
-        let deep =
-            json!({ "properties": { "servers": { "items": { "anyOf": [{ "properties": { "key": secret } }] } } } });
-        assert!(asks_password(&deep));
-        assert!(!asks_password(&json!({ "properties": { "password": { "type": "string", "format": "email" } } })));
     }
 }

@@ -1,5 +1,5 @@
-//! Starts a run: a form from the flow's input schema, and for whom it runs. What is typed is kept until it is sent, unless there is
-//! a password in it.
+//! Starts a run: a form from the flow's input schema, and for whom it runs. What is typed is kept until it is sent; in the memory of
+//! the page only where there may be a password in it.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -15,8 +15,8 @@ use crate::client::{FlowVersion, Session, Workspace, key, use_api};
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
-use crate::components::schema_form::{SchemaForm, asks_password, untouched};
-use crate::state::drafts::Form;
+use crate::components::schema_form::{SchemaForm, untouched};
+use crate::state::drafts::{Draft, Form, asks_password};
 use crate::state::words;
 
 /// The tab "Launch".
@@ -37,10 +37,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         let differs = |input: &Value| *input != json!({}) && empty.with_value(|empty| input != empty);
         input.with(differs) || context.with(|context| *context != json!({}))
     });
-    let is_kept = !asks_password(&schema);
+    let in_memory = asks_password(&schema);
     Effect::new(move |_| {
         let parts = || [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
-        let typed = (is_kept && is_typed.get()).then(|| parts().into_iter().collect());
+        let typed = is_typed.get().then(|| Draft { in_memory, ..Draft::of_form(parts().into_iter().collect()) });
         of.with_value(|of| workspace.write_form(of, typed));
     });
     // Raised when the form is emptied: it is made anew.

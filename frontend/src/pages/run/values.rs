@@ -1,4 +1,4 @@
-//! The blackboard: one card a key. And what the run was started with.
+//! The state of a run, one card for each key, and what the run was started with.
 
 use std::collections::BTreeSet;
 

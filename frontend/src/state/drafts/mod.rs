@@ -3,6 +3,7 @@
 //! another version arrives, over a reload of the page, and when the session ends. Another person at the same browser has
 //! drafts of their own.
 
+mod password;
 mod subject;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +17,7 @@ use shared::id::ReviewId;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+pub use password::asks_password;
 pub use subject::{Edited, Form, Subject, storage_prefix};
 
 /// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.
@@ -45,6 +47,9 @@ pub struct Draft {
     pub form: JsonMap,
     /// When it was touched last.
     pub touched: Timestamp,
+    /// Whether it is kept in the memory of the page only, since a password may be in it.
+    #[serde(skip)]
+    pub in_memory: bool,
 }
 
 /// What was chosen for one action.
@@ -224,6 +229,7 @@ impl Drafts {
         let begins = draft.is_empty();
         change(&mut draft);
         draft.touched = now;
+        draft.in_memory = password::asked_by(review);
         // Typing on does not make anybody look at a newer revision.
         if begins {
             draft.see(review);
@@ -272,8 +278,8 @@ impl Drafts {
     /// Forgets what was sent with a decision: all but the comment.
     pub fn forget_decision(&mut self, id: ReviewId) {
         let Some(draft) = self.by_subject.remove(&id.into()) else { return };
-        let Draft { revision, shown, comment, touched, .. } = draft;
-        let left = Draft { revision, shown, comment, touched, ..Draft::default() };
+        let Draft { revision, shown, comment, touched, in_memory, .. } = draft;
+        let left = Draft { revision, shown, comment, touched, in_memory, ..Draft::default() };
         self.set(id.into(), Some(left).filter(|left| !left.is_empty()));
     }
 

@@ -73,6 +73,18 @@ fn a_decision_takes_what_it_sent_and_leaves_the_comment() {
 }
 
 #[test]
+fn what_may_be_a_password_is_kept_in_memory_only() {
+    let mut drafts = Drafts::default();
+    let fields = json!({ "properties": { "code": { "type": "string", "format": "password" } } });
+    let options = json!([{ "id": "yes", "kind": "accept", "label": "Yes", "fields": fields }]);
+    for (number, options, in_memory) in [(1, json!([]), false), (2, options, true)] {
+        let review = review(number, 1, json!({ "options": options }));
+        drafts.change(&review, Timestamp(1), |draft| draft.text = "x".into());
+        assert_eq!(drafts.get(review.id).unwrap().in_memory, in_memory);
+    }
+}
+
+#[test]
 fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
     let name = |name: &str| name.parse::<Username>().unwrap();
     let (review_id, run) = (on(1, "").id, "01a212e4-4ebb-7001-8983-afd4f45adc71".parse().unwrap());
