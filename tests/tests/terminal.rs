@@ -247,3 +247,13 @@ fn the_help_names_every_exit_code() {
         assert!(help.contains(&format!("\n  {code}")), "{code}: {help}");
     }
 }
+
+#[test]
+fn nobody_is_added_to_a_database_that_is_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("mistyped");
+    let link = Command::new(binary()).args(["user", "link", "ana", "--data"]).arg(&data).output().expect("it ends");
+    let said = String::from_utf8(link.stderr).expect("UTF-8");
+    assert!(!link.status.success() && said.contains("start a server first, or name its folder with --data"), "{said}");
+    assert!(!data.join("countersign.db").exists() && !data.join("seal.key").exists());
+}

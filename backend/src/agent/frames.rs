@@ -56,6 +56,7 @@ impl Frames {
         }
         // The last line may lack its end; a piece of a line is no frame.
         let rest = text(&self.bytes.split_off(self.start))?;
+        self.searched = self.start;
         Ok(serde_json::from_str::<serde::de::IgnoredAny>(&rest).is_ok().then_some(rest))
     }
 

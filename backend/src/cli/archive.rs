@@ -16,10 +16,11 @@ use crate::config::{Storage, StorageArgs};
 pub enum ArchiveCommand {
     /// Prints all that the archive has of a run as JSON: the run, its steps, its reviews and its entries in the log
     Show {
-        /// Its id
+        /// The id of the run
         run: RunId,
-        /// The folder of archived runs [default: that of the settings file, or archive in the data folder]
-        #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide_env_values = true, value_name = "FOLDER")]
+        /// The folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: that of the settings file, or archive in the
+        /// data folder]
+        #[arg(long, value_name = "FOLDER")]
         archive: Option<PathBuf>,
         #[command(flatten)]
         storage: StorageArgs,

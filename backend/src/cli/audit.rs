@@ -1,4 +1,4 @@
-//! `countersign audit …`: the proof that the record is what it was, at a terminal: against the database, or against an
+//! `countersign audit …`: the proof that the audit log is what it was, at a terminal: against the database, or against an
 //! export without either. Works beside a running server.
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use shared::seal::SealCheck;
+use shared::seal::{SealCheck, Tampering};
 
 use super::print;
 use crate::app;
@@ -30,8 +30,8 @@ pub enum AuditCommand {
         /// A head that `countersign audit head` printed: also proves that nothing before it was cut or made anew
         #[arg(long, value_name = "HEAD")]
         expect: Option<Head>,
-        /// Also reads the files of the archive, and holds their entries against the seals [default folder: that of the
-        /// settings file, or archive in the data folder]
+        /// Also reads the files of the archive, and holds their entries against the seals [default folder:
+        /// COUNTERSIGN_ARCHIVE, that of the settings file, or archive in the data folder]
         #[arg(long, value_name = "FOLDER", conflicts_with = "export")]
         #[expect(clippy::option_option, reason = "with or without a folder")]
         archive: Option<Option<PathBuf>>,
@@ -41,10 +41,10 @@ pub enum AuditCommand {
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Accepts that the record ends with another seal than the one that is kept beside the key, such as after a backup
-    /// was restored; says so on the record. Look at it first: `countersign audit verify --ignore-head`
+    /// Accepts that the audit log ends with another seal than the one that is kept beside the key, such as after a backup
+    /// was restored, and writes that to the audit log. Look at it first: `countersign audit verify --ignore-head`
     Accept {
-        /// The head that the record has now, as `countersign audit head` prints it; or none, where nothing is sealed
+        /// The head that the audit log has now, as `countersign audit head` prints it; or none, where nothing is sealed
         head: String,
         #[command(flatten)]
         storage: StorageArgs,
@@ -74,14 +74,14 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             let file = File::open(&path).with_context(|| format!("{shown} cannot be read"))?;
             let checked = verify_file(BufReader::new(file), &trusted, expect.as_ref());
             let FileCheck { check, part } = checked.with_context(|| format!("{shown} cannot be read"))?;
-            if check.entries == 0 {
+            if check.valid && check.entries == 0 {
                 bail!("{shown} has no entries, and proves nothing; was the export refused?");
             }
             report(&check)?;
             if part {
-                print("This is a part of the record: that no entry is missing in it cannot be told.");
+                print("This is a part of the audit log: that no entry is missing in it cannot be told.");
                 if expect.is_some() {
-                    bail!("a part of the record proves nothing of its end; export all of it, without a filter");
+                    bail!("a part of the audit log proves nothing of its end; export all of it, without a filter");
                 }
             }
         }
@@ -101,19 +101,23 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             };
             store.close().await;
             let checked = checked?;
-            if let Some(kept) = kept.filter(|_| !checked.valid) {
+            let is_behind = |kept: &Head| {
+                let bad = checked.first_bad.as_ref();
+                bad.is_some_and(|bad| bad.what == Tampering::Cut && bad.seal == Some(kept.number))
+            };
+            if let Some(kept) = kept.filter(is_behind) {
                 let file = storage.seal_head.display();
                 print(&format!("expected {kept}, which {file} keeps (a backup is older: --ignore-head)"));
             }
             report(&checked)?;
             if checked.erased > 0 {
-                print(&format!("{} of them had a person erased from them, as the record says", checked.erased));
+                print(&format!("{} of them had a person erased from them, as the audit log says", checked.erased));
             }
             match (checked.archived, with_files) {
                 (0, _) => {}
                 (archived, true) => print(&format!("{archived} of them are archived, and stand in the files")),
                 (archived, false) => print(&format!(
-                    "{archived} of them are archived, as the record says; --archive looks into the files"
+                    "{archived} of them are archived, as the audit log says; --archive looks into the files"
                 )),
             }
         }
@@ -140,7 +144,7 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps the head that the record has now, whatever was kept before.
+/// Keeps the head that the audit log has now, whatever was kept before.
 async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
     let file = HeadFile::at(storage.seal_head.clone());
     file.check()?;
@@ -154,7 +158,7 @@ async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
         report(&check)?;
         let found = check.head.as_deref().unwrap_or("none");
         if found != head {
-            bail!("the record ends with {found}, not with {head}: nothing was changed");
+            bail!("the audit log ends with {found}, not with {head}: nothing was changed");
         }
         let previous = file.read()?;
         if previous == accepted {
@@ -184,7 +188,7 @@ fn report(check: &SealCheck) -> anyhow::Result<()> {
     match (&check.first_bad, &check.head) {
         (Some(bad), _) => {
             print(&format!("{} entries hold up to there", check.sealed));
-            bail!("the record does not hold: {}", bad.message);
+            bail!("the audit log does not hold: {}", bad.message);
         }
         (None, Some(head)) => {
             print(&format!("{} entries hold; {waiting} wait for their seal", check.sealed));

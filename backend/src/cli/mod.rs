@@ -60,7 +60,7 @@ enum Command {
     /// Checks and runs flow files, and prints the schema of their format.
     #[command(subcommand)]
     Flow(flow::FlowCommand),
-    /// Proves that the record is what it was: verifies its seals, prints their head and their key.
+    /// Proves that the audit log is what it was: verifies its seals, prints their head and their key.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
     /// Reads runs that were archived.

@@ -25,7 +25,7 @@ pub enum ReviewCommand {
     List(ListArgs),
     /// Shows a review: what is asked, on which content, and what became of it
     Show {
-        /// Its id
+        /// The id of the review
         id: ReviewId,
         #[command(flatten)]
         server: ServerArgs,

@@ -33,16 +33,16 @@ pub enum RunCommand {
     },
     /// Shows a run: where it stands, and what each visit of each node did
     Show {
-        /// Its id
+        /// The id of the run
         id: RunId,
         #[command(flatten)]
         server: ServerArgs,
     },
     /// Cancels a run
     Cancel {
-        /// Its id
+        /// The id of the run
         id: RunId,
-        /// Why
+        /// The reason, which reviewers and the audit log are shown
         #[arg(long)]
         reason: Option<String>,
         #[command(flatten)]

@@ -10,23 +10,24 @@ use shared::id::Username;
 use super::print;
 use crate::app;
 use crate::auth::{self, Passwords};
+use crate::clock::SharedClock;
 use crate::config::{Storage, StorageArgs};
-use crate::store::ProviderAccount;
+use crate::store::{ProviderAccount, Store};
 
 /// What can be done with people.
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
     /// Adds a person
     Add {
-        /// Their name, as they log in
+        /// The username, with which they log in
         username: Username,
         /// A role: reviewer, developer, admin, or one of your own; may be said again
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<String>,
-        /// What people call them
+        /// The name that others are shown
         #[arg(long, value_name = "NAME")]
         display_name: Option<String>,
-        /// Where to write to
+        /// The e-mail address
         #[arg(long, value_name = "ADDRESS")]
         email: Option<String>,
         /// Reads their password, one line, from standard input
@@ -37,7 +38,7 @@ pub enum UserCommand {
     },
     /// Sets somebody's password; their sessions, tokens and links end
     Password {
-        /// Their name
+        /// The username
         username: Username,
         /// Reads the password, one line, from standard input
         #[arg(long, required = true)]
@@ -47,19 +48,19 @@ pub enum UserCommand {
     },
     /// Removes a user's second factor, for example when their device is lost
     ResetSecondFactor {
-        /// Their name
+        /// The username
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
     },
     /// Switches an existing user from a password to single sign-on
     SingleSignOn {
-        /// Their name here
+        /// The username here
         username: Username,
         /// What the provider calls them: `sub`, as the audit shows it of a sign-in that was refused
         #[arg(long, required_unless_present = "remove", conflicts_with = "remove")]
         subject: Option<String>,
-        /// They sign in by the provider no longer; give them a password
+        /// Ends single sign-on for them; set a password then
         #[arg(long)]
         remove: bool,
         #[command(flatten)]
@@ -67,14 +68,14 @@ pub enum UserCommand {
     },
     /// Erases the personal data of somebody who may no longer log in; a server takes them out of all that names them
     Erase {
-        /// Their name
+        /// The username
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
     },
     /// Prints a secret that logs a person in once, within a day: open /login#token=<secret> on the server
     Link {
-        /// Their name
+        /// The username
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
@@ -87,7 +88,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     match command {
         UserCommand::Add { username, roles, display_name, email, password_stdin: _, storage } => {
             let password = password_of_stdin()?;
-            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
             let new = NewUser { username, password, display_name, email, roles };
             let added = auth::add_user(&store, &clock, &Passwords::new(clock.clone()), None, new).await;
             store.close().await;
@@ -98,7 +99,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
         }
         UserCommand::Password { username, password_stdin: _, storage } => {
             let password = password_of_stdin()?;
-            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
             let passwords = Passwords::new(clock.clone());
             let set = auth::set_password(&store, &passwords, &username, password).await;
             store.close().await;
@@ -106,7 +107,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             print(&format!("{username} has a new password; what let them in before has ended"));
         }
         UserCommand::ResetSecondFactor { username, storage } => {
-            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
             let removed = auth::reset_second_factor(&store, username.clone()).await;
             store.close().await;
             removed.with_context(|| format!("the second factor of {username}"))?;
@@ -122,14 +123,14 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
                 }
             };
             let by = if account.is_some() { "the identity provider" } else { "a password, once it is set" };
-            let (store, ..) = app::open_to_write(&storage, clock.clone()).await?;
+            let store = open(&storage, &clock).await?;
             let linked = auth::link_account(&store, username.clone(), account).await;
             store.close().await;
             linked.with_context(|| format!("the account of {username}"))?;
             print(&format!("{username} signs in by {by}; what let them in before has ended"));
         }
         UserCommand::Erase { username, storage } => {
-            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
             let erased = auth::erase_user(&store, username.clone()).await;
             store.close().await;
             let erasure = erased.with_context(|| format!("the personal data of {username}"))?;
@@ -142,7 +143,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             }
         }
         UserCommand::Link { username, storage } => {
-            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
             let known = store.user(&username).await?;
             let link = match known {
                 Some(_) => auth::login_link(&store, &clock, username.clone()).await,
@@ -153,6 +154,14 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Opens the database that a server has made. Nobody is added to a new one by mistake.
+async fn open(storage: &Storage, clock: &SharedClock) -> anyhow::Result<Store> {
+    if !Store::may_exist(&storage.database) {
+        bail!("there is no database at {} yet: start a server first, or name its folder with --data", storage.database);
+    }
+    Ok(app::open_to_write(storage, clock.clone()).await?.0)
 }
 
 fn password_of_stdin() -> anyhow::Result<String> {

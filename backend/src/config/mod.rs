@@ -58,8 +58,8 @@ pub struct ServeArgs {
     /// How long "allow for this run" and "allow for this flow" may hold at most, such as 30m or 8h [default: 24h]
     #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", hide_env_values = true, value_name = "TIME")]
     pub longest_grant: Option<Span>,
-    /// The folder of archived runs [default: archive in the data folder]
-    #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide_env_values = true, value_name = "FOLDER")]
+    /// The folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: archive in the data folder]
+    #[arg(long, value_name = "FOLDER")]
     pub archive: Option<PathBuf>,
     /// Also makes two reviewers, ana and tom, and prints a link that logs in for each; on a loopback address only
     #[arg(long)]
@@ -81,6 +81,9 @@ pub struct StorageArgs {
     /// The file that keeps the newest seal, which is replaced often [default: beside the key, as .head]
     #[arg(long, env = "COUNTERSIGN_SEAL_HEAD", hide_env_values = true, value_name = "FILE")]
     pub seal_head: Option<PathBuf>,
+    /// The folder of archived runs, where the command's own `--archive` names none
+    #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide = true, value_name = "FOLDER")]
+    pub archive_folder: Option<PathBuf>,
     /// The settings file [default: countersign.toml in the data folder, where there is one]
     #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -246,7 +249,8 @@ impl Storage {
         let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
         let seal_head = args.seal_head.clone().or_else(|| file.seal_head.clone());
         let seal_head = seal_head.unwrap_or_else(|| seal_key.with_extension("head"));
-        let archive = file.archive.clone().unwrap_or_else(|| data.join("archive"));
+        let archive = args.archive_folder.clone().or_else(|| file.archive.clone());
+        let archive = archive.unwrap_or_else(|| data.join("archive"));
         Ok((Self { database, data, seal_key, seal_head, archive }, file))
     }
 }

@@ -134,6 +134,12 @@ async fn an_answer_that_breaks_off_is_a_failure_and_no_answer() {
 }
 
 #[tokio::test]
+async fn an_answer_that_breaks_off_behind_a_whole_line_is_a_failure() {
+    let failure = failure(Wire::Ollama, Answer::whole("{}")).await;
+    assert!(failure.retryable, "{failure:?}");
+}
+
+#[tokio::test]
 async fn an_answer_of_another_form_names_the_address_as_the_likely_cause() {
     for wire in WIRES {
         for body in ["<html>Log in</html>\n\n", "data: {\"choices\n\n", "{\"choices\": 1\n\n"] {
