@@ -33,18 +33,67 @@ impl std::fmt::Display for Cursor {
 }
 
 impl EntryKind {
-    /// Whether it speaks of a review (`data.review`).
-    pub fn is_review(self) -> bool {
-        self.as_str().starts_with("review.")
+    /// What it speaks of.
+    pub fn subject(self) -> EntrySubject {
+        match self {
+            Self::ReviewRequested
+            | Self::ReviewExpiring
+            | Self::ReviewUpdated
+            | Self::ReviewResolved
+            | Self::ReviewViewed => EntrySubject::Review,
+            Self::RunStarted
+            | Self::RunResumed
+            | Self::WorkflowWaiting
+            | Self::RunCompleted
+            | Self::RunFailed
+            | Self::RunCancelled
+            | Self::StepStarted
+            | Self::StepRetrying
+            | Self::StepCompleted
+            | Self::StepFailed
+            | Self::ModelAnswered
+            | Self::ToolExecuted
+            | Self::GuardrailFired
+            | Self::SpecialistMade
+            | Self::StrategyChanged
+            | Self::FeedbackGiven
+            | Self::Unreadable => EntrySubject::Run,
+            Self::FlowSaved
+            | Self::UserCreated
+            | Self::UserUpdated
+            | Self::UserErased
+            | Self::GrantMade
+            | Self::GrantUsed
+            | Self::GrantRevoked
+            | Self::DeputyNamed
+            | Self::DeputyRemoved
+            | Self::TokenCreated
+            | Self::TokenRevoked
+            | Self::LinkCreated
+            | Self::SessionStarted
+            | Self::SessionEnded
+            | Self::LoginFailed
+            | Self::HeadAccepted
+            | Self::RunsArchived
+            | Self::EntriesErased => EntrySubject::Other,
+        }
     }
 
-    /// Whether it speaks of a run or of one of its steps.
-    pub fn is_run(self) -> bool {
-        let word = self.as_str();
-        ["run.", "step.", "workflow.", "model.", "tool.", "guardrail.", "feedback."]
-            .iter()
-            .any(|prefix| word.starts_with(prefix))
+    /// Whether it speaks of a review (`data.review`).
+    pub fn is_review(self) -> bool {
+        self.subject() == EntrySubject::Review
     }
+}
+
+/// What an entry speaks of: who may see it follows from that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntrySubject {
+    /// A review.
+    Review,
+    /// A run, one of its steps, or what was done in them; also an entry that cannot be read, which may be of a run.
+    Run,
+    /// Flows, people, their rights and logins, and the log itself.
+    Other,
 }
 
 /// What is done to a review, by people or by time. The audit is filtered by it.

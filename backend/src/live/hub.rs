@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shared::id::RunId;
-use shared::log::{Cursor, Entry, EntryKind};
+use shared::log::{Cursor, Entry, EntryKind, EntrySubject};
 use shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -172,7 +172,7 @@ impl HubState {
         let mut published = Vec::with_capacity(entries.len());
         for entry in entries {
             let run = match entry.entry.event.run_id {
-                Some(run) if of_run(entry.entry.event.kind) => self.visibility.of(run).await?,
+                Some(run) if entry.entry.event.kind.subject() == EntrySubject::Run => self.visibility.of(run).await?,
                 _ => None,
             };
             let place = self.place(&entry.entry.cursor)?;
@@ -180,11 +180,6 @@ impl HubState {
         }
         Ok(published)
     }
-}
-
-/// Whether those who may see its run may see an entry.
-fn of_run(kind: EntryKind) -> bool {
-    kind.is_run() || kind == EntryKind::Unreadable
 }
 
 /// Reads the log into the ring.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::ws::Utf8Bytes;
 use shared::access::{Access, Act, Principal, access};
 use shared::id::{RunId, Username};
-use shared::log::{Cursor, Entry, EntryKind, EventData};
+use shared::log::{Cursor, Entry, EntryKind, EntrySubject, EventData};
 use shared::protocol::ServerMessage;
 use shared::review::Review;
 use shared::run::Usage;
@@ -127,11 +127,10 @@ fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunVisibility
         // Who opened what is for the audit.
         return Audience::Nobody;
     }
-    if kind.is_review() {
-        return review.map_or(Audience::Nobody, |review| Audience::Review(Box::new(review)));
-    }
-    if kind.is_run() || kind == EntryKind::Unreadable {
-        return run.map_or(Audience::Nobody, Audience::Run);
+    match kind.subject() {
+        EntrySubject::Review => return review.map_or(Audience::Nobody, |review| Audience::Review(Box::new(review))),
+        EntrySubject::Run => return run.map_or(Audience::Nobody, Audience::Run),
+        EntrySubject::Other => {}
     }
     match entry.event.read() {
         Some(EventData::UserUpdated(changed)) => {
