@@ -123,9 +123,9 @@ pub struct Run {
     pub summary: RunSummary,
     /// What it was started with.
     pub input: JsonMap,
-    /// The blackboard.
+    /// The state of the flow, by key.
     pub state: JsonMap,
-    /// The blackboards of nested flows that are under way, by the visit that called: `check:2`.
+    /// The states of nested flows that are under way, by the visit that called: `check:2`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub calls: JsonMap,
     /// The flow's output keys, once it has completed.

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use super::human::Handler;
+use super::handler::Handler;
 use super::on_timeout::OnTimeout;
 use super::policy::Reviewers;
 use super::{Alternative, CostSetting, Severity, StakesSetting, Templated};

@@ -7,6 +7,7 @@ mod agent;
 mod choice;
 mod gate;
 mod guardrail;
+mod handler;
 mod human;
 mod next;
 mod node;
@@ -25,9 +26,8 @@ pub use agent::{Agent, AgentGates, Budget, DemoCall, DemoScript, DemoTurn, Effor
 pub use choice::{Choice, ChoiceKind, as_read, option_text, read_twice};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
 pub use guardrail::{Effect, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError};
-pub use human::{
-    AutoHandler, ContentType, EditKey, Handler, Human, Judge, OnHandlerError, ReviewKey, SlackHandler, WebhookHandler,
-};
+pub use handler::{AutoHandler, Handler, Judge, OnHandlerError, SlackHandler, WebhookHandler};
+pub use human::{ContentType, EditKey, Human, ReviewKey};
 pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode};
 pub use on_timeout::{Escalate, OnTimeout};

@@ -103,7 +103,9 @@ enum RawEdge {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EdgeWhen"))]
 struct RawWhen {
+    /// A node, or `end`.
     to: Target,
+    /// CEL: the edge is taken where it holds.
     when: String,
 }
 
@@ -111,7 +113,9 @@ struct RawWhen {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EdgeElse"))]
 struct RawElse {
+    /// A node, or `end`.
     to: Target,
+    /// The edge is taken where no `when` holds.
     r#else: True,
 }
 
@@ -119,6 +123,7 @@ struct RawElse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EdgeTo"))]
 struct RawTo {
+    /// A node, or `end`.
     to: Target,
 }
 

@@ -217,42 +217,62 @@ pub struct FlowCall {
 #[cfg_attr(feature = "schema", schemars(rename = "Node"))]
 #[serde(default)]
 struct RawNode {
+    /// The agent that answers the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
+    /// Template of what the agent is asked; goes with `agent`. Default: the readable keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
+    /// The tool that is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
+    /// Templates of the arguments; goes with `tool`. Default: the readable keys that its parameters name.
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<JsonMap>,
+    /// State keys and their values. A value that is one whole `{{ expression }}` keeps its JSON type.
     #[serde(skip_serializing_if = "Option::is_none")]
     set: Option<IndexMap<String, Value>>,
+    /// Nothing but `next`, or an agent that chooses among the targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     router: Option<RouterNode>,
+    /// Asks people.
     #[serde(skip_serializing_if = "Option::is_none")]
     human: Option<Box<Human>>,
+    /// Several agents that work on one step.
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<Team>,
+    /// Runs another node for each item of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     map: Option<MapNode>,
+    /// Runs another flow inside this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<FlowCall>,
+    /// What it is for, in a few words: a router's agent that may choose it is told so.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    /// Words that say what it is about: `routing` sends its reviews by them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
+    /// The state keys that it may see; `*` is all. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_keys: Option<Vec<String>>,
+    /// The state keys that it may write, `*` being any that nothing else writes at the same time; default: a key named as
+    /// the node, or the keys that `set` sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_keys: Option<Vec<String>>,
+    /// Where the branch goes: a node, `end`, or a list of edges. Default: the branch ends.
     #[serde(skip_serializing_if = "Next::is_empty")]
     next: Next,
+    /// What several incoming branches do; default: `any`.
     #[serde(skip_serializing_if = "is_any")]
     join: Join,
+    /// How often it may be visited; default 25.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_visits: Option<u32>,
+    /// Where the branch goes instead of failing with `FLOW_VISIT_LIMIT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_visit_limit: Option<NodeId>,
+    /// What happens when it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
 }

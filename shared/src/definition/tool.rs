@@ -200,34 +200,47 @@ impl Builtin {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "Tool"))]
 struct RawTool {
+    /// What it does, for models and reviewers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    /// JSON Schema of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
+    /// It sends an HTTP request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     http: Option<HttpTool>,
+    /// It calls a tool of an MCP server that the settings name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mcp: Option<McpTool>,
+    /// It is part of Countersign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     builtin: Option<Builtin>,
+    /// It tells a task to this agent of the flow, whose answer is the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// Not in the schema, so that flow files cannot say it: only a program knows its functions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     function: bool,
+    /// Whether each call needs approval, and which answers are allowed; default: false.
     #[serde(default, skip_serializing_if = "AskPermission::is_no")]
     ask_permission: AskPermission,
+    /// Whether a call whose outcome is unknown may be made again, with the same idempotency key; default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     idempotent: bool,
+    /// How long one call may take, default 30s; of a tool that asks people, how long it waits, default for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
+    /// The reviewers, for tools that ask people.
     #[serde(default, skip_serializing_if = "Reviewers::is_empty")]
     reviewers: Reviewers,
+    /// How several decisions on what it asks become one.
     #[serde(default, skip_serializing_if = "Policy::is_first")]
     policy: Policy,
+    /// How much is at stake where such a tool asks; default: as the agent says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
+    /// What happens where nobody answers it in time; default: as each such tool does by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_timeout: Option<OnTimeout>,
 }

@@ -13,52 +13,52 @@ use crate::time::Span;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct ReviewQuery {
-    /// Where they stand.
+    /// Only reviews with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ReviewStatus>,
-    /// What is asked.
+    /// Only reviews of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ReviewKind>,
-    /// For this role.
+    /// Only reviews that this role may decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// How much is at stake.
+    /// Only reviews of this severity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
-    /// Of this flow.
+    /// Only reviews of this flow, by its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// Of this run.
+    /// Only reviews of this run, by its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Needing this tag.
+    /// Only reviews whose node has this tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// By when their time is up: `30m`, a time, or `none`.
+    /// Only reviews that are due within this time (`30m`), by this time, or never (`none`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due: Option<Due>,
-    /// `true`: those whose consequences cannot be undone; `false`: the others.
+    /// `true`: only reviews whose consequences cannot be undone; `false`: only the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub irreversible: Option<bool>,
-    /// Asked so long ago, or longer: `2h`.
+    /// Only reviews that were asked at least so long ago: `2h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age: Option<Span>,
     /// Words in title, prompt, flow title, node, requester, actions, consequences, arguments and items; all must be there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    /// Their assignment.
+    /// Only reviews with this assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<Assigned>,
-    /// Asked by whom.
+    /// Only reviews that were asked by a flow, or by a request from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<Asker>,
-    /// In which order.
+    /// The order of the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<ReviewOrder>,
-    /// How many rows.
+    /// The most reviews on a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// `next_cursor` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -1,0 +1,159 @@
+//! Handlers: who or what resolves a review before or instead of people, in the order in which they are asked.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Span;
+
+/// Who resolves a review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Handler {
+    /// People, in the console and everywhere else.
+    Human,
+    /// The terminal that runs the flow.
+    Cli,
+    /// At once: alone, or after others that passed on.
+    Auto(AutoHandler),
+    /// A model.
+    Judge(Judge),
+    /// Another program.
+    Webhook(WebhookHandler),
+    /// A channel in Slack, where whoever may decide is asked.
+    Slack(SlackHandler),
+    /// A function of the program that runs the flow, by its name. No file can say this.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Function(String),
+}
+
+/// What an automatic handler says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "RawAuto", into = "RawAuto")]
+#[cfg_attr(feature = "schema", schemars(with = "RawAuto"))]
+pub enum AutoHandler {
+    /// Accepts, as the first accepting option or by approving every action.
+    Approve,
+    /// Rejects, with this reason.
+    Reject(String),
+}
+
+impl AutoHandler {
+    /// The reason where none is given.
+    pub const REJECTED: &str = "Rejected automatically.";
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "AutoHandler"))]
+#[serde(untagged, expecting = "expected `approve`, `reject` or `{ reject: reason }`")]
+enum RawAuto {
+    Word(AutoWord),
+    Reason {
+        /// The reason.
+        reject: String,
+    },
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum AutoWord {
+    Approve,
+    Reject,
+}
+
+impl From<RawAuto> for AutoHandler {
+    fn from(raw: RawAuto) -> Self {
+        match raw {
+            RawAuto::Word(AutoWord::Approve) => Self::Approve,
+            RawAuto::Word(AutoWord::Reject) => Self::Reject(Self::REJECTED.to_owned()),
+            RawAuto::Reason { reject } => Self::Reject(reject),
+        }
+    }
+}
+
+impl From<AutoHandler> for RawAuto {
+    fn from(auto: AutoHandler) -> Self {
+        match auto {
+            AutoHandler::Approve => Self::Word(AutoWord::Approve),
+            AutoHandler::Reject(reject) => Self::Reason { reject },
+        }
+    }
+}
+
+/// A model that decides where it is sure enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct Judge {
+    /// `provider/model`.
+    pub model: String,
+    /// What it judges by.
+    pub criteria: String,
+    /// Less confidence than this passes on; default 0.7.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// How long it may take, all tries together; then it passes on. Default: 5 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+}
+
+impl Judge {
+    /// From which confidence on it decides.
+    pub fn threshold(&self) -> f64 {
+        self.threshold.unwrap_or(0.7)
+    }
+
+    /// How long it may take.
+    pub fn timeout(&self) -> Span {
+        self.timeout.unwrap_or(Span::secs(300))
+    }
+}
+
+/// Another program that decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct WebhookHandler {
+    /// Where it is asked: `https://…`.
+    pub url: String,
+    /// What happens where it cannot be asked or gives no answer that fits; default: reject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_error: Option<OnHandlerError>,
+    /// How long it may take, all tries together, and until when it may answer later. Default: 30 seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+}
+
+impl WebhookHandler {
+    /// How long it may take.
+    pub fn timeout(&self) -> Span {
+        self.timeout.unwrap_or(Span::secs(30))
+    }
+}
+
+/// What happens where a handler cannot answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OnHandlerError {
+    /// What is asked is rejected.
+    #[default]
+    Reject,
+    /// The next handler is asked.
+    Pass,
+}
+
+/// A channel in which people decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct SlackHandler {
+    /// The channel: `#approvals`, or its id.
+    pub channel: String,
+    /// How long people there may take; then the next is asked. Default: as long as the review waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// Whether reactions to the message decide as its buttons do: :white_check_mark: is the first option that accepts, :x: the
+    /// first that stops.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reactions: bool,
+}
