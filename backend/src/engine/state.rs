@@ -45,7 +45,7 @@ pub struct RunState {
     /// The keys of `context.metadata` that the launch gave, which no decision replaces.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub launch_metadata: BTreeSet<String>,
-    /// The blackboard.
+    /// The state of the flow, by key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
     /// The executions of nested flows that are under way, by the calls that lead there ([`NodeId::frame`]). What belongs
@@ -107,7 +107,7 @@ impl RunState {
         (!carrier::is_carrier(&self.flow, self.version)).then_some(self.id)
     }
 
-    /// The blackboard that a node sees: that of its own execution of its flow.
+    /// The state that a node sees: that of its own execution of its flow.
     pub fn keys_of(&self, node: &NodeId) -> &JsonMap {
         self.frames.get(node.frame()).map_or(&self.keys, |frame| &frame.keys)
     }
@@ -117,7 +117,7 @@ impl RunState {
         self.frames.get(node.frame()).map_or(&self.input, |frame| &frame.input)
     }
 
-    /// The blackboard that a node sees, to change it.
+    /// The state that a node sees, to change it.
     pub fn keys_of_mut(&mut self, node: &NodeId) -> &mut JsonMap {
         match self.frames.get_mut(node.frame()) {
             Some(frame) => &mut frame.keys,
@@ -245,7 +245,7 @@ pub struct Frame {
     /// What it was called with.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
-    /// Its blackboard.
+    /// Its state, by key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
     /// What a person wants done differently this time.

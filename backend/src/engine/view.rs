@@ -102,7 +102,7 @@ pub fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
     completed.then(|| output(flow, &state.keys))
 }
 
-/// The flow's output keys, as far as its blackboard has them; all keys where the flow names none.
+/// The flow's output keys, as far as its state has them; all keys where the flow names none.
 pub(super) fn output(flow: &Compiled, keys: &JsonMap) -> JsonMap {
     match &flow.flow.output {
         None => keys.clone(),

@@ -167,17 +167,14 @@ pub fn Queue(
         });
         // Another list is shown from its top.
         let is_other = top <= 0.0 && held_in.with_value(|filter| search.with_untracked(|now| now != filter));
-        match moved.filter(|(was, is)| was != is && !is_other) {
-            Some((was, is)) => {
-                let place = top + row_to_pixel(is, height) - row_to_pixel(was, height);
-                above.update(|above| *above = (*above + is).saturating_sub(was));
-                make_room(if above.get_untracked() > 0 { place + extent } else { 0.0 });
-                scroll_to(place);
-            }
-            None => {
-                make_room(if above.get_untracked() > 0 && has_row { top + extent } else { 0.0 });
-                hold();
-            }
+        if let Some((was, is)) = moved.filter(|(was, is)| was != is && !is_other) {
+            let place = top + row_to_pixel(is, height) - row_to_pixel(was, height);
+            above.update(|above| *above = (*above + is).saturating_sub(was));
+            make_room(if above.get_untracked() > 0 { place + extent } else { 0.0 });
+            scroll_to(place);
+        } else {
+            make_room(if above.get_untracked() > 0 && has_row { top + extent } else { 0.0 });
+            hold();
         }
     });
     // Where the keys stand is in sight.

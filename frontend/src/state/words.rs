@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_what_was_said_of_each() {
-        let counted = |decisions: serde_json::Value| {
+        let counted = |decisions: Value| {
             let decisions: Vec<ActionDecision> = serde_json::from_value(decisions).unwrap();
             counted(decisions.iter())
         };
