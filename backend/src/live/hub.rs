@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind, EntrySubject};
 use shared::time::Timestamp;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::count::Counter;
@@ -20,6 +21,8 @@ use crate::token_stream::Streams;
 const READER: &str = "live";
 /// How many entries are read at once.
 const PAGE: u32 = 500;
+/// How many snapshots are read at once.
+const SNAPSHOTS_AT_ONCE: usize = 4;
 
 /// What is told of every entry that is of no run, before any session sees what comes of it: whoever remembers rights
 /// forgets them here.
@@ -102,6 +105,8 @@ struct HubState {
     streams: Streams,
     max_replay: usize,
     counter: Counter,
+    /// For those who read a snapshot.
+    turns: Semaphore,
     stopped: CancellationToken,
 }
 
@@ -141,6 +146,11 @@ impl HubHandle {
 
     pub(super) fn counter(&self) -> &Counter {
         &self.0.counter
+    }
+
+    /// Waits for a turn to read a snapshot, which ends when this is dropped.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.turns.acquire().await.ok()
     }
 
     pub(super) fn max_replay(&self) -> usize {
@@ -231,6 +241,7 @@ impl Tail {
             streams: options.streams,
             max_replay: options.max_replay,
             counter: Counter::new(),
+            turns: Semaphore::new(SNAPSHOTS_AT_ONCE),
             stopped: CancellationToken::new(),
         });
         Ok(Self { shared, observers: options.observers })

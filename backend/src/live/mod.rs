@@ -21,6 +21,7 @@ pub(crate) mod request;
 mod ring;
 mod run_visibility;
 mod session;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod topics;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, close_code};
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use indexmap::IndexSet;
-use shared::api::DEFAULT_LIMIT;
 use shared::error::Code;
 use shared::id::{ReviewId, Username};
 use shared::log::Cursor;
@@ -20,10 +19,11 @@ use super::hub::{HubHandle, Listening};
 use super::outgoing::{Audience, OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
+use super::snapshot::Snapshot;
 use super::topics::Topics;
 use super::upgrade::Authenticate;
 use crate::problem;
-use crate::store::{Actor, Pending, Tally};
+use crate::store::{Actor, Tally};
 use crate::token_bucket::TokenBucket;
 use crate::token_stream::Chunk;
 
@@ -231,21 +231,15 @@ where
     }
 
     async fn snapshot(&mut self) -> Step {
-        let read = self.hub.store().pending(&self.actor.principal, DEFAULT_LIMIT).await;
-        let Pending { tally, reviews } = read.map_err(|error| {
-            problem::of_store(&error);
-            CloseReason::Close(close_code::AGAIN, "the reviews could not be read; come back".to_owned())
-        })?;
+        let Snapshot { text, shown, tally } =
+            Snapshot::read(&self.hub, &self.actor.principal, self.topics.reviews()).await?;
         self.stale = false;
         self.shown.clear();
-        let cursor = tally.cursor.clone();
-        let (seen, ..) = tally.numbers(&self.actor.principal);
-        let (pending, reviews) = if self.topics.reviews() { (seen, reviews) } else { (0, Vec::new()) };
-        for review in &reviews {
-            self.show(review.id);
+        for review in shown {
+            self.show(review);
         }
-        self.follower.begin(ReplayPlace::Replay(cursor.clone()));
-        self.say(&ServerMessage::Snapshot { cursor, pending, reviews }).await?;
+        self.follower.begin(ReplayPlace::Replay(tally.cursor.clone()));
+        self.send([Message::Text(text)]).await?;
         if self.counted.is_some() { self.count(&tally).await } else { Ok(()) }
     }
 

@@ -194,6 +194,17 @@ impl Store {
         viewer: &Principal,
         query: &ReviewQuery,
     ) -> Result<Page<Review>, Error> {
+        let (ids, next_cursor) = self.ids_in::<P>(conn, viewer, query).await?;
+        Ok(Page { items: seen(conn.reviews_in_order(&ids).await?, viewer), next_cursor })
+    }
+
+    /// The reviews of a page by their ids, and the place of the next page.
+    pub(super) async fn ids_in<P: QueuePlace>(
+        &self,
+        conn: &mut Conn,
+        viewer: &Principal,
+        query: &ReviewQuery,
+    ) -> Result<(Vec<Uuid>, Option<String>), Error> {
         let now = self.inner.clock.now();
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let place = P::of(query.cursor.as_deref())?;
@@ -204,7 +215,7 @@ impl Store {
         let fit: Vec<_> = fit.map(|(class, _)| *class).collect();
         let search = search::of(conn, query.q.as_deref(), &[WordIndex::Pending]).await?;
         if fit.is_empty() {
-            return Ok(Page { items: Vec::new(), next_cursor: None });
+            return Ok((Vec::new(), None));
         }
         let (order, key) = (P::ORDER, P::COLUMNS);
         let page = |among: Option<&[Uuid]>, place: Option<P>, limit: u32| {
@@ -218,7 +229,7 @@ impl Store {
             }
             sql.push(" ORDER BY ").push(order).push(" LIMIT ").bind(limit)
         };
-        let (ids, next_cursor) = match &search {
+        Ok(match &search {
             Some(ReviewSearch::Each(words)) => {
                 // The texts of these alone, and not of all that are put in order.
                 let [order, key] = [order, key].map(|columns| columns.replace("v.", "s."));
@@ -241,12 +252,14 @@ impl Store {
                 let next = super::cut(&mut places, limit, |(_, place)| place.clone().encode());
                 (places.into_iter().map(|(id, _)| id).collect(), next)
             }
-        };
-        let mut items = conn.reviews_in_order(&ids).await?;
-        // Asked once more of the reviews themselves.
-        items.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
-        Ok(Page { items: reviews::visible_to(items, viewer), next_cursor })
+        })
     }
+}
+
+/// Those that somebody may see, as they may see them: asked once more of the reviews themselves.
+pub(super) fn seen(mut reviews: Vec<Review>, viewer: &Principal) -> Vec<Review> {
+    reviews.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
+    reviews::visible_to(reviews, viewer)
 }
 
 /// Adds what is pending, `queue v`; `with_text`: beside its reviews `r`; `among`: of these alone, one after the other.

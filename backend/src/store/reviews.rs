@@ -12,12 +12,17 @@ use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader};
 use super::db::{Conn, Sql};
+use super::json_length::json_length;
 use super::log_index::padded;
-use super::{Error, Pending, Store, review_list, unreadable};
+use super::queue_place::QueuePosition;
+use super::{Error, Pending, Store, queue, review_list, unreadable};
 
 /// Of so many reviews, at most, that have the words of a search, each is looked up and put in order. Where there are
 /// more, they are found soon along the list. Tests see both ways.
 pub(super) const FEW: usize = if cfg!(test) { 9 } else { 2000 };
+
+/// So many reviews are read first where nobody knows yet how long they are.
+const FEW_AT_ONCE: usize = 4;
 
 impl Store {
     /// A review.
@@ -65,14 +70,46 @@ impl Store {
         Ok(Page { items: self.without_lapsed_claims(items), next_cursor })
     }
 
-    /// How many pending reviews somebody may see, the first page of them, and the place in the log of the same moment.
-    pub async fn pending(&self, viewer: &Principal, limit: u32) -> Result<Pending, Error> {
-        let query = ReviewQuery { limit: Some(limit), order: Some(ReviewOrder::Urgency), ..ReviewQuery::default() };
+    /// How many pending reviews somebody may see, the most urgent of them, and the place in the log of the same moment: so
+    /// many reviews at most, and no more than have so many bytes as JSON.
+    pub async fn pending(&self, viewer: &Principal, limit: u32, max_bytes: usize) -> Result<Pending, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let tally = self.tally_in(&mut conn).await?;
-        let reviews = self.without_lapsed_claims(self.waiting_in(&mut conn, viewer, &query).await?.items);
+        let reviews = match limit {
+            0 => Vec::new(),
+            limit => self.most_urgent_in(&mut conn, viewer, limit, max_bytes).await?,
+        };
+        let reviews = self.without_lapsed_claims(reviews);
         conn.rollback().await?;
         Ok(Pending { tally, reviews })
+    }
+
+    /// The most urgent reviews that somebody may see: so many at most, and no more than have so many bytes as JSON. No more
+    /// of them than that is in memory, but for the last that are read.
+    async fn most_urgent_in(
+        &self,
+        conn: &mut Conn,
+        viewer: &Principal,
+        limit: u32,
+        max_bytes: usize,
+    ) -> Result<Vec<Review>, Error> {
+        let query = ReviewQuery { limit: Some(limit), order: Some(ReviewOrder::Urgency), ..ReviewQuery::default() };
+        let (ids, _) = self.ids_in::<QueuePosition>(conn, viewer, &query).await?;
+        let (mut reviews, mut bytes, mut read, mut at_once) = (Vec::new(), 0, 0, FEW_AT_ONCE);
+        while read < ids.len() {
+            let chunk = &ids[read..(read + at_once).min(ids.len())];
+            read += chunk.len();
+            for review in queue::seen(conn.reviews_in_order(chunk).await?, viewer) {
+                bytes += json_length(&review)?;
+                if bytes > max_bytes {
+                    return Ok(reviews);
+                }
+                reviews.push(review);
+            }
+            // As many as probably fit.
+            at_once = ((max_bytes - bytes) / (bytes / read).max(1)).max(FEW_AT_ONCE);
+        }
+        Ok(reviews)
     }
 
     /// Reviews as they are now: a claim whose lease has run out is none.

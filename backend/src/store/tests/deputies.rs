@@ -142,7 +142,7 @@ async fn a_claim_that_has_run_out_is_shown_nowhere(world: World) {
     let claims = async || {
         let one = world.store.review(review.id).await.expect("reads").expect("is there");
         let listed = world.store.reviews(&tom, &ReviewQuery::default()).await.expect("reads").items.remove(0);
-        let live = world.store.pending(&tom, 50).await.expect("reads").reviews.remove(0);
+        let live = world.store.pending(&tom, 50, usize::MAX).await.expect("reads").reviews.remove(0);
         let of_run = world.review_of(review.run_id.expect("of a run")).await;
         [one, listed, live, of_run].map(|review| review.claimed_by.is_some())
     };

@@ -161,7 +161,7 @@ async fn a_snapshot_and_its_place_are_of_one_moment(world: World) {
     });
     let viewer = shared::access::Principal { roles: ["reviewer".to_owned()].into(), ..person("ana") };
     while !writing.is_finished() {
-        let pending = world.store.pending(&viewer, 200).await.expect("reads");
+        let pending = world.store.pending(&viewer, 200, usize::MAX).await.expect("reads");
         assert_eq!(pending.tally.numbers(&viewer).0, pending.reviews.len() as u64);
         let later =
             world.store.log(&pending.tally.cursor, None, 1000).await.expect("reads").expect("of this log").entries;
@@ -170,7 +170,7 @@ async fn a_snapshot_and_its_place_are_of_one_moment(world: World) {
         ids.extend(pending.reviews.iter().map(|review| review.id));
         ids.sort();
         ids.dedup();
-        let now = world.store.pending(&viewer, 200).await.expect("reads");
+        let now = world.store.pending(&viewer, 200, usize::MAX).await.expect("reads");
         assert!(ids.len() as u64 <= now.tally.numbers(&viewer).0 && ids.len() >= pending.reviews.len());
         assert!(pending.reviews.iter().all(|review| ids.contains(&review.id)));
     }

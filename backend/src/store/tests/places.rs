@@ -85,13 +85,17 @@ async fn only_classes_that_nothing_waits_for_are_removed(world: World) {
         conn.commit().await.expect("commits");
         assert_eq!(rows(&world, "SELECT COUNT(*) FROM classes").await, kept);
         let viewer = Principal { roles: ["reviewer".to_owned()].into(), ..person("ana") };
-        for review in world.store.pending(&viewer, 10).await.expect("reads").reviews {
+        for review in world.store.pending(&viewer, 10, usize::MAX).await.expect("reads").reviews {
             decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
         }
     }
     world.launch("hello").await;
     let viewer = Principal { roles: ["reviewer".to_owned()].into(), ..person("ana") };
-    assert_eq!(world.store.pending(&viewer, 10).await.expect("reads").reviews.len(), 1, "its class is there again");
+    assert_eq!(
+        world.store.pending(&viewer, 10, usize::MAX).await.expect("reads").reviews.len(),
+        1,
+        "its class is there again"
+    );
 }
 
 /// A commit that changes what an index has writes to that index, and in PostgreSQL to all others of the table.

@@ -278,8 +278,10 @@ async fn reviews_of_an_earlier_version_stand_in_the_queue_after_a_start(world: W
     assert_eq!(after, before.iter().map(|place| place.id).collect(), "also what cannot be read");
     for viewer in viewers() {
         let (pending, mine, _) = store.tally().await.expect("counts").numbers(&viewer);
-        let unreadable = store.pending(&viewer, 200).await.expect("reads").reviews;
+        let unreadable = store.pending(&viewer, 200, usize::MAX).await.expect("reads").reviews;
         assert_eq!(pending, unreadable.len() as u64, "{viewer:?}");
+        let first = store.pending(&viewer, 200, 1).await.expect("reads");
+        assert_eq!((first.tally.numbers(&viewer).0, first.reviews.len()), (pending, 0), "nothing fits into a byte");
         assert!(mine <= pending);
     }
     store.close().await;

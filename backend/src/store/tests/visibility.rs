@@ -138,7 +138,7 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
         let mine = ReviewQuery { assigned: Some(shared::inbox::Assigned::Me), ..ReviewQuery::default() };
         let page = world.store.reviews(&viewer, &mine).await.expect("reads");
         assert_eq!(listed(page), seen(|review| Act::Decide(review)), "{viewer:?} decides");
-        let pending = world.store.pending(&viewer, 50).await.expect("reads");
+        let pending = world.store.pending(&viewer, 50, usize::MAX).await.expect("reads");
         let visible = seen(|review| Act::SeeReview(review));
         let waiting = reviews.iter().filter(|review| review.is_pending() && visible.contains(&review.id)).count();
         assert_eq!((pending.tally.numbers(&viewer).0, pending.reviews.len()), (waiting as u64, waiting), "{viewer:?}");

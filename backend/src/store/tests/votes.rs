@@ -103,7 +103,7 @@ async fn a_list_shows_who_may_vote_and_secret_votes_to_nobody_else(world: World)
         let viewer = shared::access::Principal { roles: ["reviewer".to_owned()].into(), ..person(name) };
         let mine = ReviewQuery { assigned: Some(shared::inbox::Assigned::Me), ..ReviewQuery::default() };
         let mine = world.store.reviews(&viewer, &mine).await.expect("reads").items.len();
-        let seen = world.store.pending(&viewer, 10).await.expect("reads");
+        let seen = world.store.pending(&viewer, 10, usize::MAX).await.expect("reads");
         (
             mine,
             seen.tally.numbers(&viewer).0,
@@ -118,6 +118,6 @@ async fn a_list_shows_who_may_vote_and_secret_votes_to_nobody_else(world: World)
         decided(world.store.commit(decide(&review, name, "yes")).await).expect("counted");
     }
     let viewer = shared::access::Principal { roles: ["reviewer".to_owned()].into(), ..person("ana") };
-    assert_eq!(world.store.pending(&viewer, 10).await.expect("reads").tally.numbers(&viewer), (0, 0, 0));
+    assert_eq!(world.store.pending(&viewer, 10, usize::MAX).await.expect("reads").tally.numbers(&viewer), (0, 0, 0));
     assert_eq!(world.store.review(review.id).await.expect("reads").expect("is there").decisions.len(), 3);
 }

@@ -1,0 +1,43 @@
+//! What a session that begins is told: how many reviews wait, the most urgent of them, and the place in the log of the
+//! same moment. All consoles ask at once after a start, so only some of them are read at a time, and each has few bytes.
+
+use axum::extract::ws::{Utf8Bytes, close_code};
+use shared::access::Principal;
+use shared::api::DEFAULT_LIMIT;
+use shared::id::ReviewId;
+use shared::protocol::ServerMessage;
+
+use super::close_reason::CloseReason;
+use super::hub::HubHandle;
+use super::outgoing::text;
+use crate::problem;
+use crate::store::{Pending, Tally};
+
+/// How many bytes of reviews a snapshot has at most.
+const MAX_BYTES: usize = 1 << 20;
+
+/// A snapshot, ready to be sent.
+pub(super) struct Snapshot {
+    /// The message.
+    pub text: Utf8Bytes,
+    /// The reviews that it shows.
+    pub shown: Vec<ReviewId>,
+    /// How many wait, and its place in the log.
+    pub tally: Tally,
+}
+
+impl Snapshot {
+    /// Reads what somebody may see; `with_reviews`: whether reviews are asked for.
+    pub async fn read(hub: &HubHandle, viewer: &Principal, with_reviews: bool) -> Result<Self, CloseReason> {
+        let _turn = hub.turn().await;
+        let limit = if with_reviews { DEFAULT_LIMIT } else { 0 };
+        let Pending { tally, reviews } = hub.store().pending(viewer, limit, MAX_BYTES).await.map_err(|error| {
+            problem::of_store(&error);
+            CloseReason::Close(close_code::AGAIN, "the reviews could not be read; come back".to_owned())
+        })?;
+        let shown = reviews.iter().map(|review| review.id).collect();
+        let pending = if with_reviews { tally.numbers(viewer).0 } else { 0 };
+        let text = text(&ServerMessage::Snapshot { cursor: tally.cursor.clone(), pending, reviews });
+        Ok(Self { text, shown, tally })
+    }
+}
