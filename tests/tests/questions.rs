@@ -49,7 +49,7 @@ fn each_kind() -> Vec<(Value, Value, Value)> {
         ),
         (leave, choose("voucher"), json!({ "approved": true, "alternative": "voucher" })),
         (which.clone(), choose("l"), json!({ "option": "l", "by": "ana" })),
-        (which, json!({ "verdict": { "type": "text", "text": "Medium." } }), json!({ "text": "Medium." })),
+        (which.clone(), json!({ "verdict": { "type": "text", "text": "Medium." } }), json!({ "text": "Medium." })),
         (
             draft,
             json!({ "verdict": { "type": "choose", "option": "done" }, "edits": { "content": "Dear Ann" } }),
@@ -74,6 +74,12 @@ fn each_kind() -> Vec<(Value, Value, Value)> {
             json!({ "kind": "handoff", "to": "reviewer", "reason": "The day is over." }),
             choose("taken"),
             json!({ "taken": true, "by": "ana" }),
+        ),
+        // Guardrails check what is answered.
+        (
+            which,
+            json!({ "verdict": { "type": "text", "text": "Any, on card 4111 1111 1111 1111." } }),
+            json!({ "text": "Any, on card [redacted]." }),
         ),
     ]
 }
@@ -139,7 +145,7 @@ async fn each_kind_is_asked_and_its_answer_comes_within_a_second(database: Datab
     let sealed = async || admin.verify_audit().await.ok().filter(|check| check.sealed >= check.entries);
     assert!(eventually("all of it is sealed", sealed).await.valid);
     let counted = caller::admin(&server).await.get("/api/v1/statistics?by=kind").await;
-    assert_eq!((&counted["requests"], &counted["clarifications"]), (&json!(asked.len()), &json!(2)), "{counted}");
+    assert_eq!((&counted["requests"], &counted["clarifications"]), (&json!(asked.len()), &json!(3)), "{counted}");
 }
 
 async fn a_question_and_its_answer_survive_a_kill(database: Database) {

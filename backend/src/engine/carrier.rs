@@ -83,6 +83,11 @@ pub fn is_carrier(flow: &FlowId, version: u32) -> bool {
     version == VERSION && flow.strip_prefix(PREFIX).is_some_and(|digest| digest.len() == 2 * DIGEST)
 }
 
+/// The node that asks, of every such flow.
+pub(super) fn node() -> Option<NodeId> {
+    NodeId::try_from(ASK.to_owned()).ok()
+}
+
 /// What was asked, by the input of the run that carries it.
 pub fn question_of(input: &JsonMap) -> Result<NewReview, serde_json::Error> {
     serde_json::from_value(Value::Object(input.clone()))

@@ -7,7 +7,7 @@ use shared::decision::{ActionDecision, DecisionRequest, Modifications, ProgramAn
 use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
 use shared::request::Request;
-use shared::review::{Changes, Item, Review};
+use shared::review::{ActionType, Changes, Item, Review};
 
 use super::asking::HandlerDecision;
 use super::calls::answer_all;
@@ -217,15 +217,15 @@ fn changes(review: &Review, modifications: Modifications) -> Result<Changes, Ref
     Ok(changes)
 }
 
-/// What a handler changes of the values under review: those that may be edited, or those of the one action, which for what a
-/// run gives out are its output. They are laid over the values that it has.
+/// What a handler changes of the values under review: those that may be edited, or what a run gives out. They are laid over
+/// the values that are there. The arguments of a call are no output.
 pub(super) fn change_output(review: &Review, changes: &mut Changes, output: JsonMap) -> Result<(), Refusal> {
     match &review.actions[..] {
         [] => changes.edits.extend(output),
-        [action] => {
+        [action] if action.action_type == ActionType::Output => {
             changes.arguments.entry(action.id.clone()).or_insert_with(|| action.arguments.clone()).extend(output);
         }
-        _ => return Err(mistake("/modifications/output", "there is more than one action: name the one that it is of")),
+        _ => return Err(mistake("/modifications/output", "no output is reviewed: change the arguments of the action")),
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::engine::looked::answer_to;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{CallRulings, Findings, Ruling, blocked, inquiries, warning, words};
 use crate::engine::transition::Refusal;
-use crate::engine::{scope, view};
+use crate::engine::{carrier, scope, view};
 use crate::flow::guardrail::{Finding, GuardrailVerdict, Inquiry, Matter, action};
 
 /// What somebody puts in at a human node, as it counts.
@@ -263,7 +263,8 @@ impl Builder<'_> {
             _ => (None, JsonMap::new()),
         };
         let mut put_in = PutIn { edits: request.edits.clone(), text, fields, findings: Vec::new() };
-        let Some(id) = &review.node else { return put_in };
+        // A question that no flow asks is checked as one that an agent asks.
+        let Some(id) = &review.node.clone().or_else(carrier::node) else { return put_in };
         let kind = self.flow.node(id).map(|node| &node.kind);
         if !review.actions.is_empty() || matches!(kind, Some(NodeKind::Human(human)) if human.guardrails == Some(false))
         {

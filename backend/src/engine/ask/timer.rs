@@ -15,6 +15,7 @@ use shared::time::Timestamp;
 use super::calls::answer_all;
 use super::deadline::warning;
 use super::decision_scope::Remembered;
+use super::vote::shown_edits;
 use crate::engine::builder::Builder;
 use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::{Approval, Asked, Question, Subject};
@@ -123,7 +124,8 @@ impl Builder<'_> {
         self.set_timer(id, Some(expires_at), warning(self.now, expires_at));
     }
 
-    /// `approve` acts as the first accept option, `reject` as stop; `follow` and `goto` go on without an answer.
+    /// `approve` acts as the first accept option, on the content that is shown by then; `reject` as stop; `follow` and
+    /// `goto` go on without an answer, so that nothing of what voters have changed counts.
     fn node_timed_out(&self, review: &Review, on_timeout: OnTimeout, reason: &str) -> NodeAnswer {
         let kind = match on_timeout {
             OnTimeout::Approve => Some(ChoiceKind::Accept),
@@ -134,6 +136,7 @@ impl Builder<'_> {
             Some(ChoiceKind::Accept) => review.first_accept(),
             kind => review.options.iter().find(|option| Some(option.kind) == kind),
         };
+        let edits = if on_timeout == OnTimeout::Approve { shown_edits(review) } else { JsonMap::new() };
         let nothing = JsonMap::new();
         let remembered = Remembered {
             option: option.map(|option| option.id.as_str()),
@@ -141,14 +144,14 @@ impl Builder<'_> {
             kind,
             text: None,
             comment: None,
-            edits: &nothing,
+            edits: &edits,
             metadata: &nothing,
             by: &[],
             at: self.now,
             via: Via::Timeout,
         };
         let then = match on_timeout {
-            OnTimeout::Approve | OnTimeout::Follow => Then::GoOn { edits: JsonMap::new() },
+            OnTimeout::Approve | OnTimeout::Follow => Then::GoOn { edits: edits.clone() },
             OnTimeout::Goto { goto } => Then::Goto(goto),
             OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => Then::Stop { message: reason.to_owned() },
         };

@@ -369,3 +369,18 @@ fn a_timer_acts_whatever_the_votes() {
     assert_eq!((play.past(id).status, play.past(id).decisions.len()), (ReviewStatus::Expired, 1));
     assert_eq!(play.said().0, "yes");
 }
+
+#[test]
+fn a_timer_that_approves_goes_on_with_what_is_shown_by_then() {
+    for (on_timeout, draft) in [("approve", "A better draft."), ("follow", "A draft.")] {
+        let mut play = asked(&format!("policy: {{ quorum: 3 }}\n      timeout: 1h\n      on_timeout: {on_timeout}"));
+        let review = play.review();
+        let mut edit = request(&review, choose("yes"));
+        edit.edits = object(json!({ "draft": "A better draft." }));
+        play.try_decide(review.id, &who("bob"), edit).unwrap();
+        play.now = play.now.after(Duration::from_hours(1));
+        let deadline = *play.tasks.keys().next().unwrap();
+        play.apply(Input::Due { task: deadline });
+        assert_eq!(play.key("draft"), draft, "{on_timeout}");
+    }
+}

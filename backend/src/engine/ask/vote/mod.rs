@@ -124,9 +124,7 @@ fn ruling(review: &Review, choice: &VoteFor) -> Option<(CheckedVerdict, Decision
     let comment = joined(winners.iter().map(|vote| vote.comment.as_deref()));
     decision.comment = Some(comment).filter(|comment| !comment.is_empty());
     decision.metadata = review.decisions.iter().flat_map(|vote| vote.metadata.clone()).collect();
-    let shown = |edited: &Edited| review.items.iter().find(|item| item.key == edited.key);
-    let edited = review.voting.iter().flat_map(|voting| &voting.edited).filter_map(shown);
-    decision.edits = edited.map(|item| (item.key.clone(), item.value.clone())).collect();
+    decision.edits = shown_edits(review);
     let option = choice.option.as_ref().and_then(|id| review.options.iter().find(|option| option.id == *id));
     let answer = match (choice.kind, option) {
         (ChoiceKind::Accept, option) => NodeVerdict::Accept(option?.clone()),
@@ -144,6 +142,13 @@ fn ruling(review: &Review, choice: &VoteFor) -> Option<(CheckedVerdict, Decision
         decision.edits.clear();
     }
     Some((CheckedVerdict::Node(answer), decision, by))
+}
+
+/// What voters have changed of a review, as it is shown now.
+pub(super) fn shown_edits(review: &Review) -> JsonMap {
+    let shown = |edited: &Edited| review.items.iter().find(|item| item.key == edited.key);
+    let edited = review.voting.iter().flat_map(|voting| &voting.edited).filter_map(shown);
+    edited.map(|item| (item.key.clone(), item.value.clone())).collect()
 }
 
 fn text_of(vote: &Decision) -> Option<&str> {
