@@ -18,7 +18,8 @@ const END_LIMIT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new(cli.log_filter()));
+    let chosen = std::env::var("COUNTERSIGN_LOG").ok().filter(|chosen| EnvFilter::try_new(chosen).is_ok());
+    let filter = EnvFilter::new(cli.log_filter(chosen.as_deref()));
     // In a file or a journal colours are noise.
     let coloured =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no_colour| no_colour.is_empty());

@@ -84,10 +84,18 @@ enum Command {
     User(user::UserCommand),
 }
 
+/// How much libraries log of which the messages may have content of calls and rows.
+const LIBRARIES: &str = "sqlx=warn,memory_serve=warn,rmcp=error";
+
 impl Cli {
-    /// What is logged where nothing else is said: a server tells what it does, other commands speak for themselves.
-    pub fn log_filter(&self) -> &'static str {
-        if self.is_server() { "info,sqlx=warn,memory_serve=warn,rmcp=error" } else { "error" }
+    /// What is logged: what `chosen` says, and where it says nothing, what a server does; other commands speak for
+    /// themselves. Libraries that write what they carry stay quiet, unless they are chosen by name.
+    pub fn log_filter(&self, chosen: Option<&str>) -> String {
+        match chosen {
+            Some(chosen) => format!("{LIBRARIES},{chosen}"),
+            None if self.is_server() => format!("{LIBRARIES},info"),
+            None => "error".to_owned(),
+        }
     }
 
     /// Whether this is the server, whose errors belong into its log.

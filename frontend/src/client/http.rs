@@ -66,12 +66,13 @@ impl Transport for FetchTransport {
         let unreachable = |_| "The server cannot be reached.".to_owned();
         let response = ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?;
         // An answer that somebody's login has overtaken is of the session before.
-        if response.status() == 401 && !login && logins == session.logins.get_value() {
+        let is_overtaken = logins != session.logins.get_value();
+        if response.status() == 401 && !login && !is_overtaken {
             session.signed_out.set(true);
         }
         let body = response.text().await.map_err(|_| "The connection broke before the answer was read.".to_owned())?;
         let missing = |problem: Problem| problem.code == Code::SecondFactorMissing;
-        if response.status() == 403 && shared::client::read(&body).is_ok_and(missing) {
+        if response.status() == 403 && !is_overtaken && shared::client::read(&body).is_ok_and(missing) {
             session.factor_missing.set(true);
         }
         Ok(HttpResponse { status: response.status(), body })
