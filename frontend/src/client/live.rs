@@ -3,6 +3,7 @@
 //! Pages read `live.inbox`, `live.runs`, `live.now` and `live.connection`; a page that shows one run calls
 //! [`Live::follow_run`], and [`Live::listen`] for messages that no fold keeps.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -226,6 +227,7 @@ impl Live {
 
     async fn keep_open(self, generation: u64) {
         let mut failures = 0;
+        let asking = Rc::new(Cell::new(false));
         while self.generation() == generation {
             let welcomed = match WebSocket::open_with_protocol(&address(), SUBPROTOCOL) {
                 Ok(socket) => self.talk(socket, generation).await,
@@ -244,9 +246,14 @@ impl Live {
             let wait = reconnect::wait_ms(failures, js_sys::Math::random());
             let retry_at = Timestamp(self.server_now().0 + i64::from(wait) * 1000);
             self.connection.set(Connection::Lost { retry_at });
-            // A browser does not say why an upgrade was refused; the API says whether it was the session. An answer that
-            // does not come delays nothing.
-            spawn_local(self.session.refresh(self.api));
+            // A browser does not say why an upgrade was refused; the API says whether it was the session. No wait for that.
+            if !asking.replace(true) {
+                let asking = Rc::clone(&asking);
+                spawn_local(async move {
+                    self.session.refresh(self.api).await;
+                    asking.set(false);
+                });
+            }
             select! {
                 () = TimeoutFuture::new(wait).fuse() => {}
                 _ = woken.fuse() => {}

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::future::join_all;
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -24,6 +25,8 @@ use crate::state::verdict::{self, Intent};
 
 /// How long typing goes on before it is kept, in milliseconds.
 const KEEP_AFTER: u32 = 300;
+/// How often it is looked whether decisions were answered, in milliseconds.
+const LOOK_AFTER: u32 = 100;
 
 /// Drafts and decisions under way. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -80,10 +83,12 @@ impl Workspace {
         // end a page that is in the background without telling it.
         let closed = window_event_listener_untyped("pagehide", move |_| {
             workspace.save();
-            for sending in workspace.outbox.with_untracked(Outbox::unanswered) {
-                let path = format!("/api/v1/reviews/{}/decisions", sending.review.id);
-                http::send_on_leaving(&path, &sending.request, &sending.key);
-            }
+            workspace.outbox.with_untracked(|outbox| {
+                for sending in outbox.unanswered() {
+                    let path = format!("/api/v1/reviews/{}/decisions", sending.review.id);
+                    http::send_on_leaving(&path, &sending.request, &sending.key);
+                }
+            });
         });
         let hidden = window_event_listener_untyped("visibilitychange", move |_| {
             if document().hidden() {
@@ -247,16 +252,11 @@ impl Workspace {
         };
         if self.outbox.try_update(|outbox| outbox.hold(sending)) == Some(true) {
             spawn_local(async move {
-                let wait = u32::try_from((until.0 - now.0) / 1000).unwrap_or(0);
-                TimeoutFuture::new(if wait > 0 { wait + 20 } else { 0 }).await;
+                TimeoutFuture::new(u32::try_from((until.0 - now.0) / 1000).unwrap_or(0)).await;
                 let now = self.live.server_now();
                 // The server's clock may have been moved meanwhile; the wait is over all the same.
                 let due = self.outbox.try_update(|outbox| outbox.take_due(Some(now.max(until)))).unwrap_or_default();
-                for sending in due {
-                    spawn_local(async move {
-                        self.send(sending).await;
-                    });
-                }
+                self.send_all(due).await;
             });
         }
         Ok(())
@@ -281,11 +281,23 @@ impl Workspace {
     /// Sends all held decisions at once; `false`: some of them have not arrived, and can be sent again.
     pub async fn send_held(self) -> bool {
         let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
-        let mut arrived = true;
-        for sending in due {
-            arrived &= self.send(sending).await;
+        self.send_all(due).await
+    }
+
+    /// Sends what is held, and waits for the answers to all that is on its way: the person logs out. `false`: some of what
+    /// was held has not arrived.
+    pub async fn finish(self) -> bool {
+        let arrived = self.send_held().await;
+        while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
+            TimeoutFuture::new(LOOK_AFTER).await;
         }
         arrived
+    }
+
+    /// Sends decisions side by side.
+    async fn send_all(self, due: Vec<Sending>) -> bool {
+        let arrived = join_all(due.into_iter().map(|sending| self.send(sending))).await;
+        arrived.into_iter().all(|arrived| arrived)
     }
 
     /// Sends a decision; `false`: it can be sent again.

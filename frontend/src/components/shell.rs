@@ -289,7 +289,7 @@ fn Menu() -> impl IntoView {
                         on:click=move |_| {
                             spawn_local(async move {
                                 // What did not arrive can be sent again, or taken back, before one leaves.
-                                if workspace.send_held().await {
+                                if workspace.finish().await {
                                     workspace.clear();
                                     session.leave(api).await;
                                 }

@@ -85,15 +85,14 @@ impl Outbox {
     /// sent then.
     pub fn fits(&self, request: &DecisionRequest) -> bool {
         let size = |request: &DecisionRequest| serde_json::to_string(request).map_or(usize::MAX, |body| body.len());
-        let others = self.unanswered().iter().map(|sending| size(&sending.request)).sum::<usize>();
+        let others = self.unanswered().map(|sending| size(&sending.request)).sum::<usize>();
         others.saturating_add(size(request)) <= SENT_ON_LEAVING
     }
 
     /// The decisions that the server has not answered yet. Closing the page breaks off what is on its way; sent again, it
     /// counts once.
-    pub fn unanswered(&self) -> Vec<Sending> {
-        let unanswered = |sending: &&Sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending);
-        self.by_review.values().filter(unanswered).cloned().collect()
+    pub fn unanswered(&self) -> impl Iterator<Item = &Sending> {
+        self.by_review.values().filter(|sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending))
     }
 
     /// Whether a decision on a review did not arrive, or may not have.
@@ -250,7 +249,7 @@ mod tests {
         assert!(!outbox.fits(&long.request), "both are too long together");
         assert!(outbox.fits(&sending(5).request));
         outbox.take_due(None);
-        assert_eq!(outbox.unanswered().len(), 1, "what is on its way is broken off, too");
+        assert_eq!(outbox.unanswered().count(), 1, "what is on its way is broken off, too");
     }
 
     #[test]

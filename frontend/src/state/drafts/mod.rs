@@ -229,9 +229,9 @@ impl Drafts {
         let begins = draft.is_empty();
         change(&mut draft);
         draft.touched = now;
-        draft.in_memory = password::asked_by(review);
         // Typing on does not make anybody look at a newer revision.
         if begins {
+            draft.in_memory = password::asked_by(review);
             draft.see(review);
         }
         let draft = Some(draft).filter(|draft| !draft.is_empty());
