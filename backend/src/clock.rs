@@ -38,7 +38,7 @@ impl Clock for SystemClock {
 pub struct Moment {
     /// The time of the transition.
     pub now: Timestamp,
-    /// Its randomness.
+    /// Random bytes, from which the transition's ids and the jitter of its retries are derived.
     pub seed: [u8; 16],
 }
 

@@ -16,11 +16,11 @@ pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Which limit a value exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded {
-    /// [`MAX_DEPTH`].
+    /// It is nested deeper than [`MAX_DEPTH`].
     Depth,
-    /// [`MAX_VALUES`].
+    /// It has more values and keys than [`MAX_VALUES`].
     Values,
-    /// [`MAX_BYTES`].
+    /// Its texts and keys have more bytes than [`MAX_BYTES`].
     Bytes,
 }
 

@@ -116,7 +116,7 @@ struct PersonBudget {
 }
 
 impl Budgets {
-    /// Full ones.
+    /// Budgets with these limits, of which nothing is used yet.
     pub fn new(limits: WriteLimits) -> Self {
         let budget = |writes: u64, bytes| PersonBudget {
             writes: RateLimit::per_minute(writes.saturating_mul(60)),

@@ -78,7 +78,7 @@ pub fn cause(error: &reqwest::Error) -> Cause {
 pub enum Cause {
     /// The address may not be reached: trying again does not help.
     Refused(String),
-    /// Anything else.
+    /// Anything else, in the words of the innermost error, which do not name the URL.
     Failed(String),
 }
 

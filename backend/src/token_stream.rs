@@ -17,17 +17,17 @@ const BEHIND: usize = 1024;
 /// A piece of a running agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
-    /// The run.
+    /// The run that the agent works for; whoever may see it gets the text.
     pub run: RunId,
-    /// The node.
+    /// The node at which the agent works.
     pub node: NodeId,
-    /// The visit.
+    /// The number of the node's visit, from 1.
     pub visit: u32,
     /// The attempt: a later one starts the text anew.
     pub attempt: u32,
     /// Where the text begins, in bytes of the turn's answer so far.
     pub offset: u64,
-    /// The text.
+    /// The text that begins at `offset`.
     pub text: String,
 }
 

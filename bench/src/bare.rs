@@ -61,7 +61,7 @@ impl Shape {
     }
 }
 
-/// The loop.
+/// The loop, on a SQLite database of its own with the tables of the store.
 pub struct Loop {
     connection: Connection,
     shape: Shape,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// One connection.
+/// A connection over which one request is sent at a time.
 pub struct Connection {
     stream: BufReader<TcpStream>,
     address: String,
@@ -48,12 +48,12 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Posts JSON.
+    /// Posts JSON, and gives the JSON of the answer; an error status is an error.
     pub async fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
         self.send("POST", path, "application/json", &body.to_string()).await
     }
 
-    /// Gets.
+    /// Gets the JSON at a path; an error status is an error.
     pub async fn get(&mut self, path: &str) -> Result<Value> {
         self.send("GET", path, "application/json", "").await
     }

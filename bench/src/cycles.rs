@@ -102,7 +102,7 @@ pub async fn launch(connection: &mut Connection) -> Result<Value> {
     Ok(run)
 }
 
-/// Says yes.
+/// Decides a review of the flow `ask` with its option `yes`.
 pub async fn decide(connection: &mut Connection, review: &Value) -> Result<Value> {
     let id = review["id"].as_str().context("no review id")?;
     let body = json!({

@@ -147,7 +147,7 @@ impl Page<'_> {
         Ok((self.number("probe.rows - probe.open").await?).max(0.0))
     }
 
-    /// Holds `j`.
+    /// Presses `j` as a held key repeats, which goes down the list, and waits until a review is open.
     async fn hold(&self) -> Result<()> {
         let mut ticks = interval(REPEAT);
         for number in 0..REPEATS {

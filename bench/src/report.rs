@@ -5,14 +5,14 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-/// One figure.
+/// A measured figure, with its target.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     /// What was measured.
     pub name: String,
-    /// The median.
+    /// The measured value, in `unit`.
     pub value: f64,
-    /// Its unit.
+    /// The unit that is printed beside it, such as `ms`.
     pub unit: &'static str,
     /// What a bare rival reached in the same run.
     pub limit: Option<f64>,

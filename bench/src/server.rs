@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::client::Connection;
 
-/// Everybody's.
+/// The password of the admin, and of everybody whom the bench adds.
 pub const PASSWORD: &str = "for the bench only";
 
 /// So many quarters of a second are waited for memory to be given back.
@@ -65,7 +65,6 @@ impl Data {
         self.database.as_deref()
     }
 
-    /// The folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -122,7 +121,7 @@ impl Server {
         Connection::open(&self.address, &self.credential).await
     }
 
-    /// Ends it.
+    /// Kills the process (`SIGKILL`), and waits until it is gone.
     pub fn stop(&mut self) {
         // Killed rather than asked: whatever was acknowledged is on disk.
         let _ = self.child.kill();

@@ -19,7 +19,7 @@ use crate::{Options, below, cycles, disk, median};
 /// A client's end of a socket.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// Connects.
+/// Opens a WebSocket with a small read buffer.
 pub async fn connect(request: impl IntoClientRequest + Unpin) -> Result<Socket> {
     /// Bytes that are read at once: the usual 128 KiB are cleared before every read, which takes longer than reading.
     const READ: usize = 8 * 1024;

@@ -85,7 +85,7 @@ async fn cycle(store: &Store) -> Result<()> {
     decide(store, review).await
 }
 
-/// A launch.
+/// Launches a run as the admin, and gives its id and that of the review that it asks at once.
 pub async fn launch(store: &Store, flow: &str, input: shared::JsonMap) -> Result<(RunId, ReviewId)> {
     let run = RunId(Moment::of(&SystemClock).ids().uuid());
     let launch = Operation::Launch { run, flow: flow.parse()?, version: None, input, context: RunContext::default() };

@@ -17,7 +17,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-/// All targets.
+/// All targets; `tests/corpus.rs` replays the corpus of each.
 pub const TARGETS: &[Target] = &[
     Target { name: "flow_file", run: flows::flow_file },
     Target { name: "template", run: flows::template },

@@ -32,7 +32,7 @@ pub const ADMIN: &str = "admin";
 /// Who is calling, with the rights that count for this call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Principal {
-    /// Their name.
+    /// The name of the person; of a token, that of the person who made it.
     pub username: Username,
     /// System and own roles; for a token, the subset that it has of its maker's.
     pub roles: BTreeSet<String>,
@@ -49,7 +49,7 @@ pub struct Principal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absent {
-    /// Their name.
+    /// The name of the person who is away, on whose behalf the deputy may decide.
     pub username: Username,
     /// System and own roles.
     pub roles: BTreeSet<String>,
@@ -150,7 +150,7 @@ pub enum Involvement {
 /// What the answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// They may.
+    /// They have the right, and may see what the act is about.
     Allowed,
     /// They may see it, but not do it (403), for this reason.
     Denied(&'static str),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::SessionId;
 use crate::time::Timestamp;
 
-/// `POST /api/v1/session`.
+/// The body of `POST /api/v1/session`: a username with a password, or the one-time secret of a link.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected {username, password} or {token}")]
@@ -14,7 +14,8 @@ pub enum LoginRequest {
     Password {
         /// The username, as it was typed.
         username: String,
-        /// Their password.
+        /// The password in clear text. After ten wrong ones for a username from one network, further attempts are
+        /// answered with `429` for some seconds.
         password: String,
         /// The code of their second factor, or a recovery code, where they have one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +23,8 @@ pub enum LoginRequest {
     },
     /// With the one-time secret of a link.
     Link {
-        /// The secret.
+        /// The secret of the link, `cs_link_` with 43 characters after it. A login uses it up, and it expires after a
+        /// day at the latest.
         token: String,
         /// The code of their second factor, or a recovery code, where they have one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +32,7 @@ pub enum LoginRequest {
     },
 }
 
-/// `POST /api/v1/session/link`.
+/// The body of `POST /api/v1/session/link`, which answers with the person whom the link logs in.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct LinkSecret {
@@ -38,7 +40,7 @@ pub struct LinkSecret {
     pub token: String,
 }
 
-/// `PUT /api/v1/me/password`.
+/// The body of `PUT /api/v1/me/password`, which ends all other sessions of the person.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewPassword {
@@ -52,12 +54,12 @@ pub struct NewPassword {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfo {
-    /// Its id.
+    /// Names the session in `DELETE /api/v1/me/sessions/{id}`; it is not the secret in the cookie.
     pub id: SessionId,
     /// Whether it is the one that asks.
     #[serde(default)]
     pub current: bool,
-    /// Since when.
+    /// When the person logged in.
     pub created_at: Timestamp,
     /// When it was used last, to some minutes.
     pub last_used_at: Timestamp,
@@ -72,7 +74,7 @@ pub struct SessionInfo {
     pub agent: Option<String>,
 }
 
-/// `GET /api/v1/me/totp`.
+/// The answer of `GET /api/v1/me/totp`: the second factor of the person who asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecondFactorState {
@@ -108,6 +110,6 @@ pub struct SecondFactorCode {
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecoveryCodes {
-    /// The codes.
+    /// Ten codes such as `abcd-efgh-jkmn-pqrs`. Case, spaces and hyphens do not matter when one is entered.
     pub recovery_codes: Vec<String>,
 }

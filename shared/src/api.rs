@@ -22,12 +22,13 @@ use crate::time::Timestamp;
 /// The largest body that a request can have, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
 
-/// A page of a list, newest first.
+/// A page of a list, in the order of that list: usually newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "PageOf{T}"))]
 pub struct Page<T> {
-    /// The rows.
+    /// The rows of this page, at most `limit` of them. There may be fewer or none although a page follows:
+    /// `next_cursor` alone says whether one does.
     pub items: Vec<T>,
     /// Where the next page begins; none: this was the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +44,8 @@ pub const MAX_LIMIT: u32 = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
-    /// Their name.
+    /// The unique name that the API knows them by. It never changes, except that a pseudonym replaces it when the
+    /// person is erased.
     pub username: Username,
     /// What people call them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +58,7 @@ pub struct User {
     /// Whether they may log in.
     #[serde(default = "yes")]
     pub active: bool,
-    /// Since when.
+    /// When the account was added.
     pub created_at: Timestamp,
     /// Whether they sign in by the identity provider: they have no password here, and their roles come from there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -82,11 +84,11 @@ pub struct Erasure {
     pub archived_runs: u64,
 }
 
-/// `POST /api/v1/users`.
+/// The body of `POST /api/v1/users`.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewUser {
-    /// Their name.
+    /// The name by which they log in. It cannot be changed later; `409` where another person has it.
     pub username: Username,
     /// 12 to 128 characters, and not one that is known or guessed soon.
     pub password: String,
@@ -127,7 +129,7 @@ pub struct UserPatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
-    /// Its id.
+    /// Names the token in `DELETE /api/v1/tokens/{id}`; it is not the secret.
     pub id: TokenId,
     /// What it is for.
     pub name: String,
@@ -135,9 +137,9 @@ pub struct Token {
     pub owner: Username,
     /// The subset of the maker's roles that it has.
     pub roles: Vec<String>,
-    /// Since when.
+    /// When it was created; it is valid from then on.
     pub created_at: Timestamp,
-    /// Until when.
+    /// From this time on it is refused; missing: it does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The secret; only in the answer that made it.
@@ -145,7 +147,7 @@ pub struct Token {
     pub secret: Option<String>,
 }
 
-/// `POST /api/v1/tokens`.
+/// The body of `POST /api/v1/tokens`. Only a session may create a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewToken {
@@ -153,7 +155,8 @@ pub struct NewToken {
     pub name: String,
     /// A subset of the maker's roles.
     pub roles: Vec<String>,
-    /// Until when.
+    /// From this time on the token is refused; it must not be past. Left out: the latest time that the server's
+    /// settings allow, or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
@@ -165,7 +168,7 @@ pub struct NewToken {
 #[cfg_attr(feature = "schema", schemars(rename = "FlowVersion"))]
 #[serde(bound(serialize = "D: Serialize", deserialize = "D: Deserialize<'de>"))]
 pub struct FlowVersion<D = Flow> {
-    /// Its id.
+    /// The flow's id, the same in all its versions.
     pub id: FlowId,
     /// Its version, from 1.
     pub version: u32,
@@ -198,13 +201,14 @@ pub struct FlowVersion<D = Flow> {
     pub warnings: Vec<Mistake>,
 }
 
-/// `POST /api/v1/flows/validate`.
+/// The answer of `POST /api/v1/flows/validate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Validation {
     /// Whether it could be saved.
     pub valid: bool,
-    /// Every mistake.
+    /// Every mistake that keeps the flow from being saved, with its line and column where they are known; empty where
+    /// `valid` is true.
     pub errors: Vec<Mistake>,
     /// What is allowed but doubtful.
     pub warnings: Vec<Mistake>,
@@ -213,11 +217,11 @@ pub struct Validation {
     pub graph: Option<Graph>,
 }
 
-/// `POST /api/v1/runs`.
+/// The body of `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Launch {
-    /// Which flow.
+    /// The id of a saved flow; `404` where there is none.
     pub flow: FlowId,
     /// Which version; default: the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,7 +229,7 @@ pub struct Launch {
     /// Checked against the flow's `input`.
     #[serde(default)]
     pub input: JsonMap,
-    /// For whom.
+    /// On whose behalf the run is started; templates and conditions read it as `context`. Default: empty.
     #[serde(default)]
     pub context: Context,
 }
@@ -240,7 +244,7 @@ pub struct Reason {
     pub reason: Option<String>,
 }
 
-/// `POST /api/v1/reviews/{id}/comments`.
+/// The body of `POST /api/v1/reviews/{id}/comments`, for those who may decide the review while it is pending.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewComment {
@@ -270,7 +274,7 @@ pub struct Decided {
     pub review: Review,
 }
 
-/// `GET /api/v1/runs`.
+/// The query of `GET /api/v1/runs`, which lists runs newest first; a run must fit all that is set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -310,7 +314,7 @@ pub struct LogQuery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct AuditQuery {
-    /// Not before.
+    /// Only entries of this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// Only entries before this time.
@@ -319,7 +323,7 @@ pub struct AuditQuery {
     /// Only entries of this person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// What happened.
+    /// Only entries of this kind, such as `review.resolved`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// What was done to reviews ([`crate::log::ReviewAct`]): one, or several with commas between them.

@@ -39,7 +39,7 @@ pub struct HttpRequest {
     pub path: String,
     /// The body and its content type.
     pub body: Option<(&'static str, String)>,
-    /// The `Idempotency-Key`.
+    /// Value of the `Idempotency-Key` header: a write that is sent again with it is carried out once.
     pub idempotency_key: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct HttpRequest {
 pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
-    /// The body.
+    /// The body as text; empty where the server sends none (`204`).
     pub body: String,
 }
 
@@ -138,47 +138,47 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method, path, body: Some(("application/json", body)), idempotency_key }).await
     }
 
-    /// `POST /api/v1/session`.
+    /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns them.
     pub async fn login(&self, login: &LoginRequest) -> ApiResult<User> {
         self.send("POST", "/api/v1/session".into(), login, None).await
     }
 
-    /// `DELETE /api/v1/session`.
+    /// `DELETE /api/v1/session`: ends the caller's session. A token is not ended, and no session is no error.
     pub async fn logout(&self) -> ApiResult<()> {
         self.send("DELETE", "/api/v1/session".into(), &(), None).await
     }
 
-    /// `GET /api/v1/me`.
+    /// `GET /api/v1/me`: the caller, with the roles that this session or token gives them.
     pub async fn me(&self) -> ApiResult<User> {
         self.get("/api/v1/me".into()).await
     }
 
-    /// `GET /api/v1/users`.
+    /// `GET /api/v1/users`: the first 200 people with an account, by name; admins only.
     pub async fn users(&self) -> ApiResult<Page<User>> {
         self.get("/api/v1/users?limit=200".into()).await
     }
 
-    /// `POST /api/v1/users`.
+    /// `POST /api/v1/users`: adds a person, who may log in at once, and returns them; admins only.
     pub async fn create_user(&self, user: &NewUser) -> ApiResult<User> {
         self.send("POST", "/api/v1/users".into(), user, None).await
     }
 
-    /// `PATCH /api/v1/users/{username}`.
+    /// `PATCH /api/v1/users/{username}`: changes what `patch` sets, and returns the person; admins only.
     pub async fn update_user(&self, username: &str, patch: &UserPatch) -> ApiResult<User> {
         self.send("PATCH", format!("/api/v1/users/{}", segment(username)?), patch, None).await
     }
 
-    /// `GET /api/v1/tokens`.
+    /// `GET /api/v1/tokens`: the caller's newest 200 tokens, expired ones too, without their secrets.
     pub async fn tokens(&self) -> ApiResult<Page<Token>> {
         self.get("/api/v1/tokens?limit=200".into()).await
     }
 
-    /// `POST /api/v1/tokens`.
+    /// `POST /api/v1/tokens`: creates a token of the caller, and returns it with its secret; only in a session.
     pub async fn create_token(&self, token: &NewToken) -> ApiResult<Token> {
         self.send("POST", "/api/v1/tokens".into(), token, None).await
     }
 
-    /// `DELETE /api/v1/tokens/{id}`.
+    /// `DELETE /api/v1/tokens/{id}`: revokes a token of the caller; admins revoke anybody's.
     pub async fn revoke_token(&self, id: TokenId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/tokens/{id}"), &(), None).await
     }
@@ -188,7 +188,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/flows?limit=200".into()).await
     }
 
-    /// `GET /api/v1/flows/{id}[?version=]`.
+    /// `GET /api/v1/flows/{id}[?version=]`: a version, or the newest. Only developers get source and definition.
     pub async fn flow(&self, id: &str, version: Option<u32>) -> ApiResult<FlowVersion<D>> {
         let version = version.map(|version| format!("?version={version}")).unwrap_or_default();
         self.get(format!("/api/v1/flows/{}{version}", segment(id)?)).await
@@ -201,84 +201,84 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method: "PUT", path, body, idempotency_key: None }).await
     }
 
-    /// `POST /api/v1/flows/validate`.
+    /// `POST /api/v1/flows/validate`: every mistake in a YAML source, which is not saved; developers only.
     pub async fn validate_flow(&self, source: &str) -> ApiResult<Validation> {
         let body = Some(("application/yaml", source.to_owned()));
         self.call(HttpRequest { method: "POST", path: "/api/v1/flows/validate".into(), body, idempotency_key: None })
             .await
     }
 
-    /// `POST /api/v1/runs`.
+    /// `POST /api/v1/runs`: starts a run, and returns it; developers only. The same `key` starts one run.
     pub async fn launch(&self, launch: &Launch, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", "/api/v1/runs".into(), launch, key).await
     }
 
-    /// `GET /api/v1/runs`.
+    /// `GET /api/v1/runs`: the runs that the caller may see, newest first, a page at a time.
     pub async fn runs(&self, query: &RunQuery) -> ApiResult<Page<RunSummary>> {
         self.get(format!("/api/v1/runs{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/runs/{id}`.
+    /// `GET /api/v1/runs/{id}`: a run with its state and output, for those who may see it; `404` for others.
     pub async fn run(&self, id: RunId) -> ApiResult<Run> {
         self.get(format!("/api/v1/runs/{id}")).await
     }
 
-    /// `GET /api/v1/runs/{id}/report`.
+    /// `GET /api/v1/runs/{id}/report`: the steps of a run, and those of its reviews that the caller may see.
     pub async fn report(&self, id: RunId) -> ApiResult<Report> {
         self.get(format!("/api/v1/runs/{id}/report")).await
     }
 
-    /// `GET /api/v1/runs/{id}/reviews`.
+    /// `GET /api/v1/runs/{id}/reviews`: the newest 200 of a run's reviews that the caller may see.
     pub async fn run_reviews(&self, id: RunId) -> ApiResult<Page<Review>> {
         self.get(format!("/api/v1/runs/{id}/reviews?limit=200")).await
     }
 
-    /// `POST /api/v1/runs/{id}/cancel`.
+    /// `POST /api/v1/runs/{id}/cancel`: cancels a run, and returns it; for developers and who started it.
     pub async fn cancel(&self, id: RunId, reason: &Reason, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", format!("/api/v1/runs/{id}/cancel"), reason, key).await
     }
 
-    /// `GET /api/v1/log`.
+    /// `GET /api/v1/log`: the entries that the caller may see, in commit order, a page at a time.
     pub async fn log(&self, query: &LogQuery) -> ApiResult<Page<Entry>> {
         self.get(format!("/api/v1/log{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/reviews`.
+    /// `GET /api/v1/reviews`: the reviews that fit and that the caller may see, a page at a time.
     pub async fn reviews(&self, query: &ReviewQuery) -> ApiResult<Page<Review>> {
         self.get(format!("/api/v1/reviews{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/reviews/facets`.
+    /// `GET /api/v1/reviews/facets`: how many pending reviews the caller may see that fit, in all and by facet.
     pub async fn facets(&self, query: &ReviewQuery) -> ApiResult<Facets> {
         self.get(format!("/api/v1/reviews/facets{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/reviews/{id}`.
+    /// `GET /api/v1/reviews/{id}`: a review. Who may decide it and opens it is logged, once for each revision.
     pub async fn review(&self, id: ReviewId) -> ApiResult<Review> {
         self.get(format!("/api/v1/reviews/{id}")).await
     }
 
-    /// `POST /api/v1/reviews/{id}/decisions`.
+    /// `POST /api/v1/reviews/{id}/decisions`: decides a review, or votes on it; for those who may decide it.
     pub async fn decide(&self, id: ReviewId, decision: &DecisionRequest, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/decisions"), decision, key).await
     }
 
-    /// `POST /api/v1/reviews/{id}/check`.
+    /// `POST /api/v1/reviews/{id}/check`: what guardrails would do with a decision. It changes nothing.
     pub async fn check(&self, id: ReviewId, decision: &DecisionRequest) -> ApiResult<Checked> {
         self.send("POST", format!("/api/v1/reviews/{id}/check"), decision, None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/claim`.
+    /// `POST /api/v1/reviews/{id}/claim`: claims a review for 15 minutes; others may still decide it.
     pub async fn claim(&self, id: ReviewId) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/claim"), &serde_json::json!({}), None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/release`.
+    /// `POST /api/v1/reviews/{id}/release`: ends the caller's claim; without a claim it changes nothing.
     pub async fn release(&self, id: ReviewId) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/release"), &serde_json::json!({}), None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/delegate`.
+    /// `POST /api/v1/reviews/{id}/delegate`: hands the caller's votes to another person, who must be a reviewer.
     pub async fn delegate(&self, id: ReviewId, to: &Delegate, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/delegate"), to, key).await
     }
@@ -289,42 +289,42 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get(format!("/api/v1/reviewers{review}")).await
     }
 
-    /// `GET /api/v1/deputies`.
+    /// `GET /api/v1/deputies`: the newest 50 deputyships of the caller, as person or as deputy; all for admins.
     pub async fn deputies(&self) -> ApiResult<Page<Deputyship>> {
         self.get("/api/v1/deputies".into()).await
     }
 
-    /// `POST /api/v1/deputies`.
+    /// `POST /api/v1/deputies`: names a deputy of the caller; admins do so for others too, but do not name themselves.
     pub async fn name_deputy(&self, new: &NewDeputy) -> ApiResult<Deputyship> {
         self.send("POST", "/api/v1/deputies".into(), new, None).await
     }
 
-    /// `DELETE /api/v1/deputies/{id}`.
+    /// `DELETE /api/v1/deputies/{id}`: ends a deputyship early; for the person, the deputy and admins.
     pub async fn remove_deputy(&self, id: DeputyId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/deputies/{id}"), &(), None).await
     }
 
-    /// `GET /api/v1/grants`.
+    /// `GET /api/v1/grants`: the newest 200 grants that hold and that the caller gave; anybody's for admins.
     pub async fn grants(&self) -> ApiResult<Page<Grant>> {
         self.get("/api/v1/grants?limit=200".into()).await
     }
 
-    /// `DELETE /api/v1/grants/{id}`.
+    /// `DELETE /api/v1/grants/{id}`: revokes a grant, so that later calls are asked about; for its giver and admins.
     pub async fn revoke_grant(&self, id: GrantId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/grants/{id}"), &(), None).await
     }
 
-    /// `GET /api/v1/notifications`.
+    /// `GET /api/v1/notifications`: the caller's notification settings, and the channels that the server has.
     pub async fn notifications(&self) -> ApiResult<Notifications> {
         self.get("/api/v1/notifications".into()).await
     }
 
-    /// `PUT /api/v1/notifications`.
+    /// `PUT /api/v1/notifications`: replaces the caller's notification settings, and returns them as saved.
     pub async fn choose_notifications(&self, chosen: &Notifications) -> ApiResult<Notifications> {
         self.send("PUT", "/api/v1/notifications".into(), chosen, None).await
     }
 
-    /// `POST /api/v1/notifications/test`.
+    /// `POST /api/v1/notifications/test`: sends the caller a test message; `429` within 10 seconds of the last.
     pub async fn test_notification(&self, channel: Channel) -> ApiResult<()> {
         self.send("POST", "/api/v1/notifications/test".into(), &TestNotification { channel }, None).await
     }
@@ -334,32 +334,32 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/notifications/deliveries".into()).await
     }
 
-    /// `POST /api/v1/notifications/deliveries/{id}/retry`.
+    /// `POST /api/v1/notifications/deliveries/{id}/retry`: sends a message again that was given up; admins only.
     pub async fn retry_delivery(&self, id: DeliveryId) -> ApiResult<()> {
         self.send("POST", format!("/api/v1/notifications/deliveries/{id}/retry"), &(), None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/comments`.
+    /// `POST /api/v1/reviews/{id}/comments`: comments on a pending review; for those who may decide it.
     pub async fn comment(&self, id: ReviewId, comment: &NewComment) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/withdraw`.
+    /// `POST /api/v1/reviews/{id}/withdraw`: withdraws a review, which counts as refused; its requester or an admin.
     pub async fn withdraw(&self, id: ReviewId, reason: &Reason, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/withdraw"), reason, key).await
     }
 
-    /// `GET /api/v1/audit`.
+    /// `GET /api/v1/audit`: the entries of the audit log that fit, newest first, a page at a time; admins only.
     pub async fn audit(&self, query: &AuditQuery) -> ApiResult<Page<Entry>> {
         self.get(format!("/api/v1/audit{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/audit/seal`.
+    /// `GET /api/v1/audit/seal`: the newest seal of the audit log, `404` before the first; admins only.
     pub async fn seal(&self) -> ApiResult<SealHead> {
         self.get("/api/v1/audit/seal".into()).await
     }
 
-    /// `GET /api/v1/audit/verify`.
+    /// `GET /api/v1/audit/verify`: checks the audit log against its seals, which reads all of it; admins only.
     pub async fn verify_audit(&self) -> ApiResult<SealCheck> {
         self.get("/api/v1/audit/verify".into()).await
     }

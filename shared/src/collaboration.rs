@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
-    /// The person.
+    /// The reviewer who claimed it. Until the lease runs out others cannot claim the review, but may decide it.
     pub by: Username,
     /// When the lease runs out.
     pub until: Timestamp,
@@ -40,7 +40,7 @@ pub struct Delegation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comment {
-    /// The person.
+    /// The author, who could decide the review when they wrote it.
     pub by: Username,
     /// The time, on the server's clock.
     pub at: Timestamp,

@@ -24,13 +24,13 @@ pub enum Via {
     Timeout,
     /// An automatic handler.
     Auto,
-    /// A model.
+    /// A judge: a model that a flow asks as a handler, and that was confident enough to decide.
     Judge,
-    /// Another program.
+    /// A program that a flow asks as a webhook, whether it answered at once or later.
     Webhook,
-    /// A chat.
+    /// A person in Slack, by a button of a message or a reaction to it.
     Slack,
-    /// A terminal.
+    /// A person at a terminal: `countersign review` with a token, or a flow that `countersign flow run` runs.
     Cli,
     /// The run itself: it ended, or went on without an answer.
     Run,
@@ -41,9 +41,9 @@ pub enum Via {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Verdict {
-    /// An option.
+    /// Chooses one of the options of a review that has no actions.
     Choose {
-        /// Its id.
+        /// The `id` of one of the review's `options`.
         option: String,
         /// What goes with it.
         #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
@@ -51,7 +51,7 @@ pub enum Verdict {
     },
     /// Free text: a correction beside options, the answer where there are none; on actions: rejects them all.
     Text {
-        /// The text.
+        /// At most 100,000 bytes, and not blank.
         text: String,
     },
     /// An answer to each action.
@@ -88,12 +88,12 @@ pub enum ActionDecision {
     },
     /// Does not run; this is the result.
     Respond {
-        /// The result.
+        /// The result of the call, in at most 100,000 bytes; guardrails may redact or block it.
         message: String,
     },
     /// Does not run; that this alternative was chosen, and what it says, is the result. Every gate takes it that offers one.
     Choose {
-        /// Its id.
+        /// The `id` of an alternative in the action's `stakes`, or in the review's where the action has none.
         alternative: String,
         /// What is said beside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,10 +230,10 @@ pub struct Decision {
     pub sent: Option<String>,
     /// What was said.
     pub verdict: Verdict,
-    /// Changed values.
+    /// The new values of the items that were edited, by state key; missing where none was.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub edits: JsonMap,
-    /// A remark.
+    /// A remark for the record; a correction also tells it to the step that runs again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// What goes into the context.

@@ -9,13 +9,13 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deputyship {
-    /// Its id.
+    /// Names it in `DELETE /api/v1/deputies/{id}`.
     pub id: DeputyId,
     /// Who is away.
     pub person: Username,
     /// Who decides for them.
     pub deputy: Username,
-    /// From when.
+    /// The deputy may decide for the person from this time on.
     pub from: Timestamp,
     /// Until when; at this moment it is over.
     pub until: Timestamp,
@@ -40,7 +40,7 @@ impl Deputyship {
     }
 }
 
-/// `POST /api/v1/deputies`.
+/// The body of `POST /api/v1/deputies`. People name their own deputies; admins do so for others too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewDeputy {
@@ -59,7 +59,7 @@ pub struct NewDeputy {
     pub note: Option<String>,
 }
 
-/// `POST /api/v1/reviews/{id}/delegate`.
+/// The body of `POST /api/v1/reviews/{id}/delegate`: hands over the votes that the caller has on the review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Delegate {

@@ -27,7 +27,7 @@ pub enum Code {
     ForeignOrigin,
     /// 404: not there, or not to be seen.
     NotFound,
-    /// 405.
+    /// 405: there is such a path, but it does not take this method.
     MethodNotAllowed,
     /// 409: the review has left `pending`; `resolution` says how.
     ReviewResolved,
@@ -43,9 +43,9 @@ pub enum Code {
     Unreadable,
     /// 410: the run was archived; `archived` says where it is.
     RunArchived,
-    /// 413.
+    /// 413: the body has more than 1 MiB (1,048,576 bytes).
     TooLarge,
-    /// 415.
+    /// 415: the `Content-Type` of the body is none that this path takes; `detail` names those.
     UnsupportedMediaType,
     /// 422: read, but not valid; `errors` names each place.
     Invalid,
@@ -55,11 +55,11 @@ pub enum Code {
     VisitLimit,
     /// 422: an idempotency key was used again with another body.
     KeyReused,
-    /// 429.
+    /// 429: too many writes, failed logins or open connections; `retry_after` says how many seconds to wait.
     TooManyRequests,
     /// 429: too many questions of this caller wait already.
     TooManyPending,
-    /// 500.
+    /// 500: the server failed; what happened is in its own log only.
     Internal,
     /// 503: starting, stopping, or the database is away.
     Unavailable,

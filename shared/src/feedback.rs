@@ -47,12 +47,12 @@ pub enum FeedbackAspect {
     Judgment,
     /// How it was told.
     Communication,
-    /// Something else.
+    /// None of the others; the default.
     #[default]
     Other,
 }
 
-/// `POST /api/v1/runs/{id}/feedback`.
+/// The body of `POST /api/v1/runs/{id}/feedback`, for those who may see the run, whether or not it is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewFeedback {
@@ -82,13 +82,13 @@ fn usual() -> u8 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Feedback {
-    /// Its id.
+    /// A UUIDv7 that the server makes when the feedback is given.
     pub id: FeedbackId,
     /// The run of which it was given.
     pub run_id: RunId,
     /// The flow of the agent: the run's, or the called one that has the agent.
     pub flow: FlowId,
-    /// The agent.
+    /// The name that the agent has in that flow.
     pub agent: String,
     /// What it does.
     #[serde(rename = "type")]
@@ -102,7 +102,7 @@ pub struct Feedback {
     /// What it rests on: plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// The person.
+    /// The person who gave it.
     pub by: Username,
     /// The time, on the server's clock.
     pub at: Timestamp,
@@ -131,7 +131,7 @@ pub struct FeedbackQuery {
     /// Of this type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub feedback_type: Option<FeedbackType>,
-    /// Not before.
+    /// Only feedback that was given at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// On agents of this flow.

@@ -52,7 +52,7 @@ impl Remember {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
-    /// Its id.
+    /// A UUIDv7 that the server makes; `DELETE /api/v1/grants/{id}` takes the grant back.
     pub id: GrantId,
     /// The tool; that of a nested flow behind the calls that lead there: `check/publish`.
     pub tool: String,
@@ -71,7 +71,7 @@ pub struct Grant {
     pub gate: usize,
     /// Where it holds.
     pub scope: GrantScope,
-    /// The flow.
+    /// The flow of the run in which it was given; with the scope `flow`, it holds in all runs of this version of it.
     pub flow: FlowId,
     /// The version of it: another one may do something else under the same name.
     pub version: u32,
@@ -94,7 +94,7 @@ pub struct GrantedCall<'a> {
     pub tool: &'a str,
     /// Who makes it, as [`Grant::agent`].
     pub agent: Option<&'a str>,
-    /// Its arguments.
+    /// The arguments that the call would be made with, of which [`Grant::arguments`] names those that must match.
     pub arguments: &'a JsonMap,
     /// What its templates read, as [`Grant::reads`].
     pub reads: Option<&'a str>,

@@ -7,13 +7,13 @@ use strum::{IntoStaticStr, VariantArray};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
-    /// Its width.
+    /// The width of the whole picture in pixels, margins included; 0 where there are no nodes.
     pub width: f64,
-    /// Its height.
+    /// The height of the whole picture in pixels, margins included; 0 where there are no nodes.
     pub height: f64,
-    /// Its nodes.
+    /// The nodes, with one `end` where a branch can end; empty where the flow is too large to be drawn.
     pub nodes: Vec<GraphNode>,
-    /// Its edges.
+    /// The edges, each between two of the nodes.
     pub edges: Vec<GraphEdge>,
 }
 
@@ -45,7 +45,8 @@ pub struct GraphEdge {
     pub to: String,
     /// What it is.
     pub kind: GraphEdgeKind,
-    /// Its condition.
+    /// The words beside it: a shortened condition, or such as `else` or `rejected`. Missing for an edge without a
+    /// condition and for a correction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The line, from border to border.
@@ -58,7 +59,7 @@ pub struct GraphEdge {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum GraphEdgeKind {
-    /// `next`.
+    /// An edge of `next`, or the end of a branch at a node that has no `next`.
     Next,
     /// A correction goes back.
     Correct,

@@ -10,7 +10,7 @@ use crate::definition::Effect;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
-    /// Which one.
+    /// The guardrail's name: that of a built-in one, such as `pii-redaction`, or that which the flow gives it.
     pub guardrail: String,
     /// The action's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ impl fmt::Display for Warning {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Veto {
-    /// The guardrail.
+    /// The guardrail's name: that of a built-in one, such as `code-safety`, or that which the flow gives it.
     pub guardrail: String,
     /// The action's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,7 +48,7 @@ pub struct Urgency {
     pub severity: u8,
     /// When it was asked.
     pub asked: Timestamp,
-    /// Its id.
+    /// The review's id, by which reviews are ordered that are equal in everything else.
     pub id: ReviewId,
 }
 
@@ -79,11 +79,11 @@ pub enum Assigned {
     Me,
     /// Somebody works on it.
     Claimed,
-    /// Nobody does.
+    /// Nobody has claimed it, or the claim has run out.
     Unclaimed,
 }
 
-/// Who asked.
+/// Restricts a list of reviews to what one person has asked; `me` is the only value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -184,7 +184,7 @@ pub enum Facet {
     Role,
     /// Which tags are needed besides.
     Tag,
-    /// The assignment.
+    /// By [`Assigned`]: whether I may decide it, and whether somebody has claimed it.
     Assigned,
     /// By when its time is up.
     Due,
@@ -213,7 +213,7 @@ pub struct Filter {
     pub role: Option<String>,
     /// Needing this tag.
     pub tag: Option<String>,
-    /// Their assignment.
+    /// Those that I may decide, that somebody has claimed, or that nobody has claimed.
     pub assigned: Option<Assigned>,
     /// By when their time is up.
     pub due: Option<Due>,

@@ -8,9 +8,9 @@ pub enum TextPart<'a> {
     Plain(&'a str),
     /// Shown by its name.
     Hidden {
-        /// The character.
+        /// The character itself; to show it would have the effect that is to be prevented.
         c: char,
-        /// Its name.
+        /// Its abbreviation in Unicode, such as `RLO`, or its code point, such as `U+0000`.
         name: String,
     },
 }

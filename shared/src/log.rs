@@ -88,7 +88,7 @@ impl EntryKind {
 /// What an entry speaks of: who may see it follows from that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntrySubject {
-    /// A review.
+    /// A review, which was requested, changed, opened or resolved, or whose deadline is near.
     Review,
     /// A run, one of its steps, or what was done in them; also an entry that cannot be read, which may be of a run.
     Run,

@@ -89,7 +89,7 @@ pub struct Notifications {
     pub available: Vec<Channel>,
 }
 
-/// `POST /api/v1/notifications/test`.
+/// The body of `POST /api/v1/notifications/test`: the caller is sent a message on this channel, at once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct TestNotification {
@@ -146,7 +146,7 @@ pub struct Delivery {
     pub at: Timestamp,
 }
 
-/// `GET /api/v1/notifications/deliveries`.
+/// The query of `GET /api/v1/notifications/deliveries`, which lists deliveries newest first; admins only.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]

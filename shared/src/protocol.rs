@@ -34,7 +34,7 @@ pub enum ClientMessage {
     Decide {
         /// The idempotency key; the reply carries it.
         r#ref: String,
-        /// Which one.
+        /// The id of the review; one that is not pending any more is answered with `review_resolved`.
         review: ReviewId,
         /// What is said.
         #[serde(flatten)]
@@ -44,7 +44,7 @@ pub enum ClientMessage {
     Claim {
         /// The reply carries it.
         r#ref: String,
-        /// Which one.
+        /// The id of a pending review; one that somebody else has claimed is answered with `review_claimed`.
         review: ReviewId,
     },
     /// Asks whether anybody is there.
@@ -110,7 +110,7 @@ pub enum ServerMessage {
     },
     /// The pending reviews at one moment, before the entries that follow it.
     Snapshot {
-        /// That moment.
+        /// The place in the log at which the reviews were read; the entries that follow come after it.
         cursor: Cursor,
         /// How many are pending.
         pending: u64,
@@ -132,14 +132,14 @@ pub enum ServerMessage {
     },
     /// One's rights have changed: ask again who one is. With the topic `inbox`, before the `resync` that follows.
     Rights,
-    /// Something happened.
+    /// An entry of the log that is of a subscribed topic, and that this person may see.
     Entry(#[serde(deserialize_with = "by_value")] Entry),
     /// A review has left this person's sight.
     #[serde(rename = "review.gone")]
     Gone {
         /// When in the log.
         cursor: Cursor,
-        /// Which one.
+        /// The id of the review, of which this socket was told while it was pending.
         review_id: ReviewId,
     },
     /// The answer to a message with `ref`.
@@ -152,17 +152,17 @@ pub enum ServerMessage {
     },
     /// Text of a running agent; not committed, may be dropped.
     Stream {
-        /// The run.
+        /// The run, one whose topic `run:<id>` is subscribed to.
         run: RunId,
-        /// The node.
+        /// The node whose agent runs; one of a called flow has the calls before it: `check:2/review`.
         node: NodeId,
-        /// The visit.
+        /// The visit of the node, from 1.
         visit: u32,
-        /// The try.
+        /// The attempt of the model call, from 1; a later one begins the text anew.
         attempt: u32,
         /// Where the text begins, in bytes of the answer so far.
         offset: u64,
-        /// The text.
+        /// The next piece of the answer, to be put in at `offset`.
         text: String,
     },
     /// Too slow, or one's rights have changed: subscribe again.

@@ -24,12 +24,12 @@ pub enum Request {
     },
     /// The arguments, to a part of Countersign.
     Builtin {
-        /// Which one.
+        /// The builtin, by its name in flow files.
         builtin: Builtin,
     },
     /// The task, to an agent of the flow.
     Agent {
-        /// Its name.
+        /// The agent's name among the flow's `agents`.
         agent: String,
     },
     /// The arguments, to a function of the program that Countersign runs in.
@@ -64,7 +64,7 @@ impl Request {
 pub struct HttpRequest {
     /// `GET`, `POST`, …
     pub method: String,
-    /// Where to.
+    /// The rendered and normalised `http` or `https` URL, without a fragment.
     pub url: String,
     /// By name, in lower case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

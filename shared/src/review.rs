@@ -31,7 +31,7 @@ use crate::voting::Voting;
 pub struct Paused {
     /// Who said so.
     pub by: Username,
-    /// Since when.
+    /// The time of that decision, since when no deadline runs.
     pub at: Timestamp,
 }
 
@@ -41,9 +41,9 @@ pub struct Paused {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewStatus {
-    /// It waits.
+    /// Not resolved yet: it takes decisions and votes.
     Pending,
-    /// Somebody decided.
+    /// People decided it, or a handler did.
     Resolved,
     /// A timer decided, whatever it then did.
     Expired,
@@ -55,7 +55,7 @@ pub enum ReviewStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Review {
-    /// Its id.
+    /// A UUIDv7 that the server makes; it stays the same through all revisions.
     pub id: ReviewId,
     /// Raised when the content changes; a decision names it.
     pub revision: u32,
@@ -72,7 +72,7 @@ pub struct Review {
     /// The run that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// Its flow.
+    /// The id of the run's flow; missing where a program asked over REST, without a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowId>,
     /// The flow's title.
@@ -93,7 +93,7 @@ pub struct Review {
     /// How often the step that a correction runs again has been visited, and may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// A headline.
+    /// A headline of one line: given by the flow or by whoever asks, else made from the prompt or the calls.
     pub title: String,
     /// The question; fixed when asked.
     pub prompt: String,
@@ -259,7 +259,7 @@ impl Review {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
-    /// Its node.
+    /// The node that made what is reviewed, and that a correction goes back to.
     pub node: NodeId,
     /// How often it has been visited.
     pub visits: u32,
@@ -323,7 +323,7 @@ pub enum ActionType {
     Agent,
     /// A new specialist.
     Emergent,
-    /// The output.
+    /// The output of a flow, before it is given.
     Output,
     /// A change of strategy.
     StrategyOverride,

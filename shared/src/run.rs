@@ -46,10 +46,10 @@ pub struct Context {
     /// The end user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The tenant.
+    /// The customer or organisation, in the launching program's own terms; templates read it as `context.tenant`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The session.
+    /// The end user's session, in the launching program's own terms; templates read it as `context.session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Anything else; decisions' metadata is merged into it.
@@ -67,9 +67,9 @@ impl Context {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
-    /// Its id.
+    /// A UUIDv7 that the server makes at the launch.
     pub id: RunId,
-    /// Its flow.
+    /// The id of the flow that it runs, in the version that `version` names.
     pub flow: FlowId,
     /// The flow's title when the run started.
     pub title: String,
@@ -100,9 +100,9 @@ pub struct RunSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArchivedRun {
-    /// Its id.
+    /// The id by which `countersign archive show` finds it.
     pub id: RunId,
-    /// Its flow.
+    /// The id of the flow that it ran.
     pub flow: FlowId,
     /// Who started it.
     pub requested_by: Username,
@@ -148,7 +148,8 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
-    /// The node.
+    /// The node; one of a nested flow stands behind the calls that lead there: `check:2/review`. `end`: the output
+    /// waits for approval.
     pub node: NodeId,
     /// The visit, from 1; 0 where the branch waits to be joined.
     pub visit: u32,
@@ -205,7 +206,8 @@ pub enum Activity {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum StepStatus {
-    /// It runs.
+    /// Work of it is due or running, or it waits for other branches: the items of a map, the turns of a team, a called
+    /// flow.
     Running,
     /// It waits for a person.
     Waiting,
@@ -213,7 +215,7 @@ pub enum StepStatus {
     Retrying,
     /// It is done.
     Completed,
-    /// It failed.
+    /// It failed and is not tried again; `error` says why. The run may go on, as the failure policy says.
     Failed,
     /// The run ended while it was under way.
     Cancelled,
@@ -223,9 +225,9 @@ pub enum StepStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
-    /// Its id.
+    /// The id that log entries have as `step_id`.
     pub id: StepId,
-    /// The node.
+    /// The node, in the form of `Position.node`.
     pub node: NodeId,
     /// The visit, from 1.
     pub visit: u32,
@@ -256,13 +258,13 @@ fn one() -> u32 {
     1
 }
 
-/// `GET /api/v1/runs/{id}/report`.
+/// The answer of `GET /api/v1/runs/{id}/report`: what each visit of each node did, and what was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
-    /// The run.
+    /// The id of the run, as in `GET /api/v1/runs/{id}`.
     pub run_id: RunId,
-    /// Its flow.
+    /// The id of the flow that it runs.
     pub flow: FlowId,
     /// The version of it.
     pub version: u32,
@@ -321,7 +323,7 @@ const MAX_CALLS: usize = 50;
 pub struct AgentCall {
     /// The agent's name.
     pub agent: String,
-    /// `provider/model`.
+    /// The model that was called, as flows name it: `provider/model`.
     pub model: String,
     /// In and out.
     pub tokens: u64,
@@ -349,7 +351,7 @@ pub struct AgentToolCall {
     /// The step; none in what older versions kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
-    /// The tool.
+    /// The tool's name as the model wrote it; the agent may have no such tool.
     pub name: String,
     /// What it was called with; where that is long, the beginning of it as text.
     pub arguments: Value,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FoundOf{T}"))]
 pub struct Found<T> {
-    /// The hits.
+    /// The hits, at most `limit` of them (default 50, highest 200); a search has no further pages.
     pub items: Vec<Hit<T>>,
     /// There is more that has the words: the newest of it was ranked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -39,7 +39,7 @@ pub struct Excerpt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mark {
-    /// The first.
+    /// The word's first character, from 0.
     pub start: u32,
     /// The one behind the last.
     pub end: u32,

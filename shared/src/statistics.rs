@@ -17,7 +17,7 @@ pub const MAX_GROUPS: usize = 100;
 /// How many days are counted where nothing is said.
 pub const DEFAULT_DAYS: u32 = 30;
 
-/// `GET /api/v1/statistics`.
+/// The query of `GET /api/v1/statistics`; a review counts only if it fits all that is set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -63,13 +63,13 @@ pub enum GroupBy {
     Day,
     /// The week in which they were asked, from Monday, in UTC.
     Week,
-    /// Their flow.
+    /// Their flow, by id; what was asked over the API without a flow is in no group.
     Flow,
     /// A tool that is about to be called: a review of several counts for each.
     Tool,
     /// The agent that wants something.
     Agent,
-    /// Their kind.
+    /// What is asked, as the `kind` of the review says it.
     Kind,
     /// Who decided: a review with several counts for each.
     Reviewer,
@@ -134,7 +134,7 @@ pub enum EscalationReason {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ResponseTimes {
-    /// On average.
+    /// The arithmetic mean, rounded down to whole milliseconds; null where no person decided.
     pub avg: Option<u64>,
     /// Half of them took no longer.
     pub p50: Option<u64>,
@@ -147,7 +147,7 @@ pub struct ResponseTimes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct EditFigures {
-    /// How many.
+    /// How many reviews of kind `edit` were asked.
     pub count: u64,
     /// How many of them somebody changed.
     pub changed: u64,
@@ -189,9 +189,9 @@ pub struct Figures {
     pub answered: u64,
     /// The time was up, whatever followed.
     pub expired: u64,
-    /// Taken back.
+    /// Withdrawn: somebody took the review back, or its run ended or went on without it.
     pub withdrawn: u64,
-    /// They wait.
+    /// Not over yet: they wait for a decision.
     pub pending: u64,
     /// The part of the approved among the approved, corrected and rejected; none where there are none.
     pub approval_rate: Option<f64>,
@@ -207,7 +207,7 @@ pub struct Figures {
     pub escalations_by_reason: BTreeMap<EscalationReason, u64>,
     /// Reports of progress.
     pub checkpoints: u64,
-    /// Hand-offs.
+    /// Reviews of kind `handoff`: a person is to take something over, and the run does not wait for that.
     pub handoffs: u64,
     /// How often a guardrail blocked what leave was given for, by its name.
     pub vetoes: BTreeMap<String, u64>,
@@ -232,7 +232,7 @@ pub struct StatisticsGroup {
 pub struct Statistics {
     /// From when on reviews were counted, by the time at which they were asked.
     pub from: Timestamp,
-    /// Before when.
+    /// Reviews that were asked at this time or later are not counted: `to` of the query, or the time of the request.
     pub to: Timestamp,
     /// What became of all of them.
     #[serde(flatten)]

@@ -32,7 +32,7 @@ pub struct Voting {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VotingGroup {
-    /// Its role.
+    /// The role whose votes the group counts, as the policy names it.
     pub role: String,
     /// Those of the voters who have it; the vote of somebody with several roles counts in each of these groups.
     pub voters: Vec<Username>,
@@ -74,9 +74,8 @@ impl Review {
         self.voting.as_ref().is_none_or(|voting| voting.voters.contains(name))
     }
 
-    /// Whether it depends on who there is: votes are counted, somebody may be shut out or lack tags, or nobody could decide it
-    /// when
-    /// this was last looked at.
+    /// Whether it depends on who there is: votes are counted, somebody may be shut out or lack tags, or nobody could
+    /// decide it when this was last looked at.
     pub fn depends_on_people(&self) -> bool {
         self.voting.is_some() || self.reviewers.rests_on_people() || self.problem.is_some()
     }

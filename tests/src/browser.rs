@@ -33,7 +33,7 @@ impl From<WebDriverError> for BrowserError {
 /// A browser with one window.
 #[derive(Debug)]
 pub struct Browser {
-    /// The driver.
+    /// The WebDriver session of the window.
     pub driver: WebDriver,
     // Dropped after the driver: chromedriver and the browser share a process group, which is killed whole.
     _chromedriver: Process,

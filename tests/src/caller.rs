@@ -15,7 +15,7 @@ pub struct Caller(HttpTransport);
 pub type Answer = (StatusCode, Value);
 
 impl Caller {
-    /// Any request.
+    /// Sends a request, with `key` as its `Idempotency-Key`. An answer that is no JSON is `Null`.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Value>, key: Option<&str>) -> Answer {
         let mut request = self.0.raw(method, path);
         if let Some(body) = body {
@@ -29,7 +29,7 @@ impl Caller {
         (status, serde_json::from_slice(&answer.bytes().await.expect("a body")).unwrap_or(Value::Null))
     }
 
-    /// Posts JSON.
+    /// Posts JSON without an idempotency key, and gives the answer whatever its status.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, Some(body), None).await
     }
@@ -79,7 +79,7 @@ pub async fn caller(server: &Server, name: &str, roles: &[&str]) -> Caller {
     of_person(server, &server.person(name, roles).await, roles).await
 }
 
-/// The admin.
+/// A token of the admin, with the role `admin`.
 pub async fn admin(server: &Server) -> Caller {
     of_person(server, &server.admin().await, &["admin"]).await
 }

@@ -25,7 +25,7 @@ const STILL: &str = "
 /// A rule of axe-core that a page breaks.
 #[derive(Debug, Deserialize)]
 pub struct Breach {
-    /// The rule.
+    /// The id of the rule in axe-core, such as `color-contrast`.
     pub id: String,
     /// What it wants.
     pub help: String,

@@ -65,12 +65,12 @@ pub struct Person {
     pub subject: String,
     /// What they are called.
     pub username: String,
-    /// Their groups.
+    /// The claim `groups` of their ID token.
     pub groups: Vec<String>,
 }
 
 impl Person {
-    /// Somebody.
+    /// A person whom the provider knows by `subject`, in these groups.
     pub fn new(subject: &str, username: &str, groups: &[&str]) -> Self {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         Self { subject: subject.to_owned(), username: username.to_owned(), groups }
@@ -94,7 +94,7 @@ struct Inner {
     asked: Mutex<Vec<String>>,
 }
 
-/// It, running.
+/// The provider, listening on a free port of this machine.
 pub struct IdentityProvider {
     /// Its issuer, which is its address.
     pub issuer: String,

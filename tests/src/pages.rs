@@ -37,7 +37,7 @@ impl Login<'_> {
 pub struct Inbox<'a>(pub &'a WebDriver);
 
 impl Inbox<'_> {
-    /// Opens it.
+    /// Opens the page `/reviews` of the server at `base`.
     pub async fn open(&self, base: &str) -> WebDriverResult<()> {
         self.0.goto(format!("{base}/reviews")).await
     }

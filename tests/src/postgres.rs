@@ -35,7 +35,7 @@ struct Cluster {
 }
 
 impl Postgres {
-    /// Makes one.
+    /// Makes one on the server that `COUNTERSIGN_TEST_POSTGRES` names, else in a cluster of its own.
     pub async fn start() -> Self {
         match std::env::var("COUNTERSIGN_TEST_POSTGRES") {
             Ok(url) => Self::on(&url, None).await,

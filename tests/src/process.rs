@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 /// killed and nothing is dropped.
 #[derive(Debug)]
 pub struct Process {
-    /// The process.
+    /// The process that was started, which leads the group.
     pub child: Child,
     /// Kills the group when its standard input ends, which this program holds open for as long as it lives.
     guard: Child,
 }
 
 impl Process {
-    /// Starts `command`.
+    /// Starts `command` in a new process group, without standard input. Panics where it does not start.
     pub fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
@@ -29,7 +29,7 @@ impl Process {
         Self { child, guard }
     }
 
-    /// Its id.
+    /// The process id, which is also that of the group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

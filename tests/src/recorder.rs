@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-/// One call.
+/// A request that the recorder was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// Its idempotency key, or the id of a webhook's message: the same for every attempt of one call.
     pub key: String,
-    /// Its arguments.
+    /// The JSON body of the request.
     pub arguments: Value,
 }
 

@@ -66,7 +66,7 @@ pub async fn decide(api: &Api, review: &Review, verdict: Verdict, edits: Value) 
     api.decide(review.id, &request, None).await.expect("it is decided");
 }
 
-/// An option.
+/// The verdict that chooses the option with this id, without fields.
 pub fn choose(option: &str) -> Verdict {
     Verdict::Choose { option: option.to_owned(), fields: JsonMap::new() }
 }
@@ -74,15 +74,15 @@ pub fn choose(option: &str) -> Verdict {
 /// One review, the two who may decide it, and the browser in which Ana reads it.
 #[derive(Debug)]
 pub struct Desk {
-    /// The server.
+    /// The server with the example flows, on SQLite.
     pub server: Server,
     /// Ana at the API. She is in `legal`.
     pub ana: Api,
     /// Tom at the API. He is an `editor`.
     pub tom: Api,
-    /// The review.
+    /// The review as it was when it was asked; nothing updates it.
     pub review: Review,
-    /// The browser.
+    /// The browser in which Ana is logged in and has the review open.
     pub browser: Browser,
 }
 

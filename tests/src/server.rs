@@ -33,7 +33,7 @@ pub enum Database {
 /// How to start the server.
 #[derive(Debug)]
 pub struct Options {
-    /// The database.
+    /// Which kind of database it uses, made anew for this server.
     pub database: Database,
     /// A folder of flow files to load.
     pub flows: Option<PathBuf>,
@@ -218,7 +218,7 @@ impl Server {
         transport::login(&self.base, username, PASSWORD).await
     }
 
-    /// Nobody.
+    /// A client without credentials.
     pub fn nobody(&self) -> Api {
         Api::new(HttpTransport::new(&self.base))
     }

@@ -84,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// Subscribes.
+    /// Subscribes to topics: from a place in the log, or with a snapshot first where `after` is `None`.
     pub async fn subscribe(&mut self, after: Option<Cursor>, topics: &[Topic]) {
         self.send(&ClientMessage::Subscribe { after, topics: Some(topics.to_vec()) }).await;
     }

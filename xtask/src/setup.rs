@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{apt_install, cargo, is_installed, is_root, output, program, run, say};
 
-/// The bundler.
+/// The version of Trunk, which bundles the console.
 const TRUNK: &str = "0.21.14";
 /// Must be the version of the `wasm-bindgen` crate in Cargo.lock.
 const WASM_BINDGEN: &str = "0.2.130";

@@ -30,7 +30,8 @@ const SHEETS: &[&str] = &[
 /// What they become; `frontend/index.html` names it.
 const ALL: &str = "all";
 
-/// Writes `frontend/style/all.css`.
+/// Writes `frontend/style/all.css`: all of [`SHEETS`], one after the other. A sheet that is not named there is an
+/// error.
 pub fn write() -> Result<()> {
     let folder = root().join("frontend/style");
     for entry in fs::read_dir(&folder)? {

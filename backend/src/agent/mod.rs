@@ -128,7 +128,7 @@ impl Model for Models {
     }
 }
 
-/// A `MODEL_FAILED`.
+/// A `MODEL_FAILED` that certainly had no effect; `retryable`: another try may help.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { retryable, ..TaskFailure::new(FlowCode::ModelFailed, message) }
 }

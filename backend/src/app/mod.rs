@@ -58,7 +58,7 @@ pub enum Error {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; is another server running? Choose another address with --listen")]
     Listen {
-        /// Which one.
+        /// The address as the settings give it.
         address: SocketAddr,
         /// What the system said.
         source: std::io::Error,
@@ -84,7 +84,7 @@ pub enum Error {
     /// The folder of flows cannot be read.
     #[error("the flows in {folder} cannot be read: {source}")]
     Flows {
-        /// Which one.
+        /// The path of the folder: that of `--flows`, or of the settings file.
         folder: String,
         /// What the system said.
         source: std::io::Error,

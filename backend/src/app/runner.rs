@@ -21,7 +21,7 @@ use super::{recount, wiring};
 
 /// What running flows needs.
 pub struct RunnerOptions {
-    /// The database.
+    /// The database, opened for writing; it stays open when the runner stops.
     pub store: Store,
     /// Time and randomness.
     pub clock: SharedClock,
@@ -57,7 +57,7 @@ impl RunnerOptions {
 
 /// Runs flows until it is stopped.
 pub struct Runner {
-    /// The database.
+    /// The database of the options, which [`Self::stop`] gives back, still open.
     pub store: Store,
     /// Time and randomness.
     pub clock: SharedClock,

@@ -44,13 +44,13 @@ pub struct Retention {
 /// Why nothing is archived.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The database.
+    /// The database cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The folder.
+    /// The folder of archives cannot be locked or written, or a file in it is not what the database knows of it.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The commit.
+    /// The commit failed. A conflict is no error: its runs are looked at again.
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// An archive could not be made.

@@ -27,7 +27,7 @@ pub enum FolderError {
     /// It is not what the database knows of it.
     #[error("{path}: {why}")]
     Unexpected {
-        /// The file.
+        /// The path of the file of archives that is not as expected.
         path: PathBuf,
         /// What is wrong, and the remedy.
         why: String,

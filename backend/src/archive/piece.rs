@@ -48,9 +48,9 @@ impl Header {
 /// A run, in one line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLine {
-    /// Its id.
+    /// The run's id. This member comes first: it tells the line from other kinds of lines.
     pub run: RunId,
-    /// Its state.
+    /// The state that was stored last, with large values in their places.
     pub state: RunState,
     /// Every visit of every node, in order.
     pub steps: Vec<Step>,
@@ -65,7 +65,7 @@ pub struct RunLine {
 pub struct RowLine {
     /// Its number in the log.
     pub row: i64,
-    /// Its run.
+    /// The run whose commit wrote the row.
     pub run: RunId,
     /// The time of its commit.
     pub at: Timestamp,
@@ -81,13 +81,13 @@ struct EntryBefore {
     row: i64,
 }
 
-/// A line.
+/// A line of an archive; its first member tells which kind it is.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is looked at line by line")]
 pub enum Line {
-    /// The first.
+    /// The first line: which archive it is, and of which database.
     Header(Header),
-    /// A run.
+    /// A run with its steps, reviews and messages; its rows follow.
     Run(RunLine),
     /// A row of the log.
     Row(RowLine),
@@ -106,7 +106,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins one.
+    /// Begins an archive with the line of its header.
     pub fn new(header: &Header) -> io::Result<Self> {
         let mut writer = Self { out: GzEncoder::new(Vec::new(), Compression::default()), length: 0 };
         writer.line(&serde_json::to_string(header)?)?;

@@ -9,7 +9,7 @@ use super::seal::Hash;
 pub(super) struct Difference {
     /// Where, counted from 0.
     pub at: usize,
-    /// What happened.
+    /// `Changed`, `Removed`, `Added` or `Reordered`, as far as the hashes tell.
     pub what: Tampering,
 }
 

@@ -16,7 +16,7 @@ use crate::store::{self, Store, StoredSeal};
 /// How entries are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For spreadsheets.
+    /// CSV for spreadsheets: a row for each entry, with its data as JSON in the last column.
     Csv,
     /// For programs: whole entries, as the API shows them.
     JsonLines,
@@ -25,10 +25,10 @@ pub enum Format {
 /// An entry that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// As JSON.
+    /// An entry, or what stands before it in its line, could not be serialised.
     #[error("an entry of the audit could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// As CSV.
+    /// The row of an entry could not be written, for this reason.
     #[error("an entry of the audit could not be written as CSV: {0}")]
     Csv(String),
     /// Its seal could not be read.

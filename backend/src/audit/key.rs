@@ -28,10 +28,10 @@ const ED25519_WORD: &str = "ed25519:";
 /// Why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The file.
+    /// The file of the private key, or of the public ones, cannot be read or written.
     #[error("the key that seals the audit, {path}: {source}; COUNTERSIGN_SEAL_KEY names another file")]
     File {
-        /// Which one.
+        /// The path of the private key's file, or of the `.pub` file beside it.
         path: String,
         /// What the system said.
         source: std::io::Error,
@@ -39,7 +39,7 @@ pub enum KeyError {
     /// What is in it.
     #[error("{path} is no key that seals the audit: it must be Ed25519, PKCS#8 in PEM (`countersign audit key --new`)")]
     NoKey {
-        /// Which one.
+        /// The path of the file that should hold the private key.
         path: String,
     },
     /// A public key.

@@ -7,7 +7,7 @@ use crate::store::{self, Store};
 /// Why this key is not the database's.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
-    /// The database.
+    /// The registered key or the newest seal cannot be read, or the key cannot be registered.
     #[error(transparent)]
     Store(#[from] store::Error),
     /// Another server has another key.

@@ -14,7 +14,7 @@ use crate::store::{self, Store};
 /// Why entries have no numbers.
 #[derive(Debug, thiserror::Error)]
 pub enum NumberingError {
-    /// The database.
+    /// The rows or their seals cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The record does not hold there.
@@ -25,7 +25,7 @@ pub enum NumberingError {
 /// An entry of the record, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbered {
-    /// Its number.
+    /// The entry's number in the audit log, from 1.
     pub number: u64,
     /// What it hashes to now, as the record says.
     pub hash: Hash,

@@ -64,7 +64,7 @@ pub(super) struct Opened {
     pub seal: Seal,
     /// The hashes of its entries.
     pub hashes: Vec<Hash>,
-    /// Its own.
+    /// `sha256:` and the hash of the seal's body, which the next seal names as `previous`.
     pub hash: String,
     /// Where its last row stands now. What it says of that, and the seal after it repeats, is where it stood when it was
     /// made: an upgrade may have numbered the log anew.
@@ -173,7 +173,7 @@ impl Opened {
 /// The newest seal, as it is kept elsewhere: `<number>:<SHA-256>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Its number.
+    /// The seal's number, from 1.
     pub number: u64,
     hash: String,
 }

@@ -33,7 +33,7 @@ const REPEAT_WARNING: Duration = Duration::from_hours(1);
 /// Why nothing is sealed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// The database.
+    /// The log or its seals cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The file that keeps the head.
@@ -49,7 +49,7 @@ pub enum SealError {
 pub(super) enum Sealed {
     /// Everything is sealed.
     All,
-    /// More waits.
+    /// A part is sealed, and more waits: the sealer rests before it goes on.
     Some,
     /// Another server seals.
     Elsewhere,

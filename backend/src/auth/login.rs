@@ -25,7 +25,7 @@ const WRONG_LINK: Error = Error::Unauthenticated("the link has been used or has 
 /// From where somebody tries to get in.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The address.
+    /// The client's address: failures are counted by its network, and the session keeps it.
     pub address: ClientAddress,
     /// What the browser says that it is.
     pub agent: Option<String>,

@@ -21,7 +21,7 @@ pub enum FlowCommand {
     ///
     /// The flows that they call are looked for in the same folder.
     Check {
-        /// The files
+        /// The flow files to check, in YAML or JSON.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },

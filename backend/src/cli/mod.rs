@@ -76,7 +76,7 @@ enum Command {
     Log(log::LogArgs),
     /// Prints a script with which a shell completes commands, flags and their values.
     Completions {
-        /// The shell
+        /// The shell that the script is for.
         shell: clap_complete::Shell,
     },
     /// Adds people, and makes links that log them in.

@@ -23,7 +23,7 @@ pub fn print_table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) {
     rows.iter().for_each(line);
 }
 
-/// Prints JSON.
+/// Prints a value as JSON on standard output, for programs to read.
 pub fn print_json(value: &impl Serialize) {
     print(&text::json(value));
 }

@@ -38,7 +38,7 @@ pub enum UserCommand {
     },
     /// Sets somebody's password; their sessions, tokens and links end
     Password {
-        /// The username
+        /// The username of the person who gets the password.
         username: Username,
         /// Reads the password, one line, from standard input
         #[arg(long, required = true)]
@@ -48,7 +48,7 @@ pub enum UserCommand {
     },
     /// Removes a user's second factor, for example when their device is lost
     ResetSecondFactor {
-        /// The username
+        /// The username of the person who loses the second factor.
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
@@ -68,14 +68,14 @@ pub enum UserCommand {
     },
     /// Erases the personal data of somebody who may no longer log in; a server takes them out of all that names them
     Erase {
-        /// The username
+        /// The username of the person to erase, who must be deactivated already.
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
     },
     /// Prints a secret that logs a person in once, within a day: open /login#token=<secret> on the server
     Link {
-        /// The username
+        /// The username of the person whom the link logs in.
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,

@@ -93,29 +93,29 @@ pub struct StorageArgs {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SettingsFile {
-    /// As `--listen`.
+    /// The address to listen on; `--listen` takes precedence.
     pub listen: Option<SocketAddr>,
-    /// As `--database`.
+    /// The database, `sqlite:<file>` or `postgres://…`; `--database` takes precedence.
     pub database: Option<String>,
-    /// As `--seal-key`.
+    /// The file of the key that seals the audit log; `--seal-key` takes precedence.
     pub seal_key: Option<PathBuf>,
-    /// As `--seal-head`.
+    /// The file that keeps the newest seal; `--seal-head` takes precedence.
     pub seal_head: Option<PathBuf>,
-    /// As `--archive`.
+    /// The folder of archived runs; `--archive` and `COUNTERSIGN_ARCHIVE` take precedence.
     pub archive: Option<PathBuf>,
     /// How long what is over is kept.
     pub retention: RetentionSettings,
-    /// As `--flows`.
+    /// The folder of flow files that are loaded at the start; `--flows` takes precedence.
     pub flows: Option<PathBuf>,
-    /// As `--origin`.
+    /// Further origins from which browsers may write; they count where `--origin` names none.
     pub origins: Vec<String>,
     /// How callers reach the server.
     pub network: NetworkSettings,
     /// What each person may write.
     pub limits: WriteLimits,
-    /// As `--workers`.
+    /// How many model and tool calls run at once, from 1 to 1024; `--workers` takes precedence.
     pub workers: Option<usize>,
-    /// As `--longest-grant`.
+    /// How long a grant may hold at most; `--longest-grant` takes precedence.
     pub longest_grant: Option<Span>,
     /// What tools may do.
     pub tools: ToolSettings,
@@ -174,7 +174,7 @@ pub struct Settings {
     pub retention: RetentionSettings,
     /// What tools may do.
     pub tools: ToolSettings,
-    /// MCP servers.
+    /// MCP servers by the name under which flows know them.
     pub mcp: BTreeMap<String, McpServer>,
     /// Where secrets may be sent.
     pub secrets: BTreeMap<String, SecretSettings>,
@@ -191,7 +191,7 @@ pub struct Settings {
 /// Where things are stored.
 #[derive(Debug, Clone)]
 pub struct Storage {
-    /// The database.
+    /// The URL of the database: `sqlite:<file>` or `postgres://…`.
     pub database: String,
     /// The folder of files.
     pub data: PathBuf,
@@ -209,7 +209,7 @@ pub enum Error {
     /// The file cannot be read.
     #[error("the settings file {path} cannot be read: {source}")]
     Unread {
-        /// Which one.
+        /// The path of the settings file: that of `--config`, or of `countersign.toml` in the data folder.
         path: String,
         /// What the system said.
         source: std::io::Error,
@@ -217,7 +217,7 @@ pub enum Error {
     /// The file has a mistake.
     #[error("the settings file {path}: {source}")]
     SettingsFile {
-        /// Which one.
+        /// The path of the settings file: that of `--config`, or of `countersign.toml` in the data folder.
         path: String,
         /// What and where, with the line.
         source: Box<toml::de::Error>,
@@ -225,7 +225,7 @@ pub enum Error {
     /// A folder cannot be made.
     #[error("the data folder {path} cannot be made: {source}; name another with --data")]
     Data {
-        /// Which one.
+        /// The path of the data folder; `data` where `--data` names none.
         path: String,
         /// What the system said.
         source: std::io::Error,

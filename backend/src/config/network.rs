@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::client_address::TrustedProxy;
 use crate::server::Limits;
 
-/// The flags.
+/// The flags of `countersign serve` that say how callers reach the server.
 #[derive(Debug, Clone, Default, Args)]
 pub struct NetworkArgs {
     /// Proxies (addresses, or networks such as 10.0.0.0/8) whose `Forwarded` and `X-Forwarded-For` name the client
@@ -26,7 +26,7 @@ pub struct NetworkArgs {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkSettings {
-    /// As `--trusted-proxy`.
+    /// Proxies whose `Forwarded` and `X-Forwarded-For` name the client; they count where `--trusted-proxy` names none.
     pub trusted_proxies: Vec<TrustedProxy>,
     /// How many connections there are at once; default: as many as the limit of open files leaves room for.
     pub max_connections: Option<NonZeroUsize>,

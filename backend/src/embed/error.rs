@@ -48,7 +48,7 @@ pub enum RunError {
         /// What happened until then.
         report: Box<Report>,
     },
-    /// It failed.
+    /// It failed with an error that is no person's rejection.
     #[error("{failure}")]
     Failed {
         /// The code, the node, and what happened.

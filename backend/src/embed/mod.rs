@@ -161,7 +161,7 @@ struct Inner {
 /// The runs that somebody watches; with a review that nobody will decide, and why, where there is one.
 type Watched = HashMap<RunId, Option<(Box<Review>, String)>>;
 
-/// What happens.
+/// What those who watch a run are told.
 #[derive(Clone)]
 enum News {
     /// An entry of the log.

@@ -48,7 +48,7 @@ impl Running {
         self.inner.streams.get().cloned().unwrap_or_default()
     }
 
-    /// Its id.
+    /// The run's id, as entries, reviews and the console name it.
     pub fn id(&self) -> RunId {
         self.id
     }

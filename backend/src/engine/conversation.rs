@@ -16,7 +16,7 @@ use crate::flow::{Compiled, DELEGATE};
 /// What was said in an agent's step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
-    /// The agent.
+    /// The agent's name in the flow, or that of `specialist`; `judge` for a judge.
     pub agent: String,
     /// Its rendered instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,7 +207,7 @@ pub enum Purpose {
     Task {
         /// The branch that made the call.
         of: u32,
-        /// Its id.
+        /// The id of that call in its conversation: the answer is its result.
         call: String,
     },
 }
@@ -245,7 +245,7 @@ pub enum Message {
     },
     /// What the model said.
     Assistant {
-        /// Its text.
+        /// What the model wrote; may be empty beside calls.
         text: String,
         /// The calls that it made.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -255,7 +255,7 @@ pub enum Message {
     Tool {
         /// The provider's id of the call.
         provider_id: String,
-        /// The tool.
+        /// The name of the tool that was called.
         tool: String,
         /// Its result, or why there is none.
         content: Value,
@@ -270,7 +270,7 @@ pub struct ToolCall {
     /// The provider's id, for the answer to it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provider_id: String,
-    /// The tool.
+    /// The name of the tool; `delegate_to_<member>` where a lead calls a member of its team.
     pub tool: String,
     /// The arguments: rendered once, shown, and executed as they are.
     pub arguments: JsonMap,
@@ -326,7 +326,7 @@ pub enum ToolCallState {
     Held,
     /// Due, running or retrying.
     Due {
-        /// Its task.
+        /// The task of the call, which stays the same when the call is tried again.
         task: TaskId,
         /// The try, from 1.
         tries: u32,

@@ -22,14 +22,14 @@ use crate::limits::{Exceeded, Size};
 pub struct Launch {
     /// The new run's id.
     pub run: RunId,
-    /// Its flow.
+    /// The flow to run; that of a run that carries a question is not stored, and its name begins with `question-`.
     pub flow: FlowId,
     /// The version of it.
     pub version: u32,
     /// Checked against the flow's `input` by the engine.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
-    /// For whom.
+    /// User, tenant, session and metadata of the run, which templates see as `context`.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
     /// Whether no decision replaces what `context.metadata` says here. Not so in launches that were recorded before this
@@ -50,9 +50,9 @@ pub struct Launch {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
-    /// Somebody decided.
+    /// Somebody decides a review, or gives a vote where several people decide.
     Decide {
-        /// The review.
+        /// The review that they decide; it must be pending.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
@@ -66,7 +66,7 @@ pub enum Input {
     },
     /// A model answered.
     ModelAnswered {
-        /// The task.
+        /// The task that called the model, for an agent's turn or for a judge.
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
@@ -75,16 +75,16 @@ pub enum Input {
     },
     /// A tool returned.
     ToolReturned {
-        /// The task.
+        /// The task of the tool call, which ends with the result.
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// Its result.
+        /// What the tool returned, as JSON: an agent is told it, a tool node writes it.
         result: Value,
     },
     /// A program that was asked as a handler has answered.
     HandlerAnswered {
-        /// The task.
+        /// The task by which the program was asked.
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
@@ -95,7 +95,7 @@ pub enum Input {
     },
     /// Programs have answered what guardrails asked.
     GuardrailsAnswered {
-        /// The task.
+        /// The task by which all of these programs were asked.
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
@@ -104,7 +104,7 @@ pub enum Input {
     },
     /// A program that was asked as a handler answers by itself, whatever it said when it was asked.
     CallBack {
-        /// The review.
+        /// The review that it answers; the program must still be the handler that is asked.
         review: ReviewId,
         /// The task by which it was asked.
         task: TaskId,
@@ -116,7 +116,7 @@ pub enum Input {
     },
     /// A call of a model, a tool or a handler failed.
     TaskFailed {
-        /// The task.
+        /// The task of the call: of a model, a tool, a handler, or the programs of guardrails.
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
@@ -125,14 +125,14 @@ pub enum Input {
     },
     /// A call that may not be repeated was lost in flight: its worker is gone, and nobody knows whether it happened.
     TaskLost {
-        /// The task.
+        /// The task of the tool call that was lost.
         task: TaskId,
         /// The attempt that was lost.
         attempt: u32,
     },
     /// A task of the run can never be carried out by this server: the run fails, without a look at its flow.
     Fail {
-        /// The task.
+        /// The task that cannot be carried out.
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
@@ -155,7 +155,7 @@ pub enum Input {
     },
     /// Somebody works on a review; a lease that runs out.
     Claim {
-        /// The review.
+        /// The review that they claim; it must be pending, and not claimed by somebody else.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
@@ -164,7 +164,7 @@ pub enum Input {
     },
     /// Somebody no longer does.
     Release {
-        /// The review.
+        /// The review whose claim ends; without a claim, nothing changes.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
@@ -173,13 +173,13 @@ pub enum Input {
     },
     /// Somebody hands a review to somebody else.
     Delegate {
-        /// The review.
+        /// The review that changes hands; it must be pending.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
         /// The channel through which it came, for the record.
         via: Via,
-        /// To whom.
+        /// Who gets every vote that `by` has on the review; they must be allowed to decide it.
         to: Username,
         /// Them, with the rights of the transaction; none where nobody of that name may log in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,7 +187,7 @@ pub enum Input {
     },
     /// Somebody says something beside a review.
     Comment {
-        /// The review.
+        /// The review that gets the comment; it must be pending.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
@@ -198,7 +198,7 @@ pub enum Input {
     },
     /// Somebody takes a review back: what it asks is not to happen.
     Withdraw {
-        /// The review.
+        /// The review that they take back; it must be pending.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
@@ -218,7 +218,7 @@ pub enum Input {
     },
     /// Somebody opened a review; for the audit only.
     View {
-        /// The review.
+        /// The review that they opened, whether pending or not.
         review: ReviewId,
         /// The person, with the rights that they have in the transaction.
         by: Principal,
@@ -331,7 +331,7 @@ impl ModelAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub enum HandlerAnswer {
-    /// It decides.
+    /// It decides; the decision is checked as a person's is.
     Decides {
         /// Its decision, as it was sent.
         answer: Box<ProgramAnswer>,
@@ -361,7 +361,7 @@ pub struct ModelToolCall {
 pub struct TaskFailure {
     /// `MODEL_FAILED`, `TOOL_FAILED` or `HANDLER_FAILED`.
     pub code: FlowCode,
-    /// For people.
+    /// What went wrong, in words that people read; it becomes the message of the step's error.
     pub message: String,
     /// Whether trying again could help.
     pub retryable: bool,

@@ -17,7 +17,7 @@ use super::spent::Spent;
 /// A branch on its way to a node.
 #[derive(Debug, Clone)]
 pub(super) struct Arrival {
-    /// The branch.
+    /// The number of the branch; of several that leave a node, the first keeps the number of the one that came.
     pub branch: u32,
     /// Where it goes.
     pub node: NodeId,
@@ -40,9 +40,8 @@ impl Arrival {
 /// A step that is over, with its branch, which is nowhere until this is carried out.
 #[derive(Debug)]
 pub(super) struct EndedStep {
-    /// The branch.
     pub branch: u32,
-    /// The visit.
+    /// The visit that is over; its status is set when this is carried out.
     pub step: Step,
     /// What came of it.
     pub end: StepEnd,
@@ -58,7 +57,7 @@ pub(super) enum StepEnd {
     },
     /// It is done, and its branch leaves along these of its edges.
     Chose {
-        /// Where to.
+        /// The targets that were chosen, of those that the node's `next` allows.
         targets: Vec<Target>,
     },
     /// It is done, and its branch goes to a node that is not its `next`.
@@ -80,12 +79,12 @@ pub(super) enum StepEnd {
     },
     /// It failed: its failure policy says what happens.
     Failed {
-        /// The error.
+        /// The error of the last try.
         error: RunError,
     },
     /// It failed, and its flow with it, whatever its failure policy says.
     Stopped {
-        /// The error.
+        /// The error with which the flow fails.
         error: RunError,
     },
 }
@@ -95,7 +94,6 @@ pub(super) enum StepEnd {
 pub(super) struct Answered {
     /// What waits for it.
     pub subject: Subject,
-    /// The answer.
     pub answer: QuestionAnswer,
 }
 
@@ -104,7 +102,7 @@ pub(super) struct Answered {
 pub(super) enum QuestionAnswer {
     /// At a human node.
     Node(NodeAnswer),
-    /// About calls.
+    /// About calls that gates held back, that make a specialist, or that were lost.
     Calls {
         /// What becomes of each.
         rulings: CallRulings,
@@ -174,14 +172,14 @@ pub(super) struct TurnEnded {
 pub(super) enum TurnEnd {
     /// With an answer.
     Answered {
-        /// Its text.
+        /// The answer as the model wrote it.
         text: String,
         /// The same as JSON, where the agent answers in JSON.
         value: Option<Value>,
     },
     /// People or guardrails did not let it begin.
     Refused(RunError),
-    /// It failed.
+    /// It failed, and so does the team's step.
     Failed(RunError),
 }
 
@@ -216,7 +214,7 @@ pub(super) enum Takeover {
     },
     /// Another agent answers in its place.
     GivesTo {
-        /// Its name.
+        /// The name of that agent, which the flow must have.
         agent: String,
         /// What it is told.
         instructions: String,
@@ -235,7 +233,7 @@ pub(super) struct NodeAnswer {
     pub decision: Value,
     /// In a few words, for the list of steps.
     pub note: Option<String>,
-    /// What follows.
+    /// Where the branch goes, and what the node writes.
     pub then: Then,
 }
 
@@ -244,12 +242,12 @@ pub(super) struct NodeAnswer {
 pub(super) enum Then {
     /// It goes on, with these values.
     GoOn {
-        /// The edits.
+        /// The values of the decision's edits, by state key.
         edits: JsonMap,
     },
     /// It goes on, with a text for the node's keys.
     Write {
-        /// The text.
+        /// The free text, which goes to each of the node's write keys that no edit sets.
         text: String,
         /// The edits beside.
         edits: JsonMap,

@@ -14,7 +14,7 @@ use super::team::TeamWork;
 /// One branch: where it stands, and what it does there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Branch {
-    /// The node.
+    /// The node that it stands at, or waits to enter.
     pub node: NodeId,
     /// What it does there.
     pub phase: Phase,
@@ -32,16 +32,16 @@ pub enum Phase {
     },
     /// An agent (or a router's agent) works.
     Agent {
-        /// The visit.
+        /// The visit of the agent, router or team node that it works in.
         step: Step,
         /// What was said so far.
         conversation: Conversation,
     },
     /// A tool node's call.
     Tool {
-        /// The visit.
+        /// The visit of the tool node.
         step: Step,
-        /// The call.
+        /// The one call that the node makes, and how far it is.
         call: ToolCall,
         /// What a person wants done differently, in this visit only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,12 +52,12 @@ pub enum Phase {
     },
     /// It waits for the answer to what the node asks.
     Human {
-        /// The visit.
+        /// The visit of the human node, which ends with the answer.
         step: Step,
     },
     /// A map waits for its items, each of which is a branch of its own at the mapped node.
     Map {
-        /// The visit.
+        /// The visit of the map, which ends with its last item.
         step: Step,
         /// The visit of the mapped node that has the first item; the others follow in order.
         first: u32,
@@ -68,7 +68,7 @@ pub enum Phase {
     },
     /// A team works: each turn under way is a branch of its own.
     Team {
-        /// The visit.
+        /// The visit of the team node, which its members share.
         step: Step,
         /// What was said, and whose turn is next.
         team: Box<TeamWork>,
@@ -80,7 +80,7 @@ pub enum Phase {
     },
     /// A call waits for the end of the flow that it called, whose branches are beside it.
     Flow {
-        /// The visit.
+        /// The visit of the flow node; its node and number name the frame of the called flow.
         step: Step,
     },
 }

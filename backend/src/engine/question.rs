@@ -68,7 +68,7 @@ impl Question {
 pub enum Subject {
     /// A branch at a human node.
     Node {
-        /// The branch.
+        /// The number of the branch that waits there.
         branch: u32,
     },
     /// Calls that gates hold back.
@@ -82,7 +82,7 @@ pub enum Subject {
     Ask {
         /// The branch that made the call.
         branch: u32,
-        /// Its id.
+        /// The id of that call in its step: the answer is its result.
         call: String,
         /// It was told to wait.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -105,7 +105,7 @@ pub enum Subject {
     Specialist {
         /// The branch that made the call.
         branch: u32,
-        /// Its id.
+        /// The id of the call that would make the specialist.
         call: String,
     },
     /// Something that an agent has handed over. Nothing waits for it, and it stays when its step and its run are over.
@@ -115,7 +115,7 @@ pub enum Subject {
         /// Whose call it was; none of a tool node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
-        /// The call.
+        /// The call by which it was handed over.
         call: Box<ToolCall>,
     },
     /// An agent's step that is about to begin.
@@ -132,7 +132,7 @@ pub enum Subject {
     Lost {
         /// The branch that made it.
         branch: u32,
-        /// Its id.
+        /// The id of that call in its step.
         call: String,
         /// Why there was no certain answer; none where its worker was lost.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -183,7 +183,7 @@ pub enum Asked {
         /// When they have had their time, and the next is asked.
         until: Timestamp,
     },
-    /// A judge.
+    /// A judge: a model that decides where it is sure enough.
     Judge {
         /// When it has had its time; none where it was asked by a version that had no limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,7 +195,7 @@ pub enum Asked {
     },
     /// A program: a webhook, or a function of the program that runs the flow.
     Program {
-        /// Since when.
+        /// When it was asked first; further tries do not change it.
         since: Timestamp,
         /// When it has had its time.
         until: Timestamp,
@@ -279,7 +279,7 @@ pub struct JudgedChanges {
 /// The task of a time limit: of the review, or of the handler that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timer {
-    /// The task.
+    /// The task that is due at the time limit, or at the warning before it.
     pub task: TaskId,
     /// When people are warned that the deadline is near; none where they have been, or are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

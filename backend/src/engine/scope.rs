@@ -25,7 +25,7 @@ pub(super) struct Visit<'a> {
     pub arguments: Option<&'a JsonMap>,
     /// In gates: the agent that makes the call, or is about to begin.
     pub agent: Option<&'a str>,
-    /// In validators.
+    /// In validators of human nodes: what a decision says, before it counts.
     pub response: Option<&'a Value>,
 }
 

@@ -7,7 +7,7 @@ use super::conversation::Conversation;
 /// What was used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Model calls.
+    /// Model calls, with the one that is under way.
     pub turns: u32,
     /// Questions to people that it asked by itself.
     pub asks: u32,

@@ -20,9 +20,9 @@ use super::question::{Question, Subject};
 pub struct RunState {
     /// The number of this format; a server never claims or commits a newer one.
     pub format: u32,
-    /// The run.
+    /// The run's id, which people see unless the run only carries a question ([`RunState::shown_id`]).
     pub id: RunId,
-    /// Its flow.
+    /// The flow that runs; of a run that only carries a question, it is not stored.
     pub flow: FlowId,
     /// The flow's title when the run started.
     pub title: String,
@@ -39,7 +39,7 @@ pub struct RunState {
     /// What it was started with.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
-    /// For whom.
+    /// User, tenant and session that the launch gave, and metadata, to which decisions add.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
     /// The keys of `context.metadata` that the launch gave, which no decision replaces.
@@ -286,20 +286,20 @@ pub enum RunOutcome {
 pub enum Unanswered {
     /// A model's turn.
     Model {
-        /// The visit.
+        /// The visit in which the model was called.
         step: Step,
-        /// The agent.
+        /// The agent whose turn it was; `judge` for a judge.
         agent: String,
-        /// `provider/model`.
+        /// The model, as `provider/model`; empty where the flow no longer names it.
         model: String,
         /// The turn, from 1.
         turn: u32,
     },
     /// A tool call.
     Tool {
-        /// The visit.
+        /// The visit in which the tool was called.
         step: Step,
-        /// The call.
+        /// The call as it was under way, for the entry of a late result.
         tool_call: Box<ToolCall>,
     },
 }

@@ -78,7 +78,7 @@ pub struct Contribution {
 pub(super) enum NextTurn {
     /// These members', at the same time.
     Members {
-        /// Their names.
+        /// The names of the members; just one in a sequence or a debate.
         agents: Vec<String>,
         /// The round, from 1.
         round: u32,

@@ -23,7 +23,7 @@ use crate::flow::host_of;
 pub struct Snapshot {
     /// The grants that may count for its calls; none where the flow has no gates.
     pub grants: Vec<Granted>,
-    /// Its state.
+    /// The state that was stored last, perhaps in an older format.
     pub state: RunState,
     /// Its pending reviews, and whichever other review the input names.
     pub reviews: BTreeMap<ReviewId, Review>,
@@ -51,9 +51,9 @@ impl Snapshot {
 /// A grant with the rights that its giver has now: it allows no more than they could.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Granted {
-    /// The grant.
+    /// The grant, as the decision gave it.
     pub grant: Grant,
-    /// Its giver.
+    /// Who gave it, with the rights that they have in this transaction.
     pub giver: Principal,
 }
 
@@ -123,7 +123,7 @@ pub enum Refusal {
     Overtaken {
         /// What it met then.
         by: Box<Refusal>,
-        /// The deadline.
+        /// The deadline that passed meanwhile.
         until: Timestamp,
         /// The guardrails, each with the host of its program.
         asked: Vec<String>,
@@ -196,17 +196,17 @@ fn overtaken(until: Timestamp, asked: &[String]) -> String {
 /// Something that a worker does, or that happens at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its id.
+    /// The task's id, which stays the same when the task is tried again or moved.
     pub id: TaskId,
-    /// The run.
+    /// The run whose state says what is to be done.
     pub run: RunId,
-    /// The step.
+    /// The visit of a node that the task belongs to.
     pub step: StepId,
     /// The step's node, for logs.
     pub node: NodeId,
     /// What is to be done.
     pub kind: TaskKind,
-    /// Not before.
+    /// When it is due: no worker claims it earlier.
     pub due_at: Timestamp,
     /// Whether it may be done again after its worker was lost.
     pub repeatable: bool,
@@ -238,7 +238,7 @@ pub enum TaskKind {
     },
     /// A review's deadline.
     Deadline {
-        /// The review.
+        /// The review that is, or will be, on the record of what has the deadline.
         review: ReviewId,
     },
     /// The end of a `sleep`.

@@ -54,9 +54,9 @@ pub struct ModelRequest {
     pub visit: u32,
     /// The turn, from 1.
     pub turn: u32,
-    /// The agent.
+    /// The name of the agent whose turn it is; `judge` for a judge.
     pub agent: String,
-    /// `provider/model`.
+    /// The model, as `provider/model`; this server itself answers for `demo/…`.
     pub model: String,
     /// The system prompt.
     pub instructions: Option<String>,
@@ -66,7 +66,7 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     /// How hard it thinks.
     pub reasoning: Option<Effort>,
-    /// Sampling temperature.
+    /// Sampling temperature of the agent; none: it is not sent, and the provider's default holds.
     pub temperature: Option<f64>,
     /// Limit of the answer.
     pub max_tokens: Option<u32>,
@@ -81,7 +81,7 @@ pub struct ModelRequest {
 /// A tool as a model is told of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The name by which the model calls the tool.
     pub name: String,
     /// What it does.
     pub description: Option<String>,

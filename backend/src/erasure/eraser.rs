@@ -23,10 +23,10 @@ const ENTRIES: usize = 256;
 /// Why somebody is not erased.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {
-    /// The database.
+    /// The database cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The commit.
+    /// A step of the erasure could not be committed.
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// What is there is not what was sealed.

@@ -32,7 +32,7 @@ pub const DELEGATE: &str = "delegate_to_";
 pub struct Compiled {
     /// The flow, each call with the version that it calls.
     pub flow: Flow,
-    /// Its version.
+    /// The version of the flow; 0 for one that only carries a question, which is not saved.
     pub version: u32,
     templates: Templates,
     conditions: Conditions,
@@ -228,7 +228,7 @@ impl Compiled {
         Self { env, ..self }
     }
 
-    /// Its templates.
+    /// The compiled templates of this flow, without those of the flows that it calls.
     pub fn templates(&self) -> &Templates {
         &self.templates
     }

@@ -24,7 +24,7 @@ const MAX_WORK: usize = 200_000_000;
 pub enum Schema {
     /// One whose work is bounded.
     Bounded {
-        /// The validator.
+        /// The compiled schema, which checks formats too.
         validator: Box<Validator>,
         /// Of how many values it is made, or how often it may look at one value, where that is more.
         work: usize,

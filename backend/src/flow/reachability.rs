@@ -8,7 +8,7 @@ use shared::id::NodeId;
 /// What a way from one node to another is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// `next`.
+    /// `next` of any node, whatever its condition.
     Next,
     /// `on_reject` of a human node.
     Reject,

@@ -40,7 +40,7 @@ pub(super) fn passes(schema: &Value) -> Result<usize, String> {
     Ok(most)
 }
 
-/// A subschema.
+/// A subschema, with the indices of the subschemas that it leads to.
 #[derive(Default)]
 struct SchemaNode {
     /// Those that apply to the same value.

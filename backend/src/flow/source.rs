@@ -18,9 +18,9 @@ use super::value_size::{ValueSize, value_size};
 /// A line and a column, both from 1; the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
-    /// The line.
+    /// The number of the line, from 1.
     pub line: u32,
-    /// The column.
+    /// The number of the character in the line, from 1.
     pub column: u32,
 }
 

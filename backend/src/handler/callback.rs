@@ -14,9 +14,9 @@ const IDS: usize = 48;
 /// What is answered by a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Callback {
-    /// The run.
+    /// The run that asked, to which the answer is applied.
     pub run: RunId,
-    /// Its review.
+    /// The review that is, or will be, on the record of what was asked.
     pub review: ReviewId,
     /// The task by which the program was asked.
     pub task: TaskId,

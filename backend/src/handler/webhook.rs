@@ -33,7 +33,7 @@ pub struct Options {
     pub clock: SharedClock,
 }
 
-/// Asks webhooks.
+/// Asks webhooks, of handlers and of guardrails, by signed POST requests.
 pub struct Webhooks {
     clients: Clients,
     keys: Option<SigningKeys>,

@@ -79,7 +79,7 @@ impl OperationDoc {
 pub(super) struct Endpoint {
     /// In lower case.
     pub method: &'static str,
-    /// With `{parameters}`.
+    /// The path from the root, with parameters in braces: `/api/v1/runs/{id}`.
     pub path: &'static str,
     /// What it does.
     pub operation: OperationDoc,

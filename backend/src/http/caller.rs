@@ -14,7 +14,7 @@ use crate::store::{Change, Committed, IdempotencyKey, Operation};
 /// Somebody who is logged in; `401` where nobody is.
 #[derive(Clone)]
 pub struct Caller {
-    /// Who.
+    /// The person with their rights, and the session or token that let them in.
     pub identity: Identity,
     /// What they call.
     pub state: AppState,

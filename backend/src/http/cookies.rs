@@ -64,7 +64,7 @@ impl Cookies {
         self
     }
 
-    /// Sets them.
+    /// Adds a `Set-Cookie` header to a response for each of them.
     pub fn put(self, response: &mut Response) {
         for cookie in self.0 {
             if let Ok(cookie) = HeaderValue::from_str(&cookie) {

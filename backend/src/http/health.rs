@@ -39,7 +39,7 @@ pub(super) fn mount(api: &mut Api) {
 /// That all is well.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Status {
-    /// Always `ok`.
+    /// Always `ok`: a server that is not ready answers with a problem instead.
     status: &'static str,
     /// By how many seconds each reader of the log is behind it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,7 +32,7 @@ impl Inputs<'_> {
     }
 }
 
-/// An extractor.
+/// An extractor, which takes one argument of a handler from the request.
 pub(super) trait OperationInput {
     /// Describes what it takes; by default nothing that a client must know of.
     fn describe(_inputs: &mut Inputs<'_>) {}

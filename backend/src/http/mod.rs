@@ -77,7 +77,7 @@ pub struct AppState(Arc<AppParts>);
 
 /// The parts of it.
 pub struct AppParts {
-    /// The database.
+    /// The database that handlers read from and commit to.
     pub store: Store,
     /// The clock of answers.
     pub clock: SharedClock,

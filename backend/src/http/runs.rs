@@ -23,7 +23,7 @@ use crate::store::{self, Committed, FoundRun};
 
 const RUNS: List = List("runs");
 
-/// `GET /api/v1/runs/{id}/reviews`.
+/// The query of `GET /api/v1/runs/{id}/reviews`, which lists the reviews of a run, newest first.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RunReviews {

@@ -48,7 +48,7 @@ const CLOSE_UNAUTHENTICATED: u16 = 4401;
 
 type Step = Result<(), CloseReason>;
 
-/// One client.
+/// The session of one client on its WebSocket, while it lasts.
 pub(super) struct SocketSession<S> {
     socket: S,
     hub: HubHandle,

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// A snapshot, ready to be sent.
 pub(super) struct Snapshot {
-    /// The message.
+    /// The snapshot as a message, in JSON.
     pub text: Utf8Bytes,
     /// The reviews that it shows.
     pub shown: Vec<ReviewId>,

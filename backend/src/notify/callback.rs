@@ -23,7 +23,7 @@ pub const NO_CALLBACKS: &str =
 /// Where the secret stands.
 const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 
-/// Posts answers.
+/// Posts answers to whoever asked without a flow, signed with these keys.
 #[derive(Clone)]
 pub(super) struct Callbacks(SigningKeys);
 

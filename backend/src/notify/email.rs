@@ -24,7 +24,7 @@ const MAX_LISTED: usize = 50;
 /// The variable of the password.
 const PASSWORD: &str = "COUNTERSIGN_SMTP_PASSWORD";
 
-/// Sends mails.
+/// Sends mails through the SMTP server of the settings.
 pub(super) struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,

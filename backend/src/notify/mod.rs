@@ -70,7 +70,7 @@ pub enum Error {
 
 /// What notifying needs.
 pub struct Options {
-    /// The database.
+    /// The database whose log is read, and which stores the deliveries.
     pub store: Store,
     /// The time of attempts.
     pub clock: SharedClock,

@@ -14,7 +14,7 @@ pub(super) const WEBHOOK: &str = "webhook";
 
 /// An entry that somebody may be notified of.
 pub(super) struct Notice<'a> {
-    /// The entry.
+    /// The entry of the log; its cursor is part of what the delivery's id is derived from.
     pub entry: &'a Entry,
     /// The place in the log before it.
     pub before: &'a Cursor,

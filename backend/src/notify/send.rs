@@ -33,7 +33,7 @@ const CLEANUP: Duration = Duration::from_hours(1);
 /// How soon more of them are removed, where not all were.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
-/// Sends deliveries.
+/// Claims deliveries that are due and sends them, [`SLOTS`] at once at most.
 pub(super) struct Sender {
     pub store: Store,
     pub clock: SharedClock,

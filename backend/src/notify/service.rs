@@ -38,7 +38,7 @@ pub enum InteractionReply {
     Tell(String),
     /// What the message shows from now on, and what to tell beside.
     Show {
-        /// The message.
+        /// The message that replaces the one with the button.
         message: ReviewMessage,
         /// What only who pressed it sees.
         tell: Option<String>,

@@ -37,7 +37,7 @@ pub struct SlackSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SmtpSettings {
-    /// Its name.
+    /// The host name of the server; with encryption, its certificate must be for this name.
     pub host: String,
     /// Default: 587 with `starttls`, 465 with `tls`, 25 with `none`.
     pub port: Option<u16>,

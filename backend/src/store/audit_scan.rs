@@ -34,13 +34,12 @@ pub(super) struct Scan {
 enum Selected {
     /// Rows of a run.
     Run(RunId),
-    /// All rows.
     All,
     /// Rows that can have what is sought.
     Sought(Sought),
 }
 
-/// Some rows.
+/// The rows that one step of the scan has read.
 pub(super) struct ScannedRows {
     /// The newest first.
     pub rows: Vec<Row>,

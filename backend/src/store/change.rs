@@ -103,15 +103,15 @@ pub struct IdempotencyKey {
 pub enum Operation {
     /// Starts a run. Answers [`Committed::Run`].
     Launch {
-        /// Its id.
+        /// The new run's id; [`CommitError::Conflict`] where there is such a run.
         run: RunId,
-        /// Its flow.
+        /// The flow to run; [`CommitError::NotFound`] where there is none of that name.
         flow: FlowId,
         /// The version; none: the newest.
         version: Option<u32>,
-        /// Its input.
+        /// What the run is started with, checked against the flow's `input`.
         input: shared::JsonMap,
-        /// For whom.
+        /// User, tenant, session and metadata of the run.
         context: Context,
     },
     /// Asks people something without a flow. Answers [`Committed::Review`].
@@ -123,7 +123,7 @@ pub enum Operation {
     },
     /// Tells a run something. Answers [`Committed::Run`].
     Run {
-        /// The run.
+        /// The run that is told; [`CommitError::NotFound`] where there is no such run.
         run: RunId,
         /// The input of the engine.
         input: Box<Input>,
@@ -137,7 +137,7 @@ pub enum Operation {
     },
     /// Says how an agent of a run worked. Answers [`Committed::Feedback`].
     GiveFeedback {
-        /// The run.
+        /// The run in which the agent worked.
         run: RunId,
         /// Whether the actor may decide one of its reviews, or has.
         involvement: Involvement,
@@ -180,7 +180,7 @@ pub enum Operation {
     /// provider. What let them in ends. Answers [`Committed::Done`]; an account that is somebody else's is
     /// [`CommitError::Conflict`].
     LinkAccount {
-        /// The person.
+        /// The person whose account it is.
         username: Username,
         /// By what the provider knows them.
         account: Option<ProviderAccount>,
@@ -192,7 +192,7 @@ pub enum Operation {
     },
     /// Revokes a token of this person (of anybody, where `owner` is none). Answers [`Committed::Done`].
     RevokeToken {
-        /// The token.
+        /// The token that lets nobody in any more.
         id: TokenId,
         /// Whose it must be.
         owner: Option<Username>,
@@ -236,7 +236,7 @@ pub struct NewFlow {
 /// A person to add.
 #[derive(Debug, Clone)]
 pub struct NewUserRecord {
-    /// The person.
+    /// The account, with its roles; the username must not be taken.
     pub user: User,
     /// PHC string of their password.
     pub password_hash: Option<String>,
@@ -245,7 +245,7 @@ pub struct NewUserRecord {
 /// What changes of a person.
 #[derive(Clone)]
 pub struct UserChange {
-    /// The person.
+    /// The person who changes; they must not have been erased.
     pub username: Username,
     /// What; `password` is ignored here.
     pub patch: UserPatch,
@@ -270,7 +270,7 @@ impl std::fmt::Debug for UserChange {
 /// What somebody wants to be told.
 #[derive(Debug, Clone)]
 pub struct ChosenNotifications {
-    /// The person.
+    /// The person who chose; only admins choose for somebody else.
     pub username: Username,
     /// The occasions and channels that they chose.
     pub notifications: Notifications,
@@ -282,12 +282,12 @@ pub struct ChosenNotifications {
 pub enum Committed {
     /// A run after the change.
     Run {
-        /// The run.
+        /// The run as the API shows it.
         run: Box<Run>,
     },
     /// A review that was asked.
     Review {
-        /// The review.
+        /// The review as the API shows it.
         review: Box<Review>,
     },
     /// A review after the change.
@@ -295,19 +295,19 @@ pub enum Committed {
         /// What happened, and the review.
         decided: Box<Decided>,
     },
-    /// Gives feedback on an agent of a run.
+    /// Feedback on an agent of a run.
     Feedback {
         /// As it was given.
         feedback: Box<Feedback>,
     },
     /// A saved flow.
     Flow {
-        /// The version.
+        /// The newest version: a new one, or the one whose source is the same.
         flow: Box<FlowVersion>,
     },
-    /// A person.
+    /// A person who was added or changed.
     User {
-        /// The person.
+        /// The account after the change.
         user: Box<User>,
     },
     /// A time in which somebody stands in for somebody else.
@@ -317,7 +317,7 @@ pub enum Committed {
     },
     /// A token, without its secret.
     Token {
-        /// The token.
+        /// The token as lists show it.
         token: Box<Token>,
     },
     /// Nothing to say.

@@ -37,7 +37,7 @@ pub struct LeaseTerms {
 
 /// What works off a table.
 pub trait Consumer: Send + Sync + 'static {
-    /// The table.
+    /// The table whose rows it claims.
     const TABLE: WorkTable;
     /// How much more it can take on.
     type Room: Copy + Send + Sync;

@@ -15,7 +15,7 @@ use super::db::{Arg, DatabaseKind, Sql};
 /// A place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogPlace {
-    /// The row.
+    /// The number of the row in the log; 0 before the first.
     pub seq: i64,
     /// How many of its entries have been seen.
     pub seen: u32,

@@ -19,7 +19,7 @@ use super::sqlite::{self, RunsOn};
 /// A database: where it is read, and where it is written.
 #[derive(Clone)]
 pub(super) enum Db {
-    /// A file.
+    /// An SQLite file, which several connections read and one writes.
     Sqlite { readers: sqlite::Pool, writer: sqlite::Pool },
     /// A server. The writers have connections of their own, so that long reads never keep a commit waiting.
     Postgres { readers: PgPool, writers: PgPool },

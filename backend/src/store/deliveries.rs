@@ -60,14 +60,14 @@ pub enum DeliveryOutcome {
     Dropped(&'static str),
     /// It failed and is tried again.
     Failed {
-        /// How long.
+        /// The wait before the next attempt.
         after: Duration,
         /// What the receiver or the network said, for admins.
         error: String,
     },
     /// The receiver got too many messages lately: it is sent later.
     Postponed {
-        /// How long.
+        /// The wait before the next attempt; it counts as no failure.
         after: Duration,
     },
     /// It failed for good.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Error;
 
-/// In bytes.
+/// The length of a value as JSON, in bytes.
 pub(super) fn json_length(value: &impl Serialize) -> Result<usize, Error> {
     let mut length = Length(0);
     serde_json::to_writer(&mut length, value).map_err(|error| Error::Stored(error.to_string()))?;

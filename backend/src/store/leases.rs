@@ -60,7 +60,7 @@ impl WorkTable {
 /// A row that is held under a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// The row.
+    /// The id of the task or delivery.
     pub id: Uuid,
     /// Tells this lease from every other of the same row.
     pub attempt: u32,

@@ -195,7 +195,7 @@ impl<'a> NewBody<'a> {
 }
 
 impl Body {
-    /// The events.
+    /// The events, with the time and the run that their row has for all of them.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
         unpack(self.events.into_iter().map(Ok), at, run.filter(|_| !self.of_no_run), form)
     }

@@ -137,7 +137,7 @@ pub struct Options {
     pub env: Arc<JsonMap>,
     /// How long a grant may hold.
     pub longest_grant: Duration,
-    /// What for.
+    /// Whether it is opened to write, or only to read.
     pub access: OpenMode,
     /// What authenticates the rows of the log; none where nobody seals them.
     pub row_keys: Option<RowKeys>,
@@ -199,7 +199,7 @@ struct Inner {
 /// A task with the lease under which a worker holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed {
-    /// The task.
+    /// The task, without payload: what is to be done is read from the run's state.
     pub task: Task,
     /// Raised by every claim; the result names it.
     pub attempt: u32,
@@ -232,7 +232,7 @@ pub struct LogPage {
 /// A person with what the server alone may know.
 #[derive(Debug, Clone)]
 pub struct UserRecord {
-    /// The person.
+    /// The account, as admins see it.
     pub user: User,
     /// PHC string of their password; none: they cannot log in with one.
     pub password_hash: Option<String>,

@@ -31,7 +31,7 @@ pub struct NewDelivery {
     pub place: Cursor,
     /// How the receiver identifies the message that it changes.
     pub receipt: Option<String>,
-    /// Not before.
+    /// The earliest time at which it is sent.
     pub due_at: Timestamp,
 }
 

@@ -24,7 +24,7 @@ const PING: Duration = Duration::from_secs(2);
 /// What a transaction may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionUse {
-    /// Statements apart.
+    /// Run single statements, without a transaction around them.
     Statements,
     /// Read one moment.
     Snapshot,

@@ -96,7 +96,7 @@ pub(super) struct ClassCache(Mutex<HashMap<Uuid, Arc<Review>>>);
 /// How many pending reviews there are of each class, and the place in the log of the same moment.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// That place.
+    /// The place in the log at which these counts were taken.
     pub cursor: Cursor,
     classes: Vec<(Arc<Review>, u64)>,
 }

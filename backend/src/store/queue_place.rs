@@ -10,7 +10,7 @@ use super::db::{Arg, Row, Sql};
 
 /// A place in an order of the queue.
 pub(super) trait QueuePlace: Clone {
-    /// The order.
+    /// The columns of `ORDER BY`, with their directions.
     const ORDER: &'static str;
     /// The columns of a place.
     const COLUMNS: &'static str;

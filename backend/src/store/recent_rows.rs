@@ -16,7 +16,7 @@ pub(super) const LARGE: usize = 16 * 1024;
 /// A row of the log.
 #[derive(Debug, Clone)]
 pub(super) struct NewRow {
-    /// Its number.
+    /// The number of the row in the log.
     pub seq: i64,
     /// Whether it is of a run.
     pub of_run: bool,

@@ -21,9 +21,9 @@ use super::{Error, Store, grants, reviews};
 /// A finished run that nothing needs any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedRun {
-    /// Its id.
+    /// The run that may be archived.
     pub id: RunId,
-    /// Its flow.
+    /// The flow that it ran; of a run that only carries a question, it is not stored.
     pub flow: FlowId,
     /// Who started it.
     pub requested_by: Username,

@@ -77,7 +77,7 @@ pub(super) async fn page(
 
 /// The index along which a part of a list is read, newest first.
 enum Index {
-    /// All reviews.
+    /// All reviews, by when they were made.
     All,
     /// Those that ended so, without a decision.
     Undecided(ReviewStatus),

@@ -25,7 +25,7 @@ pub(super) const FEW: usize = if cfg!(test) { 9 } else { 2000 };
 const FEW_AT_ONCE: usize = 4;
 
 impl Store {
-    /// A review.
+    /// A review by its id, without a claim that has run out; `None` where there is none.
     pub async fn review(&self, id: ReviewId) -> Result<Option<Review>, Error> {
         let mut conn = self.inner.db.read().await?;
         let reviews = conn

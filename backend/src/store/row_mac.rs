@@ -41,7 +41,7 @@ pub enum Authenticity {
 pub struct Stored<'a> {
     /// Tells the log from others.
     pub generation: &'a str,
-    /// Its number.
+    /// The number of the row in the log.
     pub seq: i64,
     /// The transaction that wrote it.
     pub commit: Uuid,
@@ -49,7 +49,7 @@ pub struct Stored<'a> {
     pub at: i64,
     /// The run that it is of.
     pub run: Option<Uuid>,
-    /// Its body.
+    /// The row's events and inputs, as they are stored.
     pub body: &'a str,
 }
 

@@ -40,7 +40,7 @@ enum VisibleRuns<'a> {
     Many(Option<&'a str>),
 }
 
-/// A list.
+/// A list of the runs that a query asks for and its viewer may see.
 struct List<'a> {
     query: &'a RunQuery,
     viewer: &'a Principal,

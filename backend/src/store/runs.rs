@@ -28,7 +28,7 @@ pub(super) const SHOWN: &str = "carries_question < 1";
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "nearly every run can be read")]
 pub enum FoundRun {
-    /// Its state.
+    /// Its state, which says all that the API shows.
     Read(RunState),
     /// What its columns say, where its state cannot be read.
     Unreadable(RunSummary),

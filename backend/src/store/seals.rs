@@ -35,7 +35,7 @@ pub struct StoredSeal {
 pub struct RecordRow {
     /// Its place, as seals name it.
     pub row: Cursor,
-    /// Its number.
+    /// The number of the row in the log.
     pub number: i64,
     /// The run that it is of.
     pub run_id: Option<RunId>,
@@ -48,7 +48,7 @@ pub struct RecordRow {
 /// Rows of the log, in commit order.
 #[derive(Debug, Clone)]
 pub struct RecordPage {
-    /// The rows.
+    /// The rows, at most as many as were asked for.
     pub rows: Vec<RecordRow>,
     /// Whether there are more.
     pub more: bool,

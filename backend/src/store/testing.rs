@@ -24,7 +24,7 @@ use crate::clock::{Clock, SharedClock, SystemClock};
 /// A database that nobody else uses. An SQLite file is removed when this is dropped.
 #[derive(Debug)]
 pub struct Database {
-    /// For [`Options::url`].
+    /// What [`Options::url`] takes: `sqlite:<file>` or `postgres://…`.
     pub url: String,
     folder: Option<PathBuf>,
 }

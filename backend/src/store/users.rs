@@ -60,7 +60,7 @@ impl Credential {
 }
 
 impl Store {
-    /// A person.
+    /// A person by username, with what the server alone may know; `None` where there is none.
     pub async fn user(&self, username: &str) -> Result<Option<UserRecord>, Error> {
         Ok(self.inner.db.read().await?.users([username]).await?.pop())
     }

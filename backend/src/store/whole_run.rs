@@ -19,7 +19,7 @@ use crate::engine::RunState;
 /// A run with all that belongs to it.
 #[derive(Debug, Clone)]
 pub struct WholeRun {
-    /// Its state.
+    /// The state, with large values in their places.
     pub state: RunState,
     /// Every visit of every node, in order.
     pub steps: Vec<Step>,
@@ -34,7 +34,7 @@ pub struct WholeRun {
 /// A row of the log of one run.
 #[derive(Debug, Clone)]
 pub struct RunRow {
-    /// Its number.
+    /// The number of the row in the log.
     pub number: i64,
     /// The time of its commit.
     pub at: Timestamp,

@@ -58,18 +58,18 @@ pub struct Options {
 pub enum McpServer {
     /// A program that is started, and spoken to through its standard input and output.
     Command {
-        /// The program.
+        /// The program to start: a path, or a name that is looked up in `PATH`.
         command: String,
-        /// Its arguments.
+        /// The arguments of the program, passed without a shell.
         #[serde(default)]
         args: Vec<String>,
         /// Its environment, beside `PATH`, `HOME` and `LANG`; nothing else of this server's environment.
         #[serde(default)]
         env: BTreeMap<String, String>,
     },
-    /// Streamable HTTP.
+    /// A server that is reached by streamable HTTP.
     Url {
-        /// The URL of the request, with its secrets masked.
+        /// The URL of the server's endpoint.
         url: String,
     },
 }
@@ -82,7 +82,7 @@ pub enum Error {
     Client(#[from] reqwest::Error),
 }
 
-/// All tools.
+/// All tools: HTTP requests, MCP servers and builtins, with secrets masked in what they return.
 pub struct Tools {
     http: Http,
     mcp: Mcp,

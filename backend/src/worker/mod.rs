@@ -41,7 +41,7 @@ pub struct Options {
     pub programs: Arc<dyn Programs>,
     /// Where agents' text goes while it is written.
     pub streams: Streams,
-    /// For durations.
+    /// The clock that measures how long calls take.
     pub clock: SharedClock,
     /// How many calls of models and tools are under way at once. Timers take none of these: they never wait for calls.
     pub slots: usize,

@@ -33,7 +33,7 @@ impl<T: Send + Sync + 'static> GlobalSignal<T> {
         Self(RwSignal::new(value))
     }
 
-    /// Follows it.
+    /// Makes the current effect run again when the value changes, until that effect is cleaned up.
     pub fn track(self) {
         self.0.track();
         if let Some(follower) = Observer::get() {

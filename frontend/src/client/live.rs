@@ -75,7 +75,7 @@ pub struct Live {
     pub connection: GlobalSignal<Connection>,
     /// The server's clock, moved every second.
     pub now: GlobalSignal<Timestamp>,
-    /// The reviews.
+    /// The reviews that are listed or open, kept up to date by the socket.
     pub inbox: GlobalSignal<Inbox>,
     /// The runs' summaries.
     pub runs: GlobalSignal<Runs>,

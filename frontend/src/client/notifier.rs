@@ -5,7 +5,7 @@ use leptos::prelude::*;
 /// How a notice is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeTone {
-    /// Something worked.
+    /// An action of the person succeeded; shown for 5 seconds.
     Good,
     /// Something to know.
     Plain,
@@ -13,10 +13,10 @@ pub enum NoticeTone {
     Bad,
 }
 
-/// One notice.
+/// A message that is shown for some seconds, or until it is closed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
-    /// Which one.
+    /// A number that counts up, by which [`Notifier::close`] finds it.
     pub id: u64,
     /// How it is meant.
     pub tone: NoticeTone,
@@ -48,7 +48,7 @@ impl Notifier {
         self.shown.with_untracked(|shown| shown.iter().any(|notice| notice.text == text))
     }
 
-    /// Something worked.
+    /// Says that an action of the person succeeded, for 5 seconds.
     pub fn good(self, text: impl Into<String>) {
         self.show(NoticeTone::Good, text.into());
     }

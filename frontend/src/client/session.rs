@@ -80,7 +80,7 @@ impl Session {
         self.me.set(Some(user));
     }
 
-    /// Logs out.
+    /// Ends the session at the server, and forgets the person here even if that fails.
     pub async fn leave(self, api: super::Api) {
         // Also where the server cannot be reached: this browser shows nothing more.
         drop(api.logout().await);

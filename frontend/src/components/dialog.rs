@@ -11,9 +11,7 @@ use super::glyph::Glyph;
 pub fn Dialog(
     /// Whether it is open; closing it sets this to false.
     open: RwSignal<bool>,
-    /// Its headline.
-    #[prop(into)]
-    title: Signal<String>,
+    #[prop(into)] title: Signal<String>,
     /// What stands in it.
     children: ChildrenFn,
 ) -> impl IntoView {

@@ -39,10 +39,9 @@ pub fn marks(errors: &[Mistake], warnings: &[Mistake]) -> LineMarks {
     marks
 }
 
-/// The editor.
+/// An editor of plain text, with marks in the lines that have mistakes.
 #[component]
 pub fn Editor(
-    /// The text.
     text: RwSignal<String>,
     /// What is wrong where.
     #[prop(into)]

@@ -63,7 +63,7 @@ pub fn InboxFilters(
     /// Called with what shall be shown, and whether it takes the place of what was shown in the history.
     #[prop(into)]
     change: Callback<(ReviewQuery, bool)>,
-    /// The search.
+    /// The search field, to which a key of the page moves the focus.
     field: NodeRef<html::Input>,
 ) -> impl IntoView {
     let list = ReviewList::expect();

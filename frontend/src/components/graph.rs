@@ -25,7 +25,7 @@ const WIDE: f64 = 300.0;
 /// What a run has to do with a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NodeState {
-    /// Not reached.
+    /// No visit so far, or the visit was cancelled.
     #[default]
     Untouched,
     /// All its visits are done.
@@ -36,7 +36,7 @@ pub enum NodeState {
     Waiting,
     /// A decision or a deadline ended the run there.
     Stopped,
-    /// It failed.
+    /// The last visit there ended with an error.
     Failed,
 }
 

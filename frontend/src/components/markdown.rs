@@ -9,11 +9,7 @@ use crate::state::markdown::{Block, Document, Inline, parse};
 
 /// A text in Markdown.
 #[component]
-pub fn Markdown(
-    /// The text.
-    #[prop(into)]
-    text: String,
-) -> impl IntoView {
+pub fn Markdown(#[prop(into)] text: String) -> impl IntoView {
     let Document { blocks: laid_out, rest } = parse(&text);
     let rest = (!rest.is_empty()).then(|| {
         view! {

@@ -20,7 +20,7 @@ const AHEAD: usize = 25;
 /// How high a row is until the style has said it, in CSS pixels.
 const HEIGHT: f64 = 77.0;
 
-/// The rows.
+/// The list of reviews. Only the rows in and near the visible part are in the page.
 #[component]
 pub fn Queue(
     /// Which one is read.

@@ -30,7 +30,7 @@ pub struct Around {
     pub search: String,
     /// How many rows the whole list has; none: not known.
     pub total: Option<u64>,
-    /// Who reads.
+    /// The username of the person who is logged in.
     pub me: Option<String>,
     /// Where they have drafted something.
     pub drafted: Vec<ReviewId>,
@@ -71,7 +71,6 @@ impl Around {
 /// A row of the list.
 #[component]
 pub fn QueueRow(
-    /// Which review.
     id: ReviewId,
     /// What is around it.
     around: GlobalSignal<Around>,

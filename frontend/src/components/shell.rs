@@ -26,10 +26,7 @@ const SECURITY: &str = "/people?tab=security";
 
 /// The frame around every page.
 #[component]
-pub fn Shell(
-    /// The page.
-    children: ChildrenFn,
-) -> impl IntoView {
+pub fn Shell(children: ChildrenFn) -> impl IntoView {
     swallow_typing_on(Notifier::expect());
     let session = Session::expect();
     let location = use_location();

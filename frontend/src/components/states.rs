@@ -9,7 +9,6 @@ use super::glyph::Glyph;
 /// Nothing there, said kindly, with what to do about it as children.
 #[component]
 pub fn Empty(
-    /// An icon.
     icon: IconData,
     /// What is not there.
     #[prop(into)]

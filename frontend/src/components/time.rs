@@ -21,10 +21,7 @@ pub fn Ago(
 
 /// When something was or will be, as [`day`] says it; the full time is in the title.
 #[component]
-pub fn At(
-    /// When.
-    at: Timestamp,
-) -> impl IntoView {
+pub fn At(at: Timestamp) -> impl IntoView {
     view! { <time datetime=at.to_string() title=full(at)>{day(at)}</time> }
 }
 

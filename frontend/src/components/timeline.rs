@@ -25,7 +25,7 @@ enum Event {
     Ended(Box<Run>),
 }
 
-/// The timeline.
+/// The history of a run as a list: its start and end, its steps, and the decisions of its reviews.
 #[component]
 pub fn Timeline(
     /// The run, for its start and end.

@@ -28,7 +28,7 @@ use crate::state::words::{count, thousands};
 /// How long one stands on a row before it is read, in milliseconds: who walks on is not held up by what they pass.
 const PAUSE: u32 = 60;
 
-/// The inbox.
+/// The list of reviews (`/inbox`), and beside it the review that is open (`/reviews/{id}`).
 #[component]
 pub fn InboxPage() -> impl IntoView {
     let live = Live::expect();

@@ -82,10 +82,7 @@ pub fn load_review_ahead() {
 
 /// A page, as soon as its part of the program is there.
 #[component]
-pub fn LazyPageView(
-    /// Which.
-    page: LazyPage,
-) -> impl IntoView {
+pub fn LazyPageView(page: LazyPage) -> impl IntoView {
     let loaded = LocalResource::new(move || page.load());
     // No `Suspense`: it makes a page before it is on screen, where its heading cannot take the focus.
     move || match loaded.get() {

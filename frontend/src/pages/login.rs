@@ -14,7 +14,7 @@ use crate::components::arrival;
 use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 
-/// Logging in.
+/// The page `/login`: password, second factor, and single sign-on where the server has it.
 #[component]
 pub fn LoginPage() -> impl IntoView {
     let api = use_api();

@@ -16,11 +16,8 @@ const ALIKE: f32 = 0.5;
 /// Whether a piece of text was there before, is there now, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// In both.
     Both,
-    /// Only before.
     Old,
-    /// Only now.
     New,
 }
 

@@ -27,7 +27,7 @@ pub enum NotePlace {
 pub struct Note {
     /// What it does or would do.
     pub effect: Effect,
-    /// In words.
+    /// The sentence that is shown, with the guardrail's name and reason.
     pub text: String,
 }
 

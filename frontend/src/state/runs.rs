@@ -50,7 +50,7 @@ impl Runs {
         }
     }
 
-    /// A run.
+    /// The newest summary of the run that is known here.
     pub fn get(&self, id: RunId) -> Option<&RunSummary> {
         self.known.get(&id)
     }

@@ -16,7 +16,7 @@ pub enum EventTone {
     Go,
     /// Something is made again, or was changed.
     Again,
-    /// Something ends.
+    /// Something is rejected, fails, is blocked or expires.
     Stop,
     /// None of these.
     Plain,

@@ -12,7 +12,7 @@ pub struct StreamText {
     pub attempt: u32,
     /// Where `text` begins, in bytes of the whole answer; above zero: the beginning was missed.
     pub start: u64,
-    /// The text.
+    /// What has been heard from there on, without gaps.
     pub text: String,
 }
 

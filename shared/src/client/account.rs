@@ -11,22 +11,23 @@ use crate::id::SessionId;
 use crate::single_sign_on::LoginWays;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    /// `GET /api/v1/session`.
+    /// `GET /api/v1/session`: the identity provider that people may sign in by, if there is one; for everybody.
     pub async fn login_ways(&self) -> ApiResult<LoginWays> {
         self.get("/api/v1/session".into()).await
     }
 
-    /// `POST /api/v1/session/link`.
+    /// `POST /api/v1/session/link`: whom the secret of a link logs in, without using it up; for everybody.
     pub async fn link_owner(&self, token: String) -> ApiResult<User> {
         self.send("POST", "/api/v1/session/link".into(), &LinkSecret { token }, None).await
     }
 
-    /// `PUT /api/v1/me/password`.
+    /// `PUT /api/v1/me/password`: changes the caller's own password, and ends all their other sessions. Their tokens
+    /// stay. A token may not call this.
     pub async fn change_password(&self, password: &NewPassword) -> ApiResult<()> {
         self.send("PUT", "/api/v1/me/password".into(), password, None).await
     }
 
-    /// `GET /api/v1/me/sessions`.
+    /// `GET /api/v1/me/sessions`: the caller's sessions that have not ended, newest first; not with a token.
     pub async fn sessions(&self) -> ApiResult<Page<SessionInfo>> {
         self.get("/api/v1/me/sessions".into()).await
     }
@@ -37,32 +38,36 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("DELETE", format!("/api/v1/me/sessions{id}"), &(), None).await
     }
 
-    /// `GET /api/v1/me/totp`.
+    /// `GET /api/v1/me/totp`: whether the caller has a second factor, and must have one; not with a token.
     pub async fn second_factor(&self) -> ApiResult<SecondFactorState> {
         self.get("/api/v1/me/totp".into()).await
     }
 
-    /// `POST /api/v1/me/totp`.
+    /// `POST /api/v1/me/totp`: makes the secret of a second factor, which counts once it is confirmed; `409` where the
+    /// caller has a second factor already. A token may not call this.
     pub async fn begin_second_factor(&self) -> ApiResult<NewSecondFactor> {
         self.send("POST", "/api/v1/me/totp".into(), &(), None).await
     }
 
-    /// `POST /api/v1/me/totp/confirm`.
+    /// `POST /api/v1/me/totp/confirm`: turns the second factor on with a code that the app shows now, and returns its
+    /// recovery codes this once. A token may not call this.
     pub async fn confirm_second_factor(&self, code: String) -> ApiResult<RecoveryCodes> {
         self.send("POST", "/api/v1/me/totp/confirm".into(), &SecondFactorCode { code }, None).await
     }
 
-    /// `POST /api/v1/me/totp/remove`.
+    /// `POST /api/v1/me/totp/remove`: turns the caller's second factor off, with a code or a recovery code. A token may
+    /// not call this.
     pub async fn remove_second_factor(&self, code: String) -> ApiResult<()> {
         self.send("POST", "/api/v1/me/totp/remove".into(), &SecondFactorCode { code }, None).await
     }
 
-    /// `DELETE /api/v1/users/{username}/personal-data`.
+    /// `DELETE /api/v1/users/{username}/personal-data`: erases a person who may no longer log in, and says how far that
+    /// is; admins only. `409` while reviews or runs still depend on the person.
     pub async fn erase_person(&self, username: &str) -> ApiResult<Erasure> {
         self.send("DELETE", format!("/api/v1/users/{}/personal-data", segment(username)?), &(), None).await
     }
 
-    /// `DELETE /api/v1/users/{username}/totp`.
+    /// `DELETE /api/v1/users/{username}/totp`: removes a person's second factor without a code; admins only.
     pub async fn reset_second_factor(&self, username: &str) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/users/{}/totp", segment(username)?), &(), None).await
     }

@@ -8,12 +8,14 @@ use crate::feedback::{Feedback, FeedbackQuery, NewFeedback};
 use crate::id::RunId;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    /// `GET /api/v1/feedback`.
+    /// `GET /api/v1/feedback`: the feedback that fits, newest first, a page at a time: all of it for developers and
+    /// admins, their own for others.
     pub async fn feedback(&self, query: &FeedbackQuery) -> ApiResult<Page<Feedback>> {
         self.get(format!("/api/v1/feedback{}", query_string(query))).await
     }
 
-    /// `POST /api/v1/runs/{id}/feedback`.
+    /// `POST /api/v1/runs/{id}/feedback`: gives feedback on an agent of a run, and returns it; for those who may see
+    /// the run.
     pub async fn give_feedback(&self, run: RunId, feedback: &NewFeedback, key: Option<&str>) -> ApiResult<Feedback> {
         self.send("POST", format!("/api/v1/runs/{run}/feedback"), feedback, key).await
     }

@@ -80,7 +80,7 @@ impl Agent {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Effort {
-    /// A little.
+    /// The least of the three; providers are sent `low`.
     Low,
     /// As most questions need.
     Medium,
@@ -113,7 +113,7 @@ pub struct Budget {
     /// Tokens, in and out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars.
+    /// US dollars, by the prices in the server's settings. A model without a price there is not called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
@@ -137,7 +137,7 @@ pub struct DemoScript {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a call {tool, arguments}, or a list of them")]
 pub enum DemoTurn {
-    /// One call.
+    /// The one call of the turn, written without a list.
     One(DemoCall),
     /// Several calls in one turn.
     Many(Vec<DemoCall>),
@@ -159,7 +159,7 @@ impl DemoTurn {
 pub struct DemoCall {
     /// The tool's name.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments, by name; templates in them are not rendered.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub arguments: JsonMap,
 }

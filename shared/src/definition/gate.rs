@@ -50,7 +50,7 @@ pub enum GateSetting {
     Gate(Box<Gate>),
 }
 
-/// One gate.
+/// A gate: when it holds an action back, what reviewers are shown, and who decides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]

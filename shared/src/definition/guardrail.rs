@@ -10,7 +10,7 @@ use crate::time::Span;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a list of guardrails, or false for none")]
 pub enum Guardrails {
-    /// `false`: none.
+    /// `false`: no guardrails, not even those that are on by default. `true` is refused.
     Switch(bool),
     /// These, in the order in which they are asked.
     List(Vec<GuardrailSetting>),
@@ -28,7 +28,7 @@ pub enum GuardrailSetting {
 }
 
 impl GuardrailSetting {
-    /// Its name.
+    /// The name, which no other guardrail of the flow has.
     pub fn name(&self) -> &str {
         match self {
             Self::Name(name) => name,
@@ -78,7 +78,7 @@ pub struct Guardrail {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct GuardrailWebhook {
-    /// Where to.
+    /// The `http` or `https` URL that is sent a signed POST; written out, not a template.
     pub url: String,
     /// How long it may take, at most 20 s; default 5 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,9 +15,9 @@ pub enum Handler {
     Cli,
     /// At once: alone, or after others that passed on.
     Auto(AutoHandler),
-    /// A model.
+    /// A model that decides where it is confident enough, and else passes on.
     Judge(Judge),
-    /// Another program.
+    /// Another program, over HTTP: it decides, passes on, or says that it answers later.
     Webhook(WebhookHandler),
     /// A channel in Slack, where whoever may decide is asked.
     Slack(SlackHandler),
@@ -50,7 +50,7 @@ impl AutoHandler {
 enum RawAuto {
     Word(AutoWord),
     Reason {
-        /// The reason.
+        /// Why everything is rejected, not blank: agents are told it, and a run that ends by it names it.
         reject: String,
     },
 }
@@ -86,7 +86,7 @@ impl From<AutoHandler> for RawAuto {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Judge {
-    /// `provider/model`.
+    /// `provider/model`; providers: openai, anthropic, ollama, demo. `defaults.model` does not count here.
     pub model: String,
     /// What it judges by.
     pub criteria: String,

@@ -121,9 +121,9 @@ impl Human {
 pub enum ContentType {
     /// Prose with markup.
     Markdown,
-    /// Plain prose.
+    /// Plain text, shown without interpreting markup.
     Text,
-    /// Source code.
+    /// Source code or other preformatted text, shown with line numbers.
     Code,
     /// Any JSON value.
     Json,

@@ -89,7 +89,7 @@ pub struct Flow {
     /// newest version counts for runs of all versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Span>,
-    /// The graph.
+    /// The nodes by id: at least one, at most 500. The first is where runs start, unless `start` names another.
     pub nodes: IndexMap<NodeId, Node>,
 }
 

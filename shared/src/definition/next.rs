@@ -34,7 +34,7 @@ impl Next {
 /// One way on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// Where to.
+    /// The node at which the branch goes on, or its end.
     pub to: Target,
     /// The condition under which this edge is taken.
     pub condition: EdgeCondition,
@@ -57,7 +57,7 @@ pub enum EdgeCondition {
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub enum Target {
-    /// This node.
+    /// A node of the same flow, by its id.
     Node(NodeId),
     /// `end`: the branch ends.
     End,

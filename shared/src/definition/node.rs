@@ -77,7 +77,7 @@ pub enum NodeKind {
     Team(Team),
     /// One branch an item.
     Map(MapNode),
-    /// Another flow.
+    /// Another saved flow runs as part of this run, and its output is the result.
     Flow(FlowCall),
 }
 
@@ -202,7 +202,7 @@ impl MapNode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct FlowCall {
-    /// Its id.
+    /// The id of a flow that is saved already, and that does not call this one, directly or through others.
     pub id: FlowId,
     /// Its version; default: the newest when the calling flow is saved, which stays with that version of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,7 +235,7 @@ struct RawNode {
     /// Nothing but `next`, or an agent that chooses among the targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     router: Option<RouterNode>,
-    /// Asks people.
+    /// A question to people: the branch waits until they, or handlers before them, have decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     human: Option<Box<Human>>,
     /// Several agents that work on one step.

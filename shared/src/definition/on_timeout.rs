@@ -21,7 +21,7 @@ pub enum OnTimeout {
     /// Goes to this node.
     #[serde(untagged)]
     Goto {
-        /// The node.
+        /// The node of the same flow at which the branch goes on. Where calls wait, they are rejected instead.
         goto: NodeId,
     },
     /// Adds a role and moves the deadline.

@@ -13,7 +13,7 @@ use crate::id::{NodeId, Username};
 pub struct Reviewers {
     /// Everyone who has one of these roles.
     pub roles: Vec<String>,
-    /// These people.
+    /// These people, by username; they need neither the roles nor the tags.
     pub users: Vec<Username>,
     /// What those who are asked by role must have besides, all of it: roles that say what somebody knows or covers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +60,7 @@ pub enum Policy {
     Majority,
     /// All of those who may vote.
     Unanimous,
-    /// So many.
+    /// This many accepting votes, at least 1, however many people may vote.
     Quorum(u32),
     /// So many of each role.
     Groups(IndexMap<String, u32>),
@@ -89,12 +89,13 @@ impl Policy {
 pub enum Validator {
     /// JSON Schema of the response.
     Schema {
-        /// The schema.
+        /// A schema of an object checks `{option, text, edits, metadata}`; any other checks the free text alone.
         schema: Value,
     },
     /// CEL on `response`.
     When {
-        /// The condition.
+        /// The condition; `response` has `option`, `text`, `edits` and `metadata`. A decision for which it does not
+        /// hold is refused.
         when: String,
         /// What is shown where it does not hold.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -42,7 +42,7 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Cost {
-    /// How much.
+    /// In units of the currency, not in cents.
     pub amount: f64,
     /// ISO 4217, such as `EUR`.
     pub currency: String,
@@ -84,7 +84,7 @@ impl Stakes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a sentence, or {id, description, tradeoffs}")]
 pub enum Alternative {
-    /// A sentence.
+    /// A sentence that people read but cannot choose.
     Sentence(String),
     /// What can be chosen.
     Choice(AlternativeChoice),

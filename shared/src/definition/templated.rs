@@ -9,9 +9,9 @@ use serde_json::Value;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
 pub enum Templated<T> {
-    /// The value.
+    /// A value that the flow file writes out.
     Value(T),
-    /// The template.
+    /// A text with `{{` or `{%` in it, which is rendered when the value is needed.
     Template(TemplateText),
 }
 

@@ -127,9 +127,9 @@ pub struct HttpTool {
     /// `GET`, `POST`, …; default `POST`.
     #[serde(default = "post")]
     pub method: String,
-    /// Where to.
+    /// An `http` or `https` URL. Its host must not contain a secret.
     pub url: String,
-    /// Further headers.
+    /// Values of further headers, by name. `host`, `content-length` and other headers of the connection are refused.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub headers: IndexMap<String, String>,
     /// The body; default: the arguments as JSON.

@@ -18,11 +18,11 @@ pub const TODAY: Duration = Duration::from_hours(24);
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Nearness {
-    /// Within [`SOON`].
+    /// Due within 30 minutes, or overdue.
     Soon,
     /// Later, but within [`TODAY`].
     Today,
-    /// After that.
+    /// Due in more than 24 hours.
     Later,
     /// There is none.
     None,
@@ -90,7 +90,7 @@ pub struct Facets {
     pub kind: Counts,
     /// By what is at stake.
     pub severity: Counts,
-    /// By flow.
+    /// By flow id; a review that no flow asks is in none of the counts.
     pub flow: Counts,
     /// By role; a review can be for several.
     pub role: Counts,
@@ -100,7 +100,7 @@ pub struct Facets {
     pub assigned: Counts,
     /// By [`Nearness`] of the deadline.
     pub due: Counts,
-    /// By [`AgeGroup`].
+    /// By [`AgeGroup`]: how long ago it was asked.
     #[serde(default)]
     pub age: Counts,
 }
@@ -122,6 +122,6 @@ pub struct Counts {
 pub struct Count {
     /// The value, as the filter takes it.
     pub value: String,
-    /// How many.
+    /// How many pending reviews have the value, of those that fit all other parts of the filter.
     pub count: u64,
 }

@@ -31,7 +31,7 @@ pub struct ReviewQuery {
     /// Only reviews of this run, by its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Only reviews whose node has this tag.
+    /// Only reviews whose reviewers, where they are asked by role, must have this tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Only reviews that are due within this time (`30m`), by this time, or never (`none`).
@@ -49,7 +49,8 @@ pub struct ReviewQuery {
     /// Only reviews with this assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<Assigned>,
-    /// Only reviews that were asked by a flow, or by a request from outside.
+    /// `me`: only reviews that I have asked, or of runs that I have started. The list is newest first; facets refuse
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<Asker>,
     /// The order of the list.

@@ -19,7 +19,7 @@ pub enum ReviewChange {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         vote: bool,
     },
-    /// Somebody voted.
+    /// A vote was added or replaced that changes nothing of the content, and the review is still pending.
     Vote,
     /// Who may vote.
     Voters {
@@ -32,25 +32,25 @@ pub enum ReviewChange {
     },
     /// Somebody claimed it.
     Claim {
-        /// Through what.
+        /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// Somebody released it.
     Release {
-        /// Through what.
+        /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// Somebody said something beside it.
     Comment {
-        /// Through what.
+        /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
     /// Somebody handed it over.
     Delegated {
-        /// Through what.
+        /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
@@ -62,7 +62,7 @@ pub enum ReviewChange {
     },
     /// It was told to wait: a new revision.
     Paused {
-        /// Through what.
+        /// The channel of the decision to wait, such as `human` or `slack`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
@@ -76,7 +76,7 @@ pub enum ReviewChange {
 /// Somebody was added, or something about them changed: what did is there, and a password never is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserChanged {
-    /// The person.
+    /// The person whose account it is; who changed it is the entry's actor.
     pub username: Username,
     /// Their roles now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub struct UserChanged {
 }
 
 impl UserChanged {
-    /// Nothing yet.
+    /// A change of this person in which nothing is set yet: the caller sets the members that changed.
     pub fn of(username: Username) -> Self {
         Self {
             username,
@@ -132,7 +132,7 @@ impl UserChanged {
 pub enum SecondFactorChange {
     /// It is being set up, and does not count yet.
     Begun,
-    /// It counts.
+    /// It was confirmed with a code; every login needs one from now on.
     On,
     /// It was removed.
     Off,
@@ -156,7 +156,7 @@ pub enum SingleSignOn {
 /// Somebody was let in, or a link was made that lets them in once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedIn {
-    /// The person.
+    /// The person whose session begins, or for whom the link was made.
     pub username: Username,
     /// The account by which they signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -73,19 +73,19 @@ entries! {
     RunResumed(OfRun) = "run.resumed",
     /// A run waits for a person; `data.run`.
     WorkflowWaiting(OfRun) = "workflow.waiting",
-    /// `data.run`, `data.output`.
+    /// A run completed, since no branch is left; `data.run`, `data.output`.
     RunCompleted(RunCompleted) = "run.completed",
-    /// `data.run`.
+    /// A run ended with an error; `data.run`, whose `error` says why.
     RunFailed(OfRun) = "run.failed",
-    /// `data.run`, `data.reason`.
+    /// Somebody cancelled a run; `data.run`, `data.reason` (null where none was given).
     RunCancelled(RunCancelled) = "run.cancelled",
-    /// `data.step`.
+    /// A node was entered; `data.step`.
     StepStarted(OfStep) = "step.started",
     /// A step is tried again later; `data.step`, `data.error`, `data.due_at`.
     StepRetrying(StepRetrying) = "step.retrying",
     /// `data.step`, `data.writes` (the state keys that it wrote).
     StepCompleted(StepCompleted) = "step.completed",
-    /// `data.step`.
+    /// A step failed and is not tried again; `data.step`, whose `error` says why. The run may go on all the same.
     StepFailed(OfStep) = "step.failed",
     /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
     /// `data.late` is true where the run was over by then, and nothing follows from it; where such a call failed,
@@ -110,7 +110,7 @@ entries! {
     ReviewViewed(ReviewViewed) = "review.viewed",
     /// `data.flow`, `data.version`, `data.digest`.
     FlowSaved(FlowSaved) = "flow.saved",
-    /// `data.username`, `data.roles`.
+    /// Somebody was added; `data.username`, `data.roles`; `data.single_sign_on` where a sign-in added them.
     UserCreated(UserChanged) = "user.created",
     /// `data.username` and what changed, never a password.
     UserUpdated(UserChanged) = "user.updated",
@@ -136,15 +136,16 @@ entries! {
     DeputyRemoved(OfDeputy) = "deputy.removed",
     /// `data.id`, `data.name`, `data.roles`.
     TokenCreated(TokenCreated) = "token.created",
-    /// `data.id`.
+    /// A token was revoked, and is refused from then on; `data.id`.
     TokenRevoked(TokenRevoked) = "token.revoked",
     /// A link that logs somebody in once was made; `data.username`.
     LinkCreated(LoggedIn) = "link.created",
     /// `data.username`; `data.link` is true where a one-time link let them in.
     SessionStarted(LoggedIn) = "session.started",
-    /// `data.username`.
+    /// Somebody logged out, ended one of their sessions, or replaced it by a new login; `data.username`.
     SessionEnded(SessionEnded) = "session.ended",
-    /// `data.username`.
+    /// A login failed; `data.username` where it is known, after single sign-on also `data.single_sign_on` and
+    /// `data.reason`. A wrong password for a username that nobody has is not recorded.
     LoginFailed(LoginFailed) = "login.failed",
     /// In the place of what is stored here and cannot be read; `data.reason`.
     Unreadable(Unreadable) = "unreadable",
@@ -223,7 +224,7 @@ data! {
 
     /// A call that a model asked for.
     ModelCall {
-        /// The tool.
+        /// The tool's name as the model wrote it; the agent may have no such tool.
         tool: String,
         /// With what; whatever the model said, which may be no object.
         arguments: Value,
@@ -231,9 +232,9 @@ data! {
 
     /// What came of a call of a model.
     ModelAnswered {
-        /// The step.
+        /// The visit of `node` in which the model was called.
         step_id: StepId,
-        /// Its node.
+        /// The node; one of a nested flow stands behind the calls that lead there: `check:2/review`.
         node: NodeId,
         /// The visit, from 1.
         visit: u32,
@@ -258,17 +259,17 @@ data! {
 
     /// What came of a call of a tool.
     ToolExecuted {
-        /// The step.
+        /// The visit of `node` in which the tool was called.
         step_id: StepId,
-        /// Its node.
+        /// The node; one of a nested flow stands behind the calls that lead there: `check:2/review`.
         node: NodeId,
         /// The visit, from 1.
         visit: u32,
         /// The id of the call.
         call: String,
-        /// The tool.
+        /// The tool's name in the flow, or `delegate_to_<agent>` where the lead of a team called a member.
         tool: String,
-        /// With what.
+        /// The arguments of the call, after edits by reviewers and redactions by guardrails.
         arguments: JsonMap,
         /// What was sent; none where nothing is.
         #[serde(default)]
@@ -296,14 +297,14 @@ data! {
     ReviewUpdated {
         /// As it is now.
         review: Box<Review>,
-        /// What changed.
+        /// `data.change`, and the members that belong to it.
         #[serde(flatten)]
         change: ReviewChange,
     }
 
     /// Somebody opened a review.
     ReviewViewed {
-        /// Its title.
+        /// The review's title at that time; empty in entries of older versions.
         #[serde(default)]
         title: String,
         /// The revision that they were shown.
@@ -314,7 +315,7 @@ data! {
 
     /// A guardrail found something.
     GuardrailFired {
-        /// Which one.
+        /// The guardrail's name: a built-in one (`pii-redaction`, …) or one of the flow's own.
         guardrail: String,
         /// What it does.
         effect: Effect,
@@ -331,7 +332,7 @@ data! {
         key: Option<String>,
     }
 
-    /// Of feedback.
+    /// What `feedback.given` tells.
     OfFeedback {
         /// As it was given.
         feedback: Box<Feedback>,
@@ -339,11 +340,11 @@ data! {
 
     /// A version of a flow.
     FlowSaved {
-        /// The flow.
+        /// The id under which the flow was saved.
         flow: FlowId,
         /// The version, from 1.
         version: u32,
-        /// Of its definition.
+        /// `sha256:` of the source, as in [`crate::api::FlowVersion::digest`].
         digest: String,
     }
 
@@ -371,7 +372,7 @@ data! {
 
     /// Somebody made a token.
     TokenCreated {
-        /// Its id.
+        /// The id by which the token is revoked; its secret is in no entry.
         id: TokenId,
         /// What it is for.
         name: String,
@@ -381,13 +382,13 @@ data! {
 
     /// A token was revoked.
     TokenRevoked {
-        /// Its id.
+        /// The id that `token.created` told.
         id: TokenId,
     }
 
     /// Somebody logged out.
     SessionEnded {
-        /// The person.
+        /// The person whose session it was, who is also the entry's actor.
         username: Username,
     }
 }

@@ -20,7 +20,6 @@ pub enum Body {
     Endless(Vec<u8>),
 }
 
-/// One answer.
 #[derive(Clone)]
 pub struct Answer {
     pub status: u16,

@@ -174,7 +174,7 @@ impl Wire {
         }
     }
 
-    /// One frame.
+    /// A value as one frame of a streamed answer, framed as this kind of server does.
     pub fn frame(self, value: &Value) -> Vec<u8> {
         match self {
             Self::OpenAi => format!("data: {value}\n\n").into_bytes(),

@@ -185,7 +185,7 @@ async fn fields(args: &DecideArgs, review: &Review, option: &str) -> Result<Json
     }
 }
 
-/// `ACTION=ANSWER`.
+/// Reads `--action ACTION=ANSWER`: the action's id, and the decision on it.
 fn action(said: &str) -> Result<(String, ActionDecision), Quit> {
     let wrong = |why: &str| Quit::new(Exit::Invalid, format!("--action {said}: {why}"));
     let (id, answer) = said.split_once('=').ok_or_else(|| wrong("expected ACTION=ANSWER"))?;

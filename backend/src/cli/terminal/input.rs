@@ -25,7 +25,7 @@ pub struct InputLines {
 }
 
 impl InputLines {
-    /// Standard input.
+    /// Standard input. Where it is no terminal, it counts as a script: an answer that does not fit is not asked again.
     pub fn stdin() -> Self {
         let interactive = std::io::stdin().is_terminal();
         let remedy = if interactive {
@@ -37,7 +37,7 @@ impl InputLines {
         Self::reading(std::io::stdin(), interactive, remedy)
     }
 
-    /// A file.
+    /// A file with one line for each answer, which counts as a script; an error where it cannot be opened.
     pub fn file(path: &Path) -> std::io::Result<Self> {
         let remedy = "the file of answers has no more: add one line for each answer";
         Ok(Self::reading(std::fs::File::open(path)?, false, remedy))

@@ -43,7 +43,7 @@ impl From<Question> for Asking {
 /// What a handler said.
 #[derive(Debug)]
 pub(super) enum HandlerOutcome {
-    /// It decides.
+    /// It decides, and no other handler is asked.
     Decides(Advice, Box<HandlerDecision>),
     /// The next one is asked.
     Passes(Advice),

@@ -26,7 +26,7 @@ use crate::flow::guardrail::{Finding, GuardrailVerdict, Inquiry, Matter, action}
 /// What somebody puts in at a human node, as it counts.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct PutIn {
-    /// The edits.
+    /// The edits by key, as guardrails have left them.
     pub edits: JsonMap,
     /// The free text; none where there is none.
     pub text: Option<String>,

@@ -29,7 +29,7 @@ pub(super) enum Ask {
     Handoff(Handoff),
 }
 
-/// A question.
+/// A question, answered by one of the options, by several, or by free text.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Clarification {
     pub question: String,
@@ -55,7 +55,7 @@ pub(super) struct OfferedChoice {
     pub description: Option<String>,
 }
 
-/// A draft.
+/// A draft that people are asked to edit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct DraftToEdit {
     pub content: String,

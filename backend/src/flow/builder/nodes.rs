@@ -38,7 +38,7 @@ impl Agent {
         Self { name, prompt: None, settings }
     }
 
-    /// `provider/model`.
+    /// The model that answers, as `provider/model`; `demo/<agent>` where nothing is said.
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.settings.model = model.into();
         self
@@ -163,7 +163,7 @@ fn plain(kind: ToolKind) -> definition::Tool {
 pub struct Set(IndexMap<String, Value>);
 
 impl Set {
-    /// Nothing yet.
+    /// A node that sets no key yet.
     pub fn new() -> Self {
         Self::default()
     }

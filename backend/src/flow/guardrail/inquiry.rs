@@ -19,7 +19,7 @@ pub struct Inquiry {
     pub id: String,
     /// Which guardrail asks.
     pub guardrail: String,
-    /// The program.
+    /// The webhook that is asked, as the flow declares it.
     pub webhook: GuardrailWebhook,
     /// What is looked at.
     pub on: GuardrailScope,

@@ -51,9 +51,9 @@ pub struct Matter<'a> {
 /// What a guardrail found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Which one.
+    /// The name of the guardrail, of the flow or built in.
     pub guardrail: String,
-    /// What follows.
+    /// Whether it blocks, redacts, or only warns.
     pub effect: Effect,
     /// The key where it stands; none for actions, and for what is said of all keys together.
     pub key: Option<String>,

@@ -47,7 +47,6 @@ use crate::store::{Options, Store};
 
 const PASSWORD: &str = "correct horse";
 
-/// A server.
 struct Site {
     router: Router,
     store: Store,

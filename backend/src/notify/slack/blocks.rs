@@ -21,7 +21,7 @@ const MAX_BUTTONS: usize = 8;
 /// How many reviews a message about several lists.
 const MAX_LISTED: usize = 20;
 
-/// A message.
+/// A message in Slack: a short text, and the blocks that the channel shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct SlackMessage {
     /// What notifications show.

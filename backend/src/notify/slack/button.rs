@@ -14,7 +14,7 @@ use shared::review::Review;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ButtonPress {
-    /// The review.
+    /// The review that the button decides.
     #[serde(rename = "r")]
     pub review: ReviewId,
     /// The revision that was shown.

@@ -42,7 +42,7 @@ pub(super) struct Slack {
 /// Where a message stands, to change it later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// The conversation.
+    /// The id of the channel or direct conversation, as Slack answered it.
     pub channel: String,
     /// The message in it.
     pub ts: String,

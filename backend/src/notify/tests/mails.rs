@@ -54,7 +54,7 @@ impl Post {
     }
 }
 
-/// One conversation.
+/// Speaks SMTP on one connection, and keeps the mails that it takes.
 async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>) -> Option<()> {
     let (read, mut write) = stream.split();
     let mut lines = BufReader::new(read).lines();

@@ -17,7 +17,7 @@ use crate::store::{Change, ChosenNotifications, CommitError, Committed, Operatio
 
 /// A secret of the specification of webhooks.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-/// Its successor.
+/// The secret that replaces [`SECRET`]; the settings name both.
 const NEXT_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 /// Settings as they stand in the file, under `[notifications]`; receivers are on loopback.

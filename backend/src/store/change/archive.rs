@@ -9,7 +9,7 @@ use shared::time::Timestamp;
 pub struct NewArchive {
     /// What the log is told.
     pub entry: RunsArchived,
-    /// The runs.
+    /// The runs in it; where one has changed since it was read, nothing is committed.
     pub runs: Vec<RunInArchive>,
     /// The number of the newest erasure when the runs were read: what was erased since stands in the file.
     pub erasures: u64,
@@ -18,9 +18,9 @@ pub struct NewArchive {
 /// A run that stands in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInArchive {
-    /// Its id.
+    /// The run's id, by which the archive is found later.
     pub id: RunId,
-    /// Its flow.
+    /// The flow that it ran, which is kept for lookups of archived runs.
     pub flow: FlowId,
     /// Who started it.
     pub requested_by: Username,

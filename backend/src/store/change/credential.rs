@@ -35,9 +35,9 @@ pub struct Credential {
     pub username: Username,
     /// A token's subset of roles.
     pub roles: Option<Vec<String>>,
-    /// Since when.
+    /// When it was made: it counts from then on.
     pub created_at: Timestamp,
-    /// Until when.
+    /// When it stops letting anybody in; none: never.
     pub expires_at: Option<Timestamp>,
     /// When a session was used last, to some minutes.
     pub last_used_at: Option<Timestamp>,
@@ -50,6 +50,6 @@ pub struct Credential {
 pub struct NewCredential {
     /// SHA-256 of its secret.
     pub digest: [u8; 32],
-    /// The rest.
+    /// What the secret stands for: its kind, its person and its times.
     pub credential: Credential,
 }

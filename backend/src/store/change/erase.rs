@@ -9,6 +9,6 @@ use super::super::erasure::ErasureStep;
 pub struct NewErasure {
     /// What the log is told of the entries that change; nothing where none does.
     pub erased_entries: Vec<EntriesErased>,
-    /// What changes.
+    /// The rewritten rows of a run, or of entries that are of no run.
     pub step: ErasureStep,
 }

@@ -10,7 +10,7 @@ use super::NewCredential;
 /// From where a session was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionClient {
-    /// The address.
+    /// The client's IP address, as text.
     pub address: String,
     /// What the browser says that it is, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]

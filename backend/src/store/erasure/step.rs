@@ -68,7 +68,7 @@ impl ErasureStep {
 /// A row of the log that is changed.
 #[derive(Debug, Clone)]
 pub struct ErasedRow {
-    /// Its number.
+    /// The number of the row in the log.
     pub number: i64,
     /// Its entries as they were read, as they are sealed.
     pub before: Vec<Event>,

@@ -27,7 +27,7 @@ pub(in crate::store) struct Sought {
 /// A block that was found.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct Block {
-    /// Its number.
+    /// The block's number, from 0; it has the rows from `number * BLOCK` on, `BLOCK` at most.
     pub number: i64,
     /// A bit for each of its rows that can have what is sought.
     rows: u32,

@@ -73,7 +73,7 @@ pub(super) struct LogRow {
 }
 
 impl Group {
-    /// Writes everything.
+    /// Writes all that the group decided, and answers with the first row of the log that it wrote.
     pub async fn write(&mut self, inner: &Inner, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
         let rows = self.rows()?;
         self.write_flows_and_people(conn).await?;

@@ -26,7 +26,7 @@ use crate::state::guardrail_notes::{self, NotePlace};
 use crate::state::record::{self, CallOutcome};
 use crate::state::verdict;
 
-/// One action.
+/// The card of an action that a gate holds back: what it does, and the answers to choose from.
 #[component]
 pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let id = StoredValue::new(action.id.clone());

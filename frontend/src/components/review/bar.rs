@@ -63,7 +63,6 @@ fn General(pane: Pane) -> impl IntoView {
     }
 }
 
-/// One button.
 #[derive(Debug, Clone, PartialEq)]
 struct Act {
     intent: Intent,

@@ -24,7 +24,7 @@ use crate::state::{extent, record};
 pub enum ItemTab {
     /// As it stands on the record.
     Read,
-    /// A form.
+    /// A form that changes the value; only while the person may.
     Edit,
     /// As the person would have it; as it was accepted, once that is over.
     Edited,
@@ -34,7 +34,7 @@ pub enum ItemTab {
     Since,
 }
 
-/// One item.
+/// The card of a shown value, with tabs to read it, edit it, and compare its versions.
 #[component]
 pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let key = StoredValue::new(item.key.clone());

@@ -40,7 +40,6 @@ const UNDECIDED: &str = ".card.action:not(:has(footer [aria-pressed=true])) :is(
 /// What the parts of the pane share. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Pane {
-    /// Which review.
     pub id: ReviewId,
     /// As it is now.
     pub review: Memo<Arc<Review>>,
@@ -62,7 +61,6 @@ pub struct Pane {
     pub checked: RwSignal<Answered>,
     /// Drafts and decisions under way.
     pub workspace: Workspace,
-    /// The server.
     pub api: Api,
     notifier: Notifier,
 }
@@ -149,7 +147,6 @@ impl Pane {
 /// A review, to be read and decided.
 #[component]
 pub fn ReviewPane(
-    /// Which one.
     id: ReviewId,
     /// Called when the person wants back to the list, on a narrow screen.
     #[prop(into)]

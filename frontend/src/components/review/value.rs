@@ -12,7 +12,7 @@ use crate::state::invisible_characters;
 use crate::state::markdown::{self, Address};
 use crate::state::words::{self, count};
 
-/// A value.
+/// Shows a value as its content type says, and warns of hidden characters in it.
 #[component]
 pub fn ValueView(
     /// How it is shown.

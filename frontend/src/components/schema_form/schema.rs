@@ -59,7 +59,7 @@ const JSON: Kind = Kind::Json { expected: None, object: false };
 /// One of the values that a schema offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldChoice {
-    /// The value.
+    /// What the field has once this is chosen.
     pub value: Value,
     /// What people read.
     pub label: String,

@@ -108,7 +108,7 @@ fn day(text: &str) -> Option<Timestamp> {
     format!("{text}T00:00:00Z").parse().ok()
 }
 
-/// The filters.
+/// The filters of the audit log. A change goes into the address, which holds the filter.
 #[component]
 pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());

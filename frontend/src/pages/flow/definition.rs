@@ -25,7 +25,7 @@ const PAUSE_MS: u32 = 350;
 /// The tab "Definition". It stays when the flow is saved, so that who edits goes on where they were, and can undo.
 #[component]
 pub fn Definition(
-    /// Which flow.
+    /// The flow's id, as it stands in the address.
     id: String,
     /// What is known of it.
     flow: Memo<Known>,

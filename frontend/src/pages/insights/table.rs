@@ -16,7 +16,7 @@ pub fn tabs(filter: &InsightsFilter) -> AnyView {
     view! { <nav class="tabs" aria-label="Breakdown by">{tabs}</nav> }.into_any()
 }
 
-/// The table.
+/// A table with a row for each group, and the share of each outcome; a row leads to its group alone.
 pub fn groups(statistics: &Statistics, filter: &InsightsFilter, by: GroupBy) -> AnyView {
     if statistics.groups.is_empty() {
         let what = match by {

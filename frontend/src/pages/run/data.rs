@@ -44,7 +44,6 @@ struct Reading {
 /// One run, followed. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct RunData {
-    /// Its id.
     pub id: RunId,
     /// The run; none: not loaded yet.
     pub run: RwSignal<Option<Run>>,

@@ -39,7 +39,7 @@ const IMPORTANCE: [(u8, &str); 5] =
 pub struct RunFeedback(LocalResource<Result<Page<Feedback>, Problem>>);
 
 impl RunFeedback {
-    /// Loads it.
+    /// Asks the server for the feedback on the agents of this run.
     pub fn of(data: RunData) -> Self {
         let api = use_api();
         Self(LocalResource::new(move || async move {

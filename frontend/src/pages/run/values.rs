@@ -19,7 +19,7 @@ const LONG: usize = 700;
 /// The cards of some values.
 #[component]
 pub fn State(
-    /// By key.
+    /// State or output, by key.
     #[prop(into)]
     values: Signal<JsonMap>,
     /// The keys that changed last.
@@ -101,7 +101,7 @@ fn text(value: &Value) -> String {
 /// What the run was started with, and for whom.
 #[component]
 pub fn Facts(
-    /// The run.
+    /// `None` until it is loaded.
     run: Signal<Option<Run>>,
 ) -> impl IntoView {
     let rows = move |of: fn(&Run) -> Vec<(String, String)>| run.with(|run| run.as_ref().map(of).unwrap_or_default());

@@ -59,7 +59,7 @@ pub struct ActionDraft {
     /// What shall become of it.
     #[serde(rename = "choice")]
     pub chosen: Option<Chosen>,
-    /// Changed arguments.
+    /// All arguments as they were edited; `None` where nothing was.
     pub arguments: Option<JsonMap>,
     /// Why it is rejected, or what the answer is.
     pub message: String,

@@ -8,7 +8,6 @@ pub type Edited = (String, u32);
 /// What a draft is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// A review.
     Review(ReviewId),
     /// A version of a flow.
     Flow(Edited),

@@ -110,12 +110,12 @@ impl Inbox {
         self.numbers
     }
 
-    /// The list.
+    /// The part of the server's list that is in memory.
     pub fn window(&self) -> &Window {
         &self.window
     }
 
-    /// A review.
+    /// The review with this id; `None` where it is not in memory.
     pub fn get(&self, id: ReviewId) -> Option<&InboxRow> {
         self.rows.get(&id)
     }

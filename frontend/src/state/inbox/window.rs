@@ -125,7 +125,7 @@ impl Window {
         self.rows.len() > FULL
     }
 
-    /// Forgets all.
+    /// Forgets all pages and rows, as before the first reading.
     pub fn clear(&mut self) {
         *self = Self { version: self.version + 1, ..Self::default() };
     }

@@ -24,16 +24,13 @@ pub fn is_likely(text: &str) -> bool {
     text.contains('\n') && text.lines().any(marked)
 }
 
-/// A block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
     /// A headline of this level, 1 to 6.
     Heading(u8, Vec<Inline>),
-    /// A paragraph.
     Paragraph(Vec<Inline>),
     /// Code, and its language.
     Code(String, String),
-    /// Something quoted.
     Quote(Vec<Block>),
     /// A list; numbered from there, or not.
     List(Option<u64>, Vec<Vec<Block>>),
@@ -41,7 +38,7 @@ pub enum Block {
     Table(Vec<Vec<Vec<Inline>>>),
     /// To be shown as it was written: HTML, and what Markdown leaves out.
     Source(String),
-    /// A line.
+    /// A horizontal line (`---`).
     Rule,
 }
 
@@ -54,13 +51,13 @@ pub enum Inline {
     Code(String),
     /// To be shown as it was written: HTML, and what Markdown leaves out.
     Source(String),
-    /// Emphasised text.
+    /// Emphasised text (`*…*`), shown in italics.
     Emphasis(Vec<Inline>),
     /// Strongly emphasised text.
     Strong(Vec<Inline>),
-    /// Struck out.
+    /// Text that is struck out (`~~…~~`).
     Strike(Vec<Inline>),
-    /// A link.
+    /// A link, and the text that it has.
     Link(Address, Vec<Inline>),
     /// A picture, and what stands for it.
     Image(Address, String),

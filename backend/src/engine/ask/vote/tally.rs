@@ -31,7 +31,7 @@ pub(super) struct VoteFor {
 /// What comes of the votes so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum VoteOutcome {
-    /// Nothing yet.
+    /// The votes so far neither accept nor refuse, or the review has no votes.
     Open,
     /// It is accepted.
     Accepted(VoteFor),
@@ -92,7 +92,7 @@ pub(super) fn accepting(review: &Review) -> BTreeSet<&Username> {
     review.decisions.iter().filter(accepts).map(Decision::voter).collect()
 }
 
-/// Votes, sorted.
+/// The votes of a review: who accepts, how many are against, and who has not voted.
 struct Votes<'a> {
     accepting: BTreeSet<&'a Username>,
     against: usize,
