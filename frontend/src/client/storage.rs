@@ -9,13 +9,22 @@ fn local() -> Option<web_sys::Storage> {
 
 /// A value that was kept, if it is there and can still be read.
 pub fn read<T: DeserializeOwned>(key: &str) -> Option<T> {
-    shared::client::read(&local()?.get_item(key).ok()??).ok()
+    shared::client::read(&text(key)?).ok()
+}
+
+/// A value as it was kept.
+pub fn text(key: &str) -> Option<String> {
+    local()?.get_item(key).ok()?
 }
 
 /// Keeps a value. Whether the browser did: its storage may be full, or forbidden.
 pub fn write<T: Serialize>(key: &str, value: &T) -> bool {
-    let text = serde_json::to_string(value).ok();
-    local().zip(text).is_some_and(|(local, text)| local.set_item(key, &text).is_ok())
+    serde_json::to_string(value).is_ok_and(|text| write_text(key, &text))
+}
+
+/// Keeps a text. Whether the browser did.
+pub fn write_text(key: &str, text: &str) -> bool {
+    local().is_some_and(|local| local.set_item(key, text).is_ok())
 }
 
 /// The keys of what was kept that begin so.

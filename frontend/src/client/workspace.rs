@@ -12,6 +12,7 @@ use shared::JsonMap;
 use shared::error::{Code, Mistake};
 use shared::id::{ReviewId, Username};
 use shared::review::Review;
+use shared::time::Timestamp;
 
 use super::http::Api;
 use super::live::Live;
@@ -119,9 +120,10 @@ impl Workspace {
             return;
         }
         self.save();
-        let kept = storage::keys(&storage_prefix(&me)).into_iter();
-        let kept = kept.filter_map(|key| Some((Subject::of_storage_key(&key, &me)?, storage::read(&key)?)));
-        self.drafts.update(|drafts| drafts.replace(kept));
+        let keys = storage::keys(&storage_prefix(&me)).into_iter();
+        let kept: Vec<_> =
+            keys.filter_map(|key| Some((Subject::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
+        self.drafts.update(|drafts| drafts.replace(kept.iter().map(|(of, kept)| (of.clone(), kept.as_str()))));
         self.outbox.set(Outbox::default());
         self.owner.set_value(Some(me));
     }
@@ -133,12 +135,12 @@ impl Workspace {
 
     /// What was typed for a review. Follows it.
     pub fn draft(self, id: ReviewId) -> Draft {
-        self.drafts.with(|drafts| drafts.get(id).cloned().unwrap_or_default())
+        self.drafts.with(|drafts| drafts.review(id).cloned().unwrap_or_default())
     }
 
     /// What was typed for a review, now.
     pub fn draft_now(self, id: ReviewId) -> Draft {
-        self.drafts.with_untracked(|drafts| drafts.get(id).cloned().unwrap_or_default())
+        self.drafts.with_untracked(|drafts| drafts.review(id).cloned().unwrap_or_default())
     }
 
     /// Changes what was typed for a review, and keeps it.
@@ -149,24 +151,29 @@ impl Workspace {
 
     /// Notes what was typed for a version of a flow, and keeps it; nothing: it was saved, or discarded.
     pub fn write_flow(self, edited: &Edited, text: Option<String>) {
-        self.note(edited.into(), text.map(Draft::of_flow));
+        self.note(|drafts, now| drafts.write_flow(edited, text, now));
     }
 
     /// What was typed into a form before, now; nothing: it was sent, or nothing was.
     pub fn form(self, of: &Form) -> Option<JsonMap> {
-        self.drafts.with_untracked(|drafts| drafts.get(of).map(|draft| draft.form.clone()))
+        self.drafts.with_untracked(|drafts| drafts.form(of).cloned())
     }
 
     /// Notes what stands in a form, and keeps it; nothing: it was sent, or nothing was typed.
-    pub fn write_form(self, of: &Form, typed: Option<Draft>) {
-        self.note(of.into(), typed);
+    pub fn write_form(self, of: &Form, typed: Option<JsonMap>) {
+        self.note(|drafts, now| drafts.write_form(of, typed.map(|typed| (typed, false)), now));
     }
 
-    fn note(self, of: Subject, typed: Option<Draft>) {
+    /// Notes what stands in a form where a password may be typed: it is gone with the page.
+    pub fn write_secret_form(self, of: &Form, typed: Option<JsonMap>) {
+        self.note(|drafts, now| drafts.write_form(of, typed.map(|typed| (typed, true)), now));
+    }
+
+    fn note(self, write: impl FnOnce(&mut Drafts, Timestamp) -> Vec<Subject>) {
         let now = self.live.server_now();
         let mut touched = Vec::new();
         self.drafts.maybe_update(|drafts| {
-            touched = drafts.note(of, typed, now);
+            touched = write(drafts, now);
             !touched.is_empty()
         });
         self.keep(touched);
@@ -180,7 +187,7 @@ impl Workspace {
 
     /// Discards what was typed for a review.
     pub fn discard(self, id: ReviewId) {
-        self.drafts.update(|drafts| drafts.forget(id));
+        self.drafts.update(|drafts| drafts.forget_review(id));
         self.keep([id.into()]);
     }
 
@@ -213,13 +220,11 @@ impl Workspace {
         let Some(owner) = self.owner.get_value() else { return };
         for of in unkept {
             let key = of.storage_key(&owner);
-            let kept = self.drafts.with_untracked(|drafts| {
-                drafts.get(of).filter(|draft| !draft.in_memory).map(|draft| storage::write(&key, draft))
-            });
-            if kept.is_none() {
+            let Some(kept) = self.drafts.with_untracked(|drafts| drafts.stored(&of)) else {
                 storage::remove(&key);
-            }
-            if kept == Some(false) {
+                continue;
+            };
+            if !storage::write_text(&key, &kept) {
                 self.notifier
                     .bad("This draft is too large for this browser to keep. Reloading the page would lose it.");
             }
@@ -230,8 +235,7 @@ impl Workspace {
     fn take_over(self, key: &str, value: Option<&str>) {
         let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
         if let Some(of) = of {
-            let draft = value.and_then(|value| shared::client::read(value).ok());
-            self.drafts.update(|drafts| drafts.put(of, draft));
+            self.drafts.update(|drafts| drafts.take_over(of, value));
         }
     }
 

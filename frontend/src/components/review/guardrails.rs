@@ -15,7 +15,7 @@ use crate::state::guardrail_notes::{self, Note, NotePlace};
 pub fn GuardrailNotes(pane: Pane, place: NotePlace) -> impl IntoView {
     let notes = Memo::new(move |_| {
         pane.workspace.drafts.with(|drafts| {
-            let draft = drafts.get(pane.id).cloned().unwrap_or_default();
+            let draft = drafts.review(pane.id).cloned().unwrap_or_default();
             pane.review
                 .with(|review| pane.checked.with(|answered| guardrail_notes::notes(review, &draft, answered, &place)))
         })

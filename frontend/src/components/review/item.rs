@@ -62,7 +62,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         let edit = if over.get() {
             key.with_value(|key| pane.review.with(|review| record::accepted_edit(review, key)))
         } else {
-            key.with_value(|key| pane.workspace.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()))
+            key.with_value(|key| pane.workspace.drafts.with(|drafts| drafts.review(pane.id)?.edits.get(key).cloned()))
         };
         edit.filter(|edit| item.with_value(|item| item.value != *edit))
     });

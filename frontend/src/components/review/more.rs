@@ -11,7 +11,7 @@ use crate::client::{Live, Session, key, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::inert::named;
 use crate::components::shortcuts::is_free;
-use crate::state::drafts::{Draft, Form};
+use crate::state::drafts::Form;
 use crate::state::{effects, words};
 
 /// The buttons, and their dialog.
@@ -35,7 +35,7 @@ pub fn More(pane: Pane) -> impl IntoView {
     };
     let typed = move |said: String| {
         let fields = || [("text".to_owned(), said.clone().into())].into_iter().collect();
-        let typed = (!said.trim().is_empty()).then(|| Draft::of_form(fields()));
+        let typed = (!said.trim().is_empty()).then(fields);
         pane.workspace.write_form(&form(hands.get_untracked()), typed);
         text.set(said);
     };

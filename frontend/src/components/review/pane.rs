@@ -82,7 +82,7 @@ impl Pane {
     pub fn has_changed(self) -> bool {
         let known = self.known.get();
         let behind = |review: &Review| {
-            self.workspace.drafts.with(|drafts| drafts.get(self.id).is_some_and(|draft| draft.is_behind(review)))
+            self.workspace.drafts.with(|drafts| drafts.review(self.id).is_some_and(|draft| draft.is_behind(review)))
         };
         self.review.with(|review| review.revision > known || behind(review))
     }

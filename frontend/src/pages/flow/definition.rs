@@ -48,7 +48,7 @@ pub fn Definition(
     let edited = RwSignal::new((id.clone(), flow.with_untracked(Known::version).unwrap_or(0)));
     let kept = move || {
         let edited = edited.get_untracked();
-        workspace.drafts.with_untracked(|drafts| drafts.get(&edited).map(|draft| draft.text.clone()))
+        workspace.drafts.with_untracked(|drafts| drafts.flow(&edited).map(ToOwned::to_owned))
     };
     let restored = RwSignal::new(kept().is_some());
     let text = RwSignal::new(kept().unwrap_or_else(|| source.clone()));
@@ -130,7 +130,7 @@ pub fn Definition(
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
                     // The page may be gone, and what was typed on meanwhile is not saved then.
                     let gone = source.try_set(typed.clone()).is_some();
-                    let kept = |drafts: &Drafts| drafts.get(&began).is_some_and(|draft| draft.text != typed);
+                    let kept = |drafts: &Drafts| drafts.flow(&began).is_some_and(|text| text != typed);
                     if !gone || !workspace.drafts.with_untracked(kept) {
                         workspace.write_flow(&began, None);
                     }

@@ -16,7 +16,7 @@ use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::schema_form::{SchemaForm, untouched};
-use crate::state::drafts::{Draft, Form, asks_password};
+use crate::state::drafts::{Form, asks_password};
 use crate::state::words;
 
 /// The tab "Launch".
@@ -37,11 +37,15 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         let differs = |input: &Value| *input != json!({}) && empty.with_value(|empty| input != empty);
         input.with(differs) || context.with(|context| *context != json!({}))
     });
-    let in_memory = asks_password(&schema);
+    let is_secret = asks_password(&schema);
     Effect::new(move |_| {
         let parts = || [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
-        let typed = is_typed.get().then(|| Draft { in_memory, ..Draft::of_form(parts().into_iter().collect()) });
-        of.with_value(|of| workspace.write_form(of, typed));
+        let typed = is_typed.get().then(|| parts().into_iter().collect());
+        of.with_value(
+            |of| {
+                if is_secret { workspace.write_secret_form(of, typed) } else { workspace.write_form(of, typed) }
+            },
+        );
     });
     // Raised when the form is emptied: it is made anew.
     let emptied = RwSignal::new(0_u32);

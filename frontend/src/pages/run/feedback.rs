@@ -14,7 +14,7 @@ use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::states::Failed;
 use crate::components::time::Ago;
-use crate::state::drafts::{Draft, Form};
+use crate::state::drafts::Form;
 
 const TYPES: [(FeedbackType, &str); 5] = [
     (FeedbackType::Correction, "Correction"),
@@ -113,7 +113,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
         let chosen = choices.map(|choice| choice.get());
         let is_typed = !content.trim().is_empty() || !context.trim().is_empty();
         let form = || json!({ "content": content, "context": context, "choices": chosen }).as_object().cloned();
-        workspace.write_form(&of, is_typed.then(form).flatten().map(Draft::of_form));
+        workspace.write_form(&of, is_typed.then(form).flatten());
     });
     let give = Action::new_local(move |(): &()| {
         let new = NewFeedback {

@@ -3,6 +3,7 @@
 //! another version arrives, over a reload of the page, and when the session ends. Another person at the same browser has
 //! drafts of their own.
 
+mod kept;
 mod password;
 mod subject;
 
@@ -17,13 +18,14 @@ use shared::id::ReviewId;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+use kept::{Kept, Shelf};
 pub use password::asks_password;
 pub use subject::{Edited, Form, Subject, storage_prefix};
 
 /// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.
 const KEPT_VALUES: usize = 64 * 1024;
 
-/// What somebody has typed for one review, for one version of a flow (that is all in the text), or into one form.
+/// What somebody has typed for one review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Draft {
@@ -31,7 +33,7 @@ pub struct Draft {
     pub revision: u32,
     /// The items' values on that revision, where they are not too long.
     pub shown: JsonMap,
-    /// The text in the bar, or all of the flow.
+    /// The text in the bar.
     pub text: String,
     /// Changed values by item key; only those that differ.
     pub edits: JsonMap,
@@ -43,13 +45,22 @@ pub struct Draft {
     pub metadata: JsonMap,
     /// A comment for the other reviewers, which is sent by itself.
     pub comment: String,
-    /// What stands in a form that is sent by itself.
+}
+
+/// What somebody has made of one version of a flow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowDraft {
+    /// All of the definition.
+    pub text: String,
+}
+
+/// What somebody has typed into a form that is sent by itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FormDraft {
+    /// The values of its fields.
     pub form: JsonMap,
-    /// When it was touched last.
-    pub touched: Timestamp,
-    /// Whether it is kept in the memory of the page only, since a password may be in it.
-    #[serde(skip)]
-    pub in_memory: bool,
 }
 
 /// What was chosen for one action.
@@ -105,16 +116,6 @@ impl ActionDraft {
 }
 
 impl Draft {
-    /// Of a flow: all of it.
-    pub fn of_flow(text: String) -> Self {
-        Self { text, ..Self::default() }
-    }
-
-    /// Of a form that is sent by itself.
-    pub fn of_form(form: JsonMap) -> Self {
-        Self { form, ..Self::default() }
-    }
-
     /// Whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
@@ -194,80 +195,110 @@ impl Draft {
 }
 
 /// The drafts of the person who is logged in.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Drafts {
-    by_subject: BTreeMap<Subject, Draft>,
+    reviews: Shelf<ReviewId, Draft>,
+    flows: Shelf<Edited, FlowDraft>,
+    forms: Shelf<Form, FormDraft>,
     taken_over: u64,
 }
 
+impl Default for Drafts {
+    fn default() -> Self {
+        // The definitions of flows are long.
+        Self { reviews: Shelf::new(100), flows: Shelf::new(20), forms: Shelf::new(20), taken_over: 0 }
+    }
+}
+
 impl Drafts {
-    /// Takes in all that was kept for whoever has logged in; the oldest of too many are left out.
-    pub fn replace(&mut self, kept: impl IntoIterator<Item = (Subject, Draft)>) {
-        self.by_subject = kept.into_iter().collect();
-        self.taken_over += 1;
-        while self.drop_oldest().is_some() {}
+    /// Takes in all that was kept for whoever has logged in, as JSON; the oldest of too many are left out.
+    pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (Subject, &'a str)>) {
+        *self = Self { taken_over: self.taken_over + 1, ..Self::default() };
+        for (of, kept) in kept {
+            self.put_stored(of, Some(kept));
+        }
+        self.reviews.drop_oldest();
+        self.flows.drop_oldest();
+        self.forms.drop_oldest();
     }
 
-    /// What was typed for something.
-    pub fn get(&self, of: impl Into<Subject>) -> Option<&Draft> {
-        self.by_subject.get(&of.into())
+    /// Takes in what another tab has kept, as JSON, or that it has forgotten it.
+    pub fn take_over(&mut self, of: Subject, kept: Option<&str>) {
+        self.put_stored(of, kept);
+        self.taken_over += 1;
+    }
+
+    fn put_stored(&mut self, of: Subject, kept: Option<&str>) {
+        match of {
+            Subject::Review(id) => self.reviews.put_stored(id, kept),
+            Subject::Flow(edited) => self.flows.put_stored(edited, kept),
+            Subject::Form(form) => self.forms.put_stored(form, kept),
+        }
+    }
+
+    /// A draft as the browser keeps it: JSON. `None` where there is none, or where it is kept in memory only.
+    pub fn stored(&self, of: &Subject) -> Option<String> {
+        match of {
+            Subject::Review(id) => self.reviews.stored(id),
+            Subject::Flow(edited) => self.flows.stored(edited),
+            Subject::Form(form) => self.forms.stored(form),
+        }
+    }
+
+    /// What was typed for a review.
+    pub fn review(&self, id: ReviewId) -> Option<&Draft> {
+        self.reviews.get(&id)
+    }
+
+    /// The text of a version of a flow that is being edited.
+    pub fn flow(&self, edited: &Edited) -> Option<&str> {
+        self.flows.get(edited).map(|draft| draft.text.as_str())
     }
 
     /// The versions of a flow for which something was typed.
     pub fn versions<'a>(&'a self, flow: &'a str) -> impl Iterator<Item = u32> + 'a {
-        self.by_subject.keys().filter_map(move |of| match of {
-            Subject::Flow((id, version)) if id == flow => Some(*version),
-            _ => None,
-        })
+        self.flows.keys().filter(move |(id, _)| id == flow).map(|(_, version)| *version)
+    }
+
+    /// What was typed into a form.
+    pub fn form(&self, form: &Form) -> Option<&JsonMap> {
+        self.forms.get(form).map(|draft| &draft.form)
     }
 
     /// Changes what was typed for a review; an empty draft is forgotten. Gives the drafts that are to be kept anew or
     /// forgotten.
     pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<Subject> {
-        let of = Subject::from(review.id);
-        let mut draft = self.by_subject.remove(&of).unwrap_or_default();
+        let Kept { mut draft, mut in_memory, .. } = self.reviews.kept(&review.id).cloned().unwrap_or_default();
         let begins = draft.is_empty();
         change(&mut draft);
-        draft.touched = now;
         // Typing on does not make anybody look at a newer revision.
         if begins {
-            draft.in_memory = password::asked_by(review);
+            in_memory = password::asked_by(review);
             draft.see(review);
         }
-        let draft = Some(draft).filter(|draft| !draft.is_empty());
-        self.write(of, draft)
+        let kept = (!draft.is_empty()).then_some(Kept { draft, touched: now, in_memory });
+        self.reviews.write(review.id, kept)
     }
 
-    /// Notes what was typed for a flow or into a form; nothing: it was saved, sent or discarded. Gives the drafts that are
-    /// to be kept anew or forgotten.
-    pub fn note(&mut self, of: Subject, typed: Option<Draft>, now: Timestamp) -> Vec<Subject> {
-        let is_kept = match (self.by_subject.get(&of), &typed) {
-            (None, None) => true,
-            (Some(kept), Some(typed)) => kept.text == typed.text && kept.form == typed.form,
-            _ => false,
-        };
-        if is_kept {
-            return Vec::new();
-        }
-        self.write(of, typed.map(|typed| Draft { touched: now, ..typed }))
+    /// Notes what a version of a flow was changed to; `None`: it was saved, or discarded. Gives the drafts that are to be
+    /// kept anew or forgotten.
+    pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<Subject> {
+        let kept = text.map(|text| Kept { draft: FlowDraft { text }, touched: now, in_memory: false });
+        self.flows.write(edited.clone(), kept)
     }
 
-    fn write(&mut self, of: Subject, draft: Option<Draft>) -> Vec<Subject> {
-        self.set(of.clone(), draft);
-        std::iter::once(of).chain(self.drop_oldest()).collect()
+    /// Notes what stands in a form, and whether a password may be in it; `None`: it was sent, or nothing was typed. Gives
+    /// the drafts that are to be kept anew or forgotten.
+    pub fn write_form(&mut self, form: &Form, typed: Option<(JsonMap, bool)>, now: Timestamp) -> Vec<Subject> {
+        let kept = typed.map(|(form, in_memory)| Kept { draft: FormDraft { form }, touched: now, in_memory });
+        self.forms.write(form.clone(), kept)
     }
 
     /// The person has looked at the newest revision, and keeps what they wrote.
     pub fn see(&mut self, review: &Review) {
-        if let Some(draft) = self.by_subject.get_mut(&review.id.into()) {
+        if let Some(draft) = self.reviews.get_mut(&review.id) {
             draft.see(review);
         }
-    }
-
-    /// Takes in what another tab has kept, or that it has forgotten it.
-    pub fn put(&mut self, of: Subject, draft: Option<Draft>) {
-        self.set(of, draft);
-        self.taken_over += 1;
     }
 
     /// How often drafts came that were not typed on this page: an editor follows these, and not what it has written itself.
@@ -277,30 +308,18 @@ impl Drafts {
 
     /// Forgets what was sent with a decision: all but the comment.
     pub fn forget_decision(&mut self, id: ReviewId) {
-        let Some(draft) = self.by_subject.remove(&id.into()) else { return };
-        let Draft { revision, shown, comment, touched, in_memory, .. } = draft;
-        let left = Draft { revision, shown, comment, touched, in_memory, ..Draft::default() };
-        self.set(id.into(), Some(left).filter(|left| !left.is_empty()));
-    }
-
-    /// Forgets what was typed: it was sent, or discarded.
-    pub fn forget(&mut self, of: impl Into<Subject>) {
-        self.set(of.into(), None);
-    }
-
-    fn set(&mut self, of: Subject, draft: Option<Draft>) {
-        match draft {
-            Some(draft) => drop(self.by_subject.insert(of, draft)),
-            None => drop(self.by_subject.remove(&of)),
+        if let Some(Kept { draft, touched, in_memory }) = self.reviews.take(&id) {
+            let Draft { revision, shown, comment, .. } = draft;
+            let draft = Draft { revision, shown, comment, ..Draft::default() };
+            if !draft.is_empty() {
+                self.reviews.put(id, Kept { draft, touched, in_memory });
+            }
         }
     }
 
-    fn drop_oldest(&mut self) -> Option<Subject> {
-        let too_many = |of: &Subject| self.by_subject.keys().filter(|other| other.is_like(of)).count() > of.most();
-        let going = self.by_subject.iter().filter(|(of, _)| too_many(of));
-        let oldest = going.min_by_key(|(_, draft)| draft.touched).map(|(of, _)| of.clone())?;
-        self.by_subject.remove(&oldest);
-        Some(oldest)
+    /// Forgets what was typed for a review: the person discards it.
+    pub fn forget_review(&mut self, id: ReviewId) {
+        self.reviews.take(&id);
     }
 }
 

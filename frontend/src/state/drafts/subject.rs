@@ -62,32 +62,19 @@ impl From<ReviewId> for Subject {
     }
 }
 
-impl From<&Edited> for Subject {
-    fn from(edited: &Edited) -> Self {
-        Self::Flow(edited.clone())
+impl From<Edited> for Subject {
+    fn from(edited: Edited) -> Self {
+        Self::Flow(edited)
     }
 }
 
-impl From<&Form> for Subject {
-    fn from(form: &Form) -> Self {
-        Self::Form(form.clone())
+impl From<Form> for Subject {
+    fn from(form: Form) -> Self {
+        Self::Form(form)
     }
 }
 
 impl Subject {
-    /// How many drafts of this kind a person has at most; the ones touched longest ago go first. Those of flows are long.
-    pub(super) fn most(&self) -> usize {
-        match self {
-            Self::Review(_) => 100,
-            Self::Flow(_) | Self::Form(_) => 20,
-        }
-    }
-
-    /// Whether another draft is of the same kind.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-
     /// Under which name the browser keeps a person's draft of it.
     pub fn storage_key(&self, owner: &Username) -> String {
         let prefix = storage_prefix(owner);

@@ -18,16 +18,16 @@ fn a_draft_stays_on_the_revision_that_was_on_screen_until_a_newer_one_was_looked
     let (first, second) = (on(1, "Hello"), on(2, "Hello all"));
     drafts.change(&first, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
     // The tab is closed and opened again, or the person goes on typing: neither is looking at what is new.
-    let kept = serde_json::to_string(drafts.get(first.id).unwrap()).unwrap();
+    let kept = drafts.stored(&first.id.into()).unwrap();
     let mut drafts = Drafts::default();
-    drafts.replace([(first.id.into(), serde_json::from_str(&kept).unwrap())]);
+    drafts.replace([(first.id.into(), kept.as_str())]);
     drafts.change(&second, Timestamp(2), |draft| draft.text = "Shorter".into());
-    let draft = drafts.get(first.id).unwrap().clone();
+    let draft = drafts.review(first.id).unwrap().clone();
     assert!(draft.is_behind(&second) && !draft.is_behind(&first));
     assert_eq!((draft.revision, &draft.shown["draft"]), (1, &json!("Hello")));
     assert_eq!(draft.to_text(), "Shorter\n\ndraft:\nHi");
     drafts.see(&second);
-    let draft = drafts.get(first.id).unwrap();
+    let draft = drafts.review(first.id).unwrap();
     assert_eq!((draft.is_behind(&second), &draft.shown["draft"]), (false, &json!("Hello all")));
 }
 
@@ -54,7 +54,7 @@ fn an_edit_that_is_taken_back_leaves_no_draft() {
     let mut drafts = Drafts::default();
     drafts.change(&review, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
     drafts.change(&review, Timestamp(2), |draft| draft.edit("draft", json!("Hello"), &json!("Hello")));
-    assert_eq!(drafts.get(review.id), None);
+    assert_eq!(drafts.review(review.id), None);
 }
 
 #[test]
@@ -63,13 +63,13 @@ fn a_decision_takes_what_it_sent_and_leaves_the_comment() {
     let mut drafts = Drafts::default();
     drafts.change(&review, Timestamp(1), |draft| draft.text = "Shorter".into());
     drafts.change(&review, Timestamp(2), |draft| draft.comment = "Who knows her?".into());
-    assert_eq!(drafts.get(review.id).unwrap().to_text(), "Shorter\n\ncomment: Who knows her?");
+    assert_eq!(drafts.review(review.id).unwrap().to_text(), "Shorter\n\ncomment: Who knows her?");
     drafts.forget_decision(review.id);
-    assert_eq!(drafts.get(review.id).unwrap().to_text(), "comment: Who knows her?");
+    assert_eq!(drafts.review(review.id).unwrap().to_text(), "comment: Who knows her?");
     drafts.change(&review, Timestamp(3), |draft| draft.comment.clear());
     drafts.change(&review, Timestamp(4), |draft| draft.text = "Shorter".into());
     drafts.forget_decision(review.id);
-    assert_eq!(drafts.get(review.id), None);
+    assert_eq!(drafts.review(review.id), None);
 }
 
 #[test]
@@ -80,7 +80,8 @@ fn what_may_be_a_password_is_kept_in_memory_only() {
     for (number, options, in_memory) in [(1, json!([]), false), (2, options, true)] {
         let review = review(number, 1, json!({ "options": options }));
         drafts.change(&review, Timestamp(1), |draft| draft.text = "x".into());
-        assert_eq!(drafts.get(review.id).unwrap().in_memory, in_memory);
+        assert!(drafts.review(review.id).is_some());
+        assert_eq!(drafts.stored(&review.id.into()).is_none(), in_memory);
     }
 }
 
@@ -103,19 +104,20 @@ fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
             assert_eq!(Subject::of_storage_key(&key, &name(other)), None);
         }
     }
-    let draft = |at: i64| Draft { text: "x".into(), touched: Timestamp(at), ..Draft::default() };
+    let stored = |at: i64| json!({ "text": "x", "touched": Timestamp(at) }).to_string();
     let number = |n: u8| review(n, 1, json!({})).id;
     let mut drafts = Drafts::default();
-    let reviews = (1..=101).map(|n| (Subject::from(number(n)), draft(n.into())));
-    let flows = (1..=21).map(|version| (Subject::from(&article(version)), draft(version.into())));
-    drafts.replace(reviews.chain(flows));
-    assert_eq!((drafts.get(number(1)), drafts.get(number(2)).is_some()), (None, true));
-    assert_eq!((drafts.get(&article(1)), drafts.get(&article(2)).is_some()), (None, true));
+    let reviews = (1..=101).map(|n| (Subject::from(number(n)), stored(n.into())));
+    let flows = (1..=21).map(|version| (Subject::from(article(version)), stored(version.into())));
+    let kept: Vec<_> = reviews.chain(flows).collect();
+    drafts.replace(kept.iter().map(|(of, kept)| (of.clone(), kept.as_str())));
+    assert_eq!((drafts.review(number(1)), drafts.review(number(2)).is_some()), (None, true));
+    assert_eq!((drafts.flow(&article(1)), drafts.flow(&article(2))), (None, Some("x")));
     let one = review(200, 1, json!({}));
     let touched = drafts.change(&one, Timestamp(500), |draft| draft.text = "y".into());
     assert_eq!(touched, [one.id, number(2)].map(Subject::from));
-    let touched = drafts.note((&article(1)).into(), Some(Draft::of_flow("b".into())), Timestamp(500));
-    assert_eq!(touched, [Subject::from(&article(1)), Subject::from(&article(2))]);
+    let touched = drafts.write_flow(&article(1), Some("b".into()), Timestamp(500));
+    assert_eq!(touched, [article(1), article(2)].map(Subject::from));
 }
 
 fn article(version: u32) -> Edited {
@@ -125,45 +127,41 @@ fn article(version: u32) -> Edited {
 #[test]
 fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
     let mut drafts = Drafts::default();
-    let of = |version| [Subject::from(&article(version))];
-    assert_eq!(drafts.note((&article(1)).into(), Some(Draft::of_flow("a".into())), Timestamp(1)), of(1));
-    assert_eq!(
-        drafts.note((&article(1)).into(), Some(Draft::of_flow("a".into())), Timestamp(2)),
-        [],
-        "nothing new is to be kept"
-    );
-    assert_eq!(
-        drafts.note((&article(3)).into(), Some(Draft::of_flow(String::new())), Timestamp(3)),
-        of(3),
-        "all was deleted"
-    );
+    let of = |version| [Subject::from(article(version))];
+    assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(1)), of(1));
+    assert_eq!(drafts.write_flow(&article(1), Some("a".into()), Timestamp(2)), [], "nothing new is to be kept");
+    assert_eq!(drafts.write_flow(&article(3), Some(String::new()), Timestamp(3)), of(3), "all was deleted");
     assert_eq!(drafts.versions("article").collect::<Vec<_>>(), [1, 3]);
     assert_eq!(drafts.versions("art").count(), 0);
-    assert_eq!(drafts.note((&article(3)).into(), None, Timestamp(4)), of(3));
-    assert_eq!((drafts.get(&article(1)).is_some(), drafts.get(&article(3))), (true, None));
+    assert_eq!(drafts.write_flow(&article(3), None, Timestamp(4)), of(3));
+    assert_eq!((drafts.flow(&article(1)), drafts.flow(&article(3))), (Some("a"), None));
     assert_eq!(drafts.taken_over(), 0, "all of it was typed here");
 }
 
 #[test]
-fn what_stands_in_a_form_is_kept_until_it_is_sent() {
+fn what_stands_in_a_form_is_kept_until_it_is_sent_and_a_password_in_memory_only() {
     let (mut drafts, form) = (Drafts::default(), Form::Launch(article(1)));
-    let of = [Subject::from(&form)];
-    let typed = |text: &str| json!({ "event": text }).as_object().cloned().map(Draft::of_form);
-    assert_eq!(drafts.note((&form).into(), typed("Fair"), Timestamp(1)), of);
-    assert_eq!(drafts.note((&form).into(), typed("Fair"), Timestamp(2)), [], "nothing new is to be kept");
-    let kept = serde_json::to_string(drafts.get(&form).unwrap()).unwrap();
-    assert_eq!(serde_json::from_str::<Draft>(&kept).unwrap().form["event"], "Fair");
+    let of = [Subject::from(form.clone())];
+    let typed = |text: &str, is_secret| json!({ "event": text }).as_object().cloned().map(|form| (form, is_secret));
+    assert_eq!(drafts.write_form(&form, typed("Fair", false), Timestamp(1)), of);
+    assert_eq!(drafts.write_form(&form, typed("Fair", false), Timestamp(2)), [], "nothing new is to be kept");
+    let kept = drafts.stored(&of[0]).unwrap();
+    let mut later = Drafts::default();
+    later.replace([(of[0].clone(), kept.as_str())]);
+    assert_eq!(later.form(&form).unwrap()["event"], "Fair");
     assert_eq!(drafts.versions("article").count(), 0, "the flow itself is not edited");
-    assert_eq!(drafts.note((&form).into(), None, Timestamp(3)), of);
-    assert_eq!(drafts.get(&form), None);
+    assert_eq!(drafts.write_form(&form, typed("hunter2", true), Timestamp(3)), of);
+    assert_eq!((drafts.form(&form).is_some(), drafts.stored(&of[0])), (true, None));
+    assert_eq!(drafts.write_form(&form, None, Timestamp(4)), of);
+    assert_eq!(drafts.form(&form), None);
 }
 
 #[test]
 fn what_another_tab_writes_is_told_from_what_is_typed_here() {
     let mut drafts = Drafts::default();
-    let kept = serde_json::from_value(json!({ "text": "a", "touched": "2026-11-20T10:00:00Z" })).unwrap();
-    drafts.put(Subject::from(&article(1)), Some(kept));
-    assert_eq!(drafts.get(&article(1)).map(|draft| draft.text.as_str()), Some("a"));
-    drafts.put(Subject::from(&article(1)), None);
-    assert_eq!((drafts.get(&article(1)), drafts.taken_over()), (None, 2));
+    let kept = json!({ "text": "a", "touched": "2026-11-20T10:00:00Z" }).to_string();
+    drafts.take_over(article(1).into(), Some(&kept));
+    assert_eq!(drafts.flow(&article(1)), Some("a"));
+    drafts.take_over(article(1).into(), None);
+    assert_eq!((drafts.flow(&article(1)), drafts.taken_over()), (None, 2));
 }
