@@ -35,12 +35,19 @@ pub fn Queue(
     /// How many rows the whole list has; none: not known.
     #[prop(into)]
     total: Signal<Option<u64>>,
+    /// How many rows that came stand above what is in sight. Set here; [`ToMoreUrgent`] shows it.
+    above: RwSignal<usize>,
+    /// What the rows are scrolled in.
+    scroller: NodeRef<html::Div>,
 ) -> impl IntoView {
     let live = Live::expect();
     let list = ReviewList::expect();
     let (workspace, session) = (Workspace::expect(), Session::expect());
-    let scroller = NodeRef::<html::Div>::new();
     let rows = NodeRef::<html::Ul>::new();
+    // Nothing is above a list that is not there any more; nor is the page, perhaps.
+    on_cleanup(move || {
+        let _ = above.try_set(0);
+    });
     // Where the list stands. Told by the browser's events, since asking it would have it lay out the page at once.
     let height = RwSignal::new(HEIGHT);
     let top = StoredValue::new(0.0);
@@ -54,8 +61,6 @@ pub fn Queue(
     });
     // The first row in sight.
     let first = RwSignal::new(0_usize);
-    // How many rows that came stand above what is in sight.
-    let above = RwSignal::new(0_usize);
     let seen = Memo::new(move |_| {
         extent.track();
         in_sight(height.get())
@@ -88,7 +93,7 @@ pub fn Queue(
     let look_around = move || {
         let (at, ids) = (at.get(), ids.get());
         let drafted =
-            workspace.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect());
+            workspace.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.review(*id).is_some()).collect());
         let sending =
             workspace.outbox.with(|outbox| ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect());
         Around {
@@ -211,16 +216,29 @@ pub fn Queue(
 
     view! {
         <div class="rows" node_ref=scroller on:scroll=move |_| scrolled() on:mouseenter=move |_| hold() on:focusin=move |_| hold()>
-            <Show when=move || { above.get() > 0 }>
-                <button class="above" tabindex="-1" on:click=move |_| scroll_to(0.0)>
-                    <Glyph icon=icondata::LuArrowUp />
-                    {move || format!("{} more urgent", above.get())}
-                </button>
-            </Show>
             <ul role="list" aria-label="Reviews, the most urgent first" node_ref=rows>
                 {list_of_rows(ids, around)}
             </ul>
         </div>
+    }
+}
+
+/// Says how many rows have come above what is in sight, and goes to them. Beside the heading, where it covers no row and
+/// moves none.
+#[component]
+pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> impl IntoView {
+    let to_top = move |_| {
+        if let Some(scroller) = scroller.get_untracked() {
+            scroller.set_scroll_top(0);
+        }
+    };
+    view! {
+        <Show when=move || { above.get() > 0 }>
+            <button class="above" on:click=to_top>
+                <Glyph icon=icondata::LuArrowUp />
+                {move || format!("{} more urgent", above.get())}
+            </button>
+        </Show>
     }
 }
 

@@ -3,7 +3,6 @@
 
 use icondata::Icon as IconData;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
 use shared::access::Act;
@@ -218,6 +217,14 @@ fn Menu() -> impl IntoView {
         }
     });
     on_cleanup(move || close.remove());
+    let leave = Action::new_local(move |(): &()| async move {
+        // What did not arrive can be sent again, or taken back, before one leaves.
+        if workspace.finish().await {
+            workspace.clear();
+            session.leave(api).await;
+        }
+    });
+    let leaving = leave.pending();
     view! {
         <div class="account">
             <button
@@ -282,19 +289,9 @@ fn Menu() -> impl IntoView {
                         "Keyboard shortcuts"
                         <span class="muted">{move || if shortcuts.get() { "on" } else { "off" }}</span>
                     </button>
-                    <button
-                        on:click=move |_| {
-                            spawn_local(async move {
-                                // What did not arrive can be sent again, or taken back, before one leaves.
-                                if workspace.finish().await {
-                                    workspace.clear();
-                                    session.leave(api).await;
-                                }
-                            });
-                        }
-                    >
+                    <button disabled=move || leaving.get() on:click=move |_| { leave.dispatch_local(()); }>
                         <Glyph icon=icondata::LuLogOut />
-                        "Log out"
+                        {move || if leaving.get() { "Sending your decisions…" } else { "Log out" }}
                     </button>
                 </div>
             </Show>

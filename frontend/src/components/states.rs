@@ -108,3 +108,32 @@ pub fn Loading(
         .collect_view();
     view! { <div class="loading" role="status" aria-label="Loading">{bars}</div> }
 }
+
+/// The button below a list that has older pages, and why the last one could not be loaded.
+#[component]
+pub fn LoadOlder(
+    /// Where the next page begins; `None`: there is none.
+    next: Memo<Option<String>>,
+    /// Loads the page that begins at a cursor.
+    older: Action<String, Result<(), Problem>>,
+    label: &'static str,
+) -> impl IntoView {
+    let (busy, answer) = (older.pending(), older.value());
+    let refused = move || {
+        let problem = answer.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string))?;
+        Some(view! { <p class="mistake" role="alert">{problem}</p> })
+    };
+    let load = move |_| {
+        if let Some(next) = next.get_untracked() {
+            older.dispatch_local(next);
+        }
+    };
+    view! {
+        <Show when=move || next.with(Option::is_some)>
+            <div class="more">
+                <button class="b" disabled=busy on:click=load>{label}</button>
+                {refused}
+            </div>
+        </Show>
+    }
+}

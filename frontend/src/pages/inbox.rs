@@ -18,7 +18,7 @@ use crate::client::{Connection, Live, ReviewList, Session};
 use crate::components::arrival::{self, Arrival};
 use crate::components::filters::InboxFilters;
 use crate::components::focus::focus_on;
-use crate::components::queue::Queue;
+use crate::components::queue::{Queue, ToMoreUrgent};
 use crate::components::review::ReviewPane;
 use crate::components::shortcuts::is_free;
 use crate::components::states::{Empty, Failed, Loading};
@@ -202,6 +202,7 @@ pub fn InboxPage() -> impl IntoView {
         walk.set_value(None);
     });
 
+    let (above, scroller) = (RwSignal::new(0), NodeRef::<html::Div>::new());
     // Memos, so that the list is not made anew, and does not lose its place and the focus, whenever a row changes.
     let is_read = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().is_read()));
     let none = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().rows().is_empty()));
@@ -248,7 +249,10 @@ pub fn InboxPage() -> impl IntoView {
         <div class="inbox" class:reading=reading>
             <section class="list" aria-label="Inbox" aria-busy=move || list.busy.get().to_string()>
                 <header>
-                    <h1 node_ref=heading tabindex="-1">"Inbox "<small>{summary}</small></h1>
+                    <div class="list-title">
+                        <h1 node_ref=heading tabindex="-1">"Inbox "<small>{summary}</small></h1>
+                        <ToMoreUrgent above scroller />
+                    </div>
                     <InboxFilters query change=change field />
                     {partly}
                 </header>
@@ -257,7 +261,7 @@ pub fn InboxPage() -> impl IntoView {
                     (false, _) if list.error.with(Option::is_some) => unread.into_any(),
                     (false, _) => view! { <Loading rows=9 /> }.into_any(),
                     (true, true) => empty().into_any(),
-                    (true, false) => view! { <Queue open at search total /> }.into_any(),
+                    (true, false) => view! { <Queue open at search total above scroller /> }.into_any(),
                 }}
             </section>
             <Outlet />

@@ -1,0 +1,127 @@
+//! How an action is answered: the four answers, approving what is like it later too, what could be done instead, and the
+//! message that goes with an answer.
+
+use leptos::prelude::*;
+use shared::definition::{ActionKind, AlternativeChoice};
+use shared::grant::GrantScope;
+
+use super::shown::ShownAction;
+use crate::client::Session;
+use crate::components::inert::{inert, named};
+use crate::state::action_words;
+use crate::state::drafts::Chosen;
+
+/// The answers that the gate allows.
+#[component]
+pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoView {
+    let (words, allowed) =
+        shown.action.with_value(|action| (action_words::words(action.action_type), action.allowed_decisions.clone()));
+    let button = move |kind: ActionKind| {
+        let (label, class) = match kind {
+            ActionKind::Approve => ("Approve", "b sm yes"),
+            ActionKind::Edit => (words.edit, "b sm change"),
+            ActionKind::Reject => ("Reject", "b sm no"),
+            ActionKind::Respond => (words.respond, "b sm"),
+        };
+        let pressed = move || (shown.chosen.get() == Some(kind)).to_string();
+        view! { <button type="button" class=class aria-pressed=pressed on:click=move |_| choose.run(kind)>{label}</button> }
+    };
+    ActionKind::ALL.iter().copied().filter(|kind| allowed.contains(kind)).map(button).collect_view()
+}
+
+/// Approves later calls of the same tool too. Who decides for somebody else allows this call only.
+#[component]
+pub fn Remember(shown: ShownAction) -> impl IntoView {
+    let session = Session::expect();
+    let grantable = Memo::new(move |_| {
+        shown.pane.review.with(|review| review.grantable.contains(&shown.id()) && session.decides_for(review).is_none())
+    });
+    let allow = move |(scope, label): (GrantScope, &'static str)| {
+        let is = move || shown.remembered.get() == Some(scope);
+        let press = move |_| {
+            let scope = Some(scope).filter(|_| !untrack(is));
+            shown.write(|own| {
+                own.remember = scope;
+                own.chosen = Some(Chosen::Answer(ActionKind::Approve));
+            });
+        };
+        view! {
+            <button
+                type="button"
+                class="b sm"
+                title="Later calls of this tool are approved too, whatever their arguments"
+                aria-pressed=move || is().to_string()
+                on:click=press
+            >
+                {label}
+            </button>
+        }
+    };
+    let scopes = [(GrantScope::Run, "Remember for this run"), (GrantScope::Flow, "Remember for this flow for 8 h")];
+    move || grantable.get().then(|| scopes.map(allow).collect_view())
+}
+
+/// What could be done in its place.
+#[component]
+pub fn Alternatives(shown: ShownAction) -> impl IntoView {
+    let offered = shown.pane.review.with_untracked(|review| {
+        shown.action.with_value(|action| review.choices_for(action).cloned().collect::<Vec<_>>())
+    });
+    let offer = move |choice: AlternativeChoice| {
+        let says = choice.to_string();
+        let label = format!("Choose this instead: {}", choice.description);
+        let id = StoredValue::new(choice.id);
+        let is = move || shown.typed.with(|typed| id.with_value(|id| typed.alternative() == Some(id)));
+        view! {
+            <div class="facts">
+                <span>{inert(&says)}</span>
+                <button
+                    type="button"
+                    class="b sm"
+                    aria-label=named(&label)
+                    aria-pressed=move || is().to_string()
+                    on:click=move |_| shown.press(Chosen::Alternative { alternative: id.get_value() })
+                >
+                    "Choose this instead"
+                </button>
+            </div>
+        }
+    };
+    offered.into_iter().map(offer).collect_view()
+}
+
+/// Why it is rejected, or the answer to it; and what the server found wrong with the answer.
+#[component]
+pub fn Message(shown: ShownAction) -> impl IntoView {
+    let pane = shown.pane;
+    let own = shown.pointer();
+    let mistakes = Memo::new(move |_| {
+        let inside = |path: &str| {
+            path == own || path.strip_prefix(&own).is_some_and(|rest| rest == "/message" || rest == "/remember")
+        };
+        pane.mistakes
+            .with(|all| all.iter().filter(|one| inside(&one.path)).map(|one| one.message.clone()).collect::<Vec<_>>())
+    });
+    let message = Memo::new(move |_| shown.typed.with(|typed| typed.message.clone()));
+    let asks = move || {
+        let kind = shown.chosen.get().unwrap_or(ActionKind::Reject);
+        shown.action.with_value(|action| action_words::asks_for(action, kind))
+    };
+    view! {
+        <Show when=move || shown.open.get() && matches!(shown.chosen.get(), Some(ActionKind::Reject | ActionKind::Respond))>
+            <div class="edit">
+                <textarea
+                    class="textarea"
+                    rows="2"
+                    placeholder=asks
+                    aria-label="Message"
+                    aria-invalid=move || (!mistakes.with(Vec::is_empty)).to_string()
+                    prop:value=message
+                    on:focusout=move |_| pane.check()
+                    on:input=move |event| shown.write(|own| own.message = event_target_value(&event))
+                ></textarea>
+            </div>
+        </Show>
+        {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
+    }
+}

@@ -1,0 +1,119 @@
+//! What one knows of an action while it is shown: what the record says became of it, and what somebody has chosen for it
+//! and not sent yet.
+
+use leptos::prelude::*;
+use shared::JsonMap;
+use shared::definition::ActionKind;
+use shared::error::pointer;
+use shared::grant::GrantScope;
+use shared::review::Action;
+
+use super::super::pane::Pane;
+use crate::state::drafts::{ActionDraft, Chosen, Draft};
+use crate::state::record::{self, CallOutcome};
+use crate::state::verdict;
+
+/// An action of the review in a pane.
+#[derive(Clone, Copy)]
+pub struct ShownAction {
+    pub pane: Pane,
+    pub action: StoredValue<Action>,
+    /// Whether the review can be decided here now.
+    pub open: Memo<bool>,
+    /// Whether the review is over: only the record says what became of the call then.
+    pub over: Memo<bool>,
+    /// What became of it; `None` while the review is pending.
+    pub outcome: Memo<Option<CallOutcome>>,
+    /// What somebody has chosen and typed here; the default once the review is over.
+    pub typed: Memo<ActionDraft>,
+    /// Which of the allowed answers is chosen.
+    pub chosen: Memo<Option<ActionKind>>,
+    /// Where later calls of the tool are approved too.
+    pub remembered: Memo<Option<GrantScope>>,
+}
+
+impl ShownAction {
+    /// Of the review that a pane shows.
+    pub fn new(pane: Pane, action: Action) -> Self {
+        let action = StoredValue::new(action);
+        let outcome = Memo::new(move |_| {
+            pane.review.with(|review| action.with_value(|action| record::outcome_of(review, action)))
+        });
+        let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
+        let typed = Memo::new(move |_| {
+            let of_action = |draft: &Draft| action.with_value(|action| draft.actions.get(&action.id).cloned());
+            let typed = || pane.workspace.drafts.with(|drafts| drafts.review(pane.id).and_then(of_action));
+            (!over.get()).then(typed).flatten().unwrap_or_default()
+        });
+        let chosen = Memo::new(move |_| {
+            let allowed = |kind: &ActionKind| action.with_value(|action| action.allowed_decisions.contains(kind));
+            typed.with(|typed| typed.answer().filter(allowed))
+        });
+        let remembered = Memo::new(move |_| {
+            let drafts = pane.workspace.drafts;
+            drafts.with(|drafts| action.with_value(|action| verdict::remembers(action, drafts.review(pane.id)?)))
+        });
+        let open = Memo::new(move |_| pane.is_open());
+        Self { pane, action, open, over, outcome, typed, chosen, remembered }
+    }
+
+    /// Its id in the review.
+    pub fn id(self) -> String {
+        self.action.with_value(|action| action.id.clone())
+    }
+
+    /// Its arguments, as they were asked for.
+    pub fn arguments(self) -> JsonMap {
+        self.action.with_value(|action| action.arguments.clone())
+    }
+
+    /// Changes what is chosen and typed for it, and keeps it.
+    pub fn write(self, change: impl FnOnce(&mut ActionDraft)) {
+        self.pane.workspace.write(&self.pane.review.get_untracked(), |draft| {
+            change(draft.actions.entry(self.id()).or_default());
+        });
+    }
+
+    /// Chooses something for it, or takes that back.
+    pub fn press(self, chosen: Chosen) {
+        self.write(|own| own.press(chosen));
+    }
+
+    /// Where the server's mistakes point to that are about it: `/verdict/decisions/<id>`.
+    pub fn pointer(self) -> String {
+        self.action.with_value(|action| pointer(["verdict", "decisions", action.id.as_str()]))
+    }
+
+    /// The other arguments that somebody would have, or that were approved; `None` where they are as asked for.
+    pub fn edited(self) -> Option<JsonMap> {
+        let arguments = match self.outcome.get() {
+            Some(CallOutcome::Edited(arguments)) => Some(arguments),
+            Some(_) => None,
+            None => self.typed.with(|typed| typed.arguments.clone()),
+        };
+        arguments.filter(|arguments| self.action.with_value(|action| action.arguments != *arguments))
+    }
+
+    /// The revision that somebody saw before, and its arguments, where those of now are others.
+    pub fn before(self) -> Option<(u32, JsonMap)> {
+        let before = self.pane.before.get()?;
+        self.action.with_value(|action| {
+            let old = before.actions.iter().find(|old| old.id == action.id)?.arguments.clone();
+            (old != action.arguments).then_some((before.revision, old))
+        })
+    }
+
+    /// Whether a guardrail blocked it.
+    pub fn is_vetoed(self) -> bool {
+        self.pane.review.with(|review| self.action.with_value(|action| record::is_vetoed(review, action)))
+    }
+
+    /// Whether the key for editing opens its form: it is the first that can be edited, in a review without such items.
+    pub fn is_first_editable(self) -> bool {
+        let editable = |action: &&Action| action.allowed_decisions.contains(&ActionKind::Edit);
+        self.pane.review.with_untracked(|review| {
+            let items = review.items.iter().any(|item| item.editable);
+            !items && review.actions.iter().find(editable).map(|first| &first.id) == Some(&self.id())
+        })
+    }
+}
