@@ -68,7 +68,8 @@ fn document(endpoints: &[Endpoint]) -> Value {
             "title": "Countersign",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Runs agent flows that stop for people. Errors are RFC 9457 `application/problem+json`; \
-                lists are `{items, next_cursor?}`; writes take an `Idempotency-Key`."
+                lists are `{items, next_cursor?}`, and a page may end before its `limit` where `next_cursor` says that \
+                another follows; a write that lists the header `Idempotency-Key` is carried out once under one key."
         },
         "paths": paths,
         "components": {

@@ -13,6 +13,7 @@ use super::db::{Conn, Sql};
 use super::log::read_rows;
 use super::log_index::{Sought, Term};
 use super::log_row::Form;
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::words::Words;
 use super::{Error, Store};
 
@@ -59,21 +60,27 @@ impl Store {
         };
         let Some(run) = filter.run(conn).await? else { return Ok((page, places)) };
         let mut scan = Scan::new(conn, query, run, filter.sought()).await?;
-        let mut looked_at = 0;
+        let (mut looked_at, mut bytes) = (0, PageBytes::of_page(MAX_PAGE_BYTES));
         loop {
             let batch = scan.next(conn, before).await?;
-            for (place, events) in read_rows(conn, &batch.rows, form).await? {
-                for (index, event) in events.into_iter().enumerate().rev() {
-                    let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
-                    if place >= before || !filter.fits(&event) {
-                        continue;
+            let mut rest = &batch.rows[..];
+            while !rest.is_empty() {
+                let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
+                rest = later;
+                for (place, events) in read_rows(conn, chunk, form).await? {
+                    for (index, event) in events.into_iter().enumerate().rev() {
+                        let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
+                        if place >= before || !filter.fits(&event) {
+                            continue;
+                        }
+                        let full = page.items.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+                        if full || !bytes.takes(&event)? {
+                            page.next_cursor = page.items.last().map(|entry: &Entry| entry.cursor.0.clone());
+                            return Ok((page, places));
+                        }
+                        places.push(place);
+                        page.items.push(Entry { cursor: place.cursor(log), sealed: None, event });
                     }
-                    if page.items.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
-                        page.next_cursor = page.items.last().map(|entry: &Entry| entry.cursor.0.clone());
-                        return Ok((page, places));
-                    }
-                    places.push(place);
-                    page.items.push(Entry { cursor: place.cursor(log), sealed: None, event });
                 }
             }
             let Some(row) = batch.down_to else { return Ok((page, places)) };

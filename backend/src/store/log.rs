@@ -14,6 +14,7 @@ use super::blobs::{Blobs, Reader};
 use super::cursor::LogPlace;
 use super::db::{Conn, Row, Sql};
 use super::log_row::{Body, Form, Loose};
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::{Error, LogPage, Store, unreadable};
 
 /// The most entries that one page has.
@@ -82,10 +83,26 @@ impl Store {
         if matches!(&rows[..], [row] if row.int_opt(0)?.is_none()) {
             rows.clear();
         }
-        let full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut rows = read_rows(&mut conn, &rows, Form::Whole).await?;
-        rows.sort_by_key(|(place, _)| *place);
-        Ok(Some(self.paged(rows, after, limit, head, full)))
+        let mut full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut numbered: Vec<(i64, Row)> = Vec::with_capacity(rows.len());
+        for row in rows {
+            numbered.push((row.int(0)?, row));
+        }
+        numbered.sort_by_key(|(seq, _)| *seq);
+        let rows: Vec<Row> = numbered.into_iter().map(|(_, row)| row).collect();
+        let (mut read, mut bytes, mut rest) = (Vec::new(), PageBytes::of_page(MAX_PAGE_BYTES), &rows[..]);
+        'page: while !rest.is_empty() {
+            let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
+            rest = later;
+            for (place, events) in read_rows(&mut conn, chunk, Form::Whole).await? {
+                if !bytes.takes(&events)? {
+                    full = true;
+                    break 'page;
+                }
+                read.push((place, events));
+            }
+        }
+        Ok(Some(self.paged(read, after, limit, head, full)))
     }
 
     /// A page of what was committed a moment ago.

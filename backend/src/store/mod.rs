@@ -35,6 +35,7 @@ mod notifications;
 mod open;
 mod outbox;
 pub mod packed;
+mod page_bytes;
 mod postgres;
 mod queue;
 mod queue_place;

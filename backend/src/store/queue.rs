@@ -25,6 +25,7 @@ use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::log_index::{ReviewSearch, WordIndex, padded};
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::queue_place::{QueuePlace, QueuePosition};
 use super::review_row::queue_key;
 use super::{Error, Store, reviews, search, unreadable};
@@ -194,17 +195,19 @@ impl Store {
         viewer: &Principal,
         query: &ReviewQuery,
     ) -> Result<Page<Review>, Error> {
-        let (ids, next_cursor) = self.ids_in::<P>(conn, viewer, query).await?;
-        Ok(Page { items: seen(conn.reviews_in_order(&ids).await?, viewer), next_cursor })
+        let (places, next) = self.places_in::<P>(conn, viewer, query).await?;
+        let see = |reviews| seen(reviews, viewer);
+        let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+        Ok(Page { items, next_cursor: next.map(P::encode) })
     }
 
-    /// The reviews of a page by their ids, and the place of the next page.
-    pub(super) async fn ids_in<P: QueuePlace>(
+    /// The reviews of a page by their ids, with their places, and the place of the next page.
+    pub(super) async fn places_in<P: QueuePlace>(
         &self,
         conn: &mut Conn,
         viewer: &Principal,
         query: &ReviewQuery,
-    ) -> Result<(Vec<Uuid>, Option<String>), Error> {
+    ) -> Result<(Vec<(Uuid, P)>, Option<P>), Error> {
         let now = self.inner.clock.now();
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let place = P::of(query.cursor.as_deref())?;
@@ -238,8 +241,7 @@ impl Store {
                 let page = |place, limit| page(None, place, limit).around(&with_text).push(&behind);
                 let text = key.split(", ").count() + 1;
                 let fits = |row: &Row| Ok(words.are_in(&row.text(text)?));
-                let (ids, next) = search::each(conn, fits, limit, place, page, |row| P::read(row, 1)).await?;
-                (ids, next.map(P::encode))
+                search::each(conn, fits, limit, place, page, |row| P::read(row, 1)).await?
             }
             search => {
                 let among = search.as_ref().map(|search| match search {
@@ -249,8 +251,8 @@ impl Store {
                 let rows = conn.fetch(page(among, place, limit + 1)).await?;
                 let places = rows.iter().map(|row| Ok((row.uuid(0)?, P::read(row, 1)?)));
                 let mut places: Vec<(Uuid, P)> = places.collect::<Result<_, Error>>()?;
-                let next = super::cut(&mut places, limit, |(_, place)| place.clone().encode());
-                (places.into_iter().map(|(id, _)| id).collect(), next)
+                let next = super::cut(&mut places, limit, |(_, place)| place.clone());
+                (places, next)
             }
         })
     }

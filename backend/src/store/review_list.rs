@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::cursor::ListPlace;
 use super::db::{Conn, DatabaseKind, Row, Sql};
 use super::log_index::{ReviewSearch, WordIndex, padded};
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::reviews::visible_to;
 use super::visibility::{self, ReviewVisibility, Tagged};
 use super::{Error, queue, search};
@@ -49,7 +50,7 @@ pub(super) async fn page(
     let list = NewestList { parts, query, viewer, now, database: conn.kind() };
     let indexes = if query.status.is_some() { &[WordIndex::Past][..] } else { &WordIndex::ALL };
     let search = search::of(conn, query.q.as_deref(), indexes).await?;
-    let (ids, next) = match &search {
+    let (places, next) = match &search {
         Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
         Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,
         None if query.status.is_none() || list.is_of_status() => list.first(conn, None, place, limit).await?,
@@ -71,8 +72,9 @@ pub(super) async fn page(
             search::each(conn, fits, limit, place, page, place_of).await?
         }
     };
-    let items = conn.reviews_in_order(&ids).await?;
-    Ok(Page { items: visible_to(items, viewer), next_cursor: next.map(ListPlace::encode) })
+    let see = |reviews| visible_to(reviews, viewer);
+    let (items, next) = conn.page_of_reviews(&places, next, PageBytes::of_page(MAX_PAGE_BYTES), see).await?;
+    Ok(Page { items, next_cursor: next.map(ListPlace::encode) })
 }
 
 /// The index along which a part of a list is read, newest first.
@@ -204,12 +206,12 @@ impl NewestList<'_> {
         among: Option<&[Uuid]>,
         place: Option<ListPlace>,
         limit: u32,
-    ) -> Result<(Vec<Uuid>, Option<ListPlace>), Error> {
+    ) -> Result<(Vec<(Uuid, ListPlace)>, Option<ListPlace>), Error> {
         let rows = conn.fetch(self.page("s.id, s.at", among, place, limit + 1)).await?;
         let places = rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? }));
         let mut places: Vec<ListPlace> = places.collect::<Result<_, Error>>()?;
         let next = super::cut(&mut places, limit, |place| *place);
-        Ok((places.iter().map(|place| place.id).collect(), next))
+        Ok((places.into_iter().map(|place| (place.id, place)).collect(), next))
     }
 
     /// The newest of each part, then the newest of all of these, behind a place: never a scan of what does not belong to

@@ -12,17 +12,14 @@ use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader};
 use super::db::{Conn, Sql};
-use super::json_length::json_length;
 use super::log_index::padded;
+use super::page_bytes::PageBytes;
 use super::queue_place::QueuePosition;
 use super::{Error, Pending, Store, queue, review_list, unreadable};
 
 /// Of so many reviews, at most, that have the words of a search, each is looked up and put in order. Where there are
 /// more, they are found soon along the list. Tests see both ways.
 pub(super) const FEW: usize = if cfg!(test) { 9 } else { 2000 };
-
-/// So many reviews are read first where nobody knows yet how long they are.
-const FEW_AT_ONCE: usize = 4;
 
 impl Store {
     /// A review by its id, without a claim that has run out; `None` where there is none.
@@ -84,8 +81,7 @@ impl Store {
         Ok(Pending { tally, reviews })
     }
 
-    /// The most urgent reviews that somebody may see: so many at most, and no more than have so many bytes as JSON. No more
-    /// of them than that is in memory, but for the last that are read.
+    /// The most urgent reviews that somebody may see: so many at most, and no more than have so many bytes as JSON.
     async fn most_urgent_in(
         &self,
         conn: &mut Conn,
@@ -94,22 +90,9 @@ impl Store {
         max_bytes: usize,
     ) -> Result<Vec<Review>, Error> {
         let query = ReviewQuery { limit: Some(limit), order: Some(ReviewOrder::Urgency), ..ReviewQuery::default() };
-        let (ids, _) = self.ids_in::<QueuePosition>(conn, viewer, &query).await?;
-        let (mut reviews, mut bytes, mut read, mut at_once) = (Vec::new(), 0, 0, FEW_AT_ONCE);
-        while read < ids.len() {
-            let chunk = &ids[read..(read + at_once).min(ids.len())];
-            read += chunk.len();
-            for review in queue::seen(conn.reviews_in_order(chunk).await?, viewer) {
-                bytes += json_length(&review)?;
-                if bytes > max_bytes {
-                    return Ok(reviews);
-                }
-                reviews.push(review);
-            }
-            // As many as probably fit.
-            at_once = ((max_bytes - bytes) / (bytes / read).max(1)).max(FEW_AT_ONCE);
-        }
-        Ok(reviews)
+        let (places, next) = self.places_in::<QueuePosition>(conn, viewer, &query).await?;
+        let see = |reviews| queue::seen(reviews, viewer);
+        Ok(conn.page_of_reviews(&places, next, PageBytes::of_list(max_bytes), see).await?.0)
     }
 
     /// Reviews as they are now: a claim whose lease has run out is none.
@@ -145,6 +128,34 @@ impl Conn {
         let place: HashMap<_, _> = ids.iter().zip(0..).collect();
         found.sort_by_key(|review| place.get(&review.id.0).copied().unwrap_or(usize::MAX));
         Ok(found)
+    }
+
+    /// The reviews at these places as far as a page takes them, as `see` leaves them, and the place where the next page
+    /// begins; `next`: behind all of them. No more of them is in memory than the page takes, but for the last that are read.
+    pub async fn page_of_reviews<P: Clone>(
+        &mut self,
+        places: &[(Uuid, P)],
+        next: Option<P>,
+        mut bytes: PageBytes,
+        see: impl Fn(Vec<Review>) -> Vec<Review>,
+    ) -> Result<(Vec<Review>, Option<P>), Error> {
+        let (mut taken, mut rest) = (Vec::new(), places);
+        while !rest.is_empty() {
+            let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
+            rest = later;
+            let ids: Vec<Uuid> = chunk.iter().map(|(id, _)| *id).collect();
+            for review in see(self.reviews_in_order(&ids).await?) {
+                if !bytes.takes(&review)? {
+                    let last = taken.last().map(|last: &Review| last.id.0);
+                    return Ok((
+                        taken,
+                        places.iter().find(|(id, _)| Some(*id) == last).map(|(_, place)| place.clone()),
+                    ));
+                }
+                taken.push(review);
+            }
+        }
+        Ok((taken, next))
     }
 
     /// The reviews of a query that begins with [`select`], each with the run that waits for it, also where nobody sees

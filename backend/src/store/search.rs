@@ -27,8 +27,8 @@ pub(super) async fn of(conn: &mut Conn, q: Option<&str>, indexes: &[WordIndex]) 
 }
 
 /// Asks the reviews of a list one after the other whether they fit, from a place on. `page` asks for the next rows behind
-/// a place: id, and whatever `fits` and `place_of` read. Answers with the ids, and with the place where the next page
-/// begins.
+/// a place: id, and whatever `fits` and `place_of` read. Answers with the ids and their places, and with the place where
+/// the next page begins.
 pub(super) async fn each<P: Clone>(
     conn: &mut Conn,
     fits: impl Fn(&Row) -> Result<bool, Error>,
@@ -36,9 +36,9 @@ pub(super) async fn each<P: Clone>(
     mut place: Option<P>,
     page: impl Fn(Option<P>, u32) -> Sql,
     place_of: impl Fn(&Row) -> Result<P, Error>,
-) -> Result<(Vec<Uuid>, Option<P>), Error> {
+) -> Result<(Vec<(Uuid, P)>, Option<P>), Error> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let (mut found, mut asked, mut last) = (Vec::new(), 0, None);
+    let (mut found, mut asked): (Vec<(Uuid, P)>, _) = (Vec::new(), 0);
     loop {
         let rows = conn.fetch(page(place.clone(), BATCH)).await?;
         asked += rows.len();
@@ -46,10 +46,10 @@ pub(super) async fn each<P: Clone>(
             let here = place_of(row)?;
             if fits(row)? {
                 if found.len() == limit {
+                    let last = found.last().map(|(_, place)| place.clone());
                     return Ok((found, last));
                 }
-                found.push(row.uuid(0)?);
-                last = Some(here.clone());
+                found.push((row.uuid(0)?, here.clone()));
             }
             place = Some(here);
         }

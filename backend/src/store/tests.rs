@@ -11,6 +11,7 @@ mod log;
 mod log_blocks;
 mod log_index;
 mod log_numbers;
+mod pages;
 mod people;
 mod places;
 mod queue;

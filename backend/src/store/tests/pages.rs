@@ -1,0 +1,78 @@
+//! Pages of what is large: each has few rows, and together they have all of them.
+
+use std::collections::BTreeSet;
+
+use shared::access::Principal;
+use shared::api::{AuditQuery, Page, ReviewQuery};
+use shared::inbox::ReviewOrder;
+use shared::log::Cursor;
+use shared::review::{Review, ReviewStatus};
+
+use super::support::{World, decide, decided, on_both};
+use crate::store::log_row::Form;
+use crate::store::page_bytes::MAX_PAGE_BYTES;
+
+on_both! {
+    pages_of_large_rows_are_short_and_miss_none,
+}
+
+/// How many reviews there are, each with a text of a bit more than a quarter of a page.
+const MANY: usize = 9;
+
+async fn pages_of_large_rows_are_short_and_miss_none(world: World) {
+    world.add_user("rob", &["reviewer"]).await;
+    let mut reviews = Vec::new();
+    for number in 0..MANY {
+        let text = format!("{number} {}", "x".repeat(MAX_PAGE_BYTES / 4));
+        reviews.push(world.launched_review(&text).await);
+    }
+    let ids: BTreeSet<_> = reviews.iter().map(|review| review.id).collect();
+    let viewer = Principal::new("rob".parse().expect("a name"), ["reviewer".to_owned()].into());
+
+    let pending = [ReviewOrder::Urgency, ReviewOrder::Newest].map(|order| ReviewQuery {
+        status: Some(ReviewStatus::Pending),
+        order: Some(order),
+        limit: Some(50),
+        ..ReviewQuery::default()
+    });
+    let all = ReviewQuery { order: Some(ReviewOrder::Newest), limit: Some(50), ..ReviewQuery::default() };
+    for mut query in pending.into_iter().chain([all]) {
+        let mut seen = Vec::new();
+        loop {
+            let Page { items, next_cursor } = world.store.reviews(&viewer, &query).await.expect("reads");
+            assert_eq!(items.len(), 3.min(MANY - seen.len()), "{query:?}");
+            seen.extend(items.iter().map(|review: &Review| review.id));
+            query.cursor = next_cursor;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!((seen.len(), seen.into_iter().collect::<BTreeSet<_>>()), (MANY, ids.clone()), "{query:?}");
+    }
+
+    decided(world.store.commit(decide(&reviews[0], "rob", "yes")).await).expect("it is decided");
+    let mut after: Option<Cursor> = Some(world.store.origin().await.expect("reads"));
+    let mut told = Vec::new();
+    while let Some(from) = after.take() {
+        let page = world.store.log(&from, None, 1000).await.expect("reads").expect("a place of this log");
+        let bytes: usize = page.entries.iter().map(|entry| serde_json::to_string(entry).expect("JSON").len()).sum();
+        assert!(bytes < 2 * MAX_PAGE_BYTES, "{bytes}");
+        told.extend(page.entries.into_iter().map(|entry| entry.cursor));
+        after = Some(page.cursor).filter(|_| page.more);
+    }
+    let mut query = AuditQuery { limit: Some(200), ..AuditQuery::default() };
+    let mut audited = Vec::new();
+    loop {
+        let page = world.store.audit(&query, Form::Whole).await.expect("reads");
+        let bytes: usize = page.items.iter().map(|entry| serde_json::to_string(entry).expect("JSON").len()).sum();
+        assert!(bytes <= MAX_PAGE_BYTES + 100_000, "{bytes}");
+        audited.extend(page.items.into_iter().map(|entry| entry.cursor));
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    audited.reverse();
+    assert_eq!(audited.len(), told.len());
+    assert_eq!(audited, told);
+}
