@@ -2,6 +2,7 @@
 
 mod account;
 mod feedback;
+mod people;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -14,15 +15,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{
-    AuditQuery, Decided, FlowVersion, Launch, LogQuery, LoginRequest, NewComment, NewToken, NewUser, Page, Reason,
-    ReviewQuery, RunQuery, Token, User, UserPatch, Validation,
+    AuditQuery, Decided, FlowVersion, Launch, LogQuery, LoginRequest, MAX_LIMIT, NewComment, Page, Reason, ReviewQuery,
+    RunQuery, User, Validation,
 };
 use crate::decision::DecisionRequest;
 use crate::definition::Flow;
 use crate::deputy::{Delegate, Deputyship, NewDeputy};
 use crate::error::{Code, Problem};
 use crate::grant::Grant;
-use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId, TokenId};
+use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId};
 use crate::inbox::Facets;
 use crate::log::Entry;
 use crate::notification::{Channel, Delivery, Notifications, TestNotification};
@@ -125,6 +126,22 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method: "GET", path, body: None, idempotency_key: None }).await
     }
 
+    /// A list that is shown as a whole, as one page: each of its pages, one after the other. Pages that follow overlap and
+    /// miss nothing, whatever is added meanwhile.
+    async fn get_all<A: DeserializeOwned>(&self, path: &str) -> ApiResult<Page<A>> {
+        let mut items = Vec::new();
+        let mut place = String::new();
+        loop {
+            let page: Page<A> = self.get(format!("{path}?limit={MAX_LIMIT}{place}")).await?;
+            items.extend(page.items);
+            match page.next_cursor {
+                // It is base64 for addresses.
+                Some(next) => place = format!("&cursor={next}"),
+                None => return Ok(Page { items, next_cursor: None }),
+            }
+        }
+    }
+
     async fn send<B: Serialize, A: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -138,12 +155,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method, path, body: Some(("application/json", body)), idempotency_key }).await
     }
 
-    /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns them.
+    /// `POST /api/v1/session`: logs a person in by password or link, sets the session cookie, and returns the person.
     pub async fn login(&self, login: &LoginRequest) -> ApiResult<User> {
         self.send("POST", "/api/v1/session".into(), login, None).await
     }
 
-    /// `DELETE /api/v1/session`: ends the caller's session. A token is not ended, and no session is no error.
+    /// `DELETE /api/v1/session`: ends the caller's session; without one, or with a token, it does nothing.
     pub async fn logout(&self) -> ApiResult<()> {
         self.send("DELETE", "/api/v1/session".into(), &(), None).await
     }
@@ -153,42 +170,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/me".into()).await
     }
 
-    /// `GET /api/v1/users`: the first 200 people with an account, by name; admins only.
-    pub async fn users(&self) -> ApiResult<Page<User>> {
-        self.get("/api/v1/users?limit=200".into()).await
-    }
-
-    /// `POST /api/v1/users`: adds a person, who may log in at once, and returns them; admins only.
-    pub async fn create_user(&self, user: &NewUser) -> ApiResult<User> {
-        self.send("POST", "/api/v1/users".into(), user, None).await
-    }
-
-    /// `PATCH /api/v1/users/{username}`: changes what `patch` sets, and returns the person; admins only.
-    pub async fn update_user(&self, username: &str, patch: &UserPatch) -> ApiResult<User> {
-        self.send("PATCH", format!("/api/v1/users/{}", segment(username)?), patch, None).await
-    }
-
-    /// `GET /api/v1/tokens`: the caller's newest 200 tokens, expired ones too, without their secrets.
-    pub async fn tokens(&self) -> ApiResult<Page<Token>> {
-        self.get("/api/v1/tokens?limit=200".into()).await
-    }
-
-    /// `POST /api/v1/tokens`: creates a token of the caller, and returns it with its secret; only in a session.
-    pub async fn create_token(&self, token: &NewToken) -> ApiResult<Token> {
-        self.send("POST", "/api/v1/tokens".into(), token, None).await
-    }
-
-    /// `DELETE /api/v1/tokens/{id}`: revokes a token of the caller; admins revoke anybody's.
-    pub async fn revoke_token(&self, id: TokenId) -> ApiResult<()> {
-        self.send("DELETE", format!("/api/v1/tokens/{id}"), &(), None).await
-    }
-
     /// `GET /api/v1/flows`: the newest version of each.
     pub async fn flows(&self) -> ApiResult<Page<FlowVersion<D>>> {
-        self.get("/api/v1/flows?limit=200".into()).await
+        self.get_all("/api/v1/flows").await
     }
 
-    /// `GET /api/v1/flows/{id}[?version=]`: a version, or the newest. Only developers get source and definition.
+    /// `GET /api/v1/flows/{id}[?version=]`: a version, or the newest; only developers get source and definition.
     pub async fn flow(&self, id: &str, version: Option<u32>) -> ApiResult<FlowVersion<D>> {
         let version = version.map(|version| format!("?version={version}")).unwrap_or_default();
         self.get(format!("/api/v1/flows/{}{version}", segment(id)?)).await
@@ -201,14 +188,14 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method: "PUT", path, body, idempotency_key: None }).await
     }
 
-    /// `POST /api/v1/flows/validate`: every mistake in a YAML source, which is not saved; developers only.
+    /// `POST /api/v1/flows/validate`: checks a YAML source without saving it; developers only.
     pub async fn validate_flow(&self, source: &str) -> ApiResult<Validation> {
         let body = Some(("application/yaml", source.to_owned()));
         self.call(HttpRequest { method: "POST", path: "/api/v1/flows/validate".into(), body, idempotency_key: None })
             .await
     }
 
-    /// `POST /api/v1/runs`: starts a run, and returns it; developers only. The same `key` starts one run.
+    /// `POST /api/v1/runs`: starts a run, and returns it; developers only. Repeated with the same `key`, it starts one.
     pub async fn launch(&self, launch: &Launch, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", "/api/v1/runs".into(), launch, key).await
     }
@@ -228,12 +215,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get(format!("/api/v1/runs/{id}/report")).await
     }
 
-    /// `GET /api/v1/runs/{id}/reviews`: the newest 200 of a run's reviews that the caller may see.
+    /// `GET /api/v1/runs/{id}/reviews`: all reviews of a run that the caller may see, newest first.
     pub async fn run_reviews(&self, id: RunId) -> ApiResult<Page<Review>> {
-        self.get(format!("/api/v1/runs/{id}/reviews?limit=200")).await
+        self.get_all(&format!("/api/v1/runs/{id}/reviews")).await
     }
 
-    /// `POST /api/v1/runs/{id}/cancel`: cancels a run, and returns it; for developers and who started it.
+    /// `POST /api/v1/runs/{id}/cancel`: cancels a run, and returns it; for developers and the person who started it.
     pub async fn cancel(&self, id: RunId, reason: &Reason, key: Option<&str>) -> ApiResult<Run> {
         self.send("POST", format!("/api/v1/runs/{id}/cancel"), reason, key).await
     }
@@ -253,7 +240,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get(format!("/api/v1/reviews/facets{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/reviews/{id}`: a review. Who may decide it and opens it is logged, once for each revision.
+    /// `GET /api/v1/reviews/{id}`: a review; the first time that a person who may decide it reads a revision is logged.
     pub async fn review(&self, id: ReviewId) -> ApiResult<Review> {
         self.get(format!("/api/v1/reviews/{id}")).await
     }
@@ -263,7 +250,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", format!("/api/v1/reviews/{id}/decisions"), decision, key).await
     }
 
-    /// `POST /api/v1/reviews/{id}/check`: what guardrails would do with a decision. It changes nothing.
+    /// `POST /api/v1/reviews/{id}/check`: what guardrails would do with a decision; for those who may make it.
     pub async fn check(&self, id: ReviewId, decision: &DecisionRequest) -> ApiResult<Checked> {
         self.send("POST", format!("/api/v1/reviews/{id}/check"), decision, None).await
     }
@@ -273,7 +260,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", format!("/api/v1/reviews/{id}/claim"), &serde_json::json!({}), None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/release`: ends the caller's claim; without a claim it changes nothing.
+    /// `POST /api/v1/reviews/{id}/release`: ends the caller's claim; `409` where somebody else has claimed the review.
     pub async fn release(&self, id: ReviewId) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/release"), &serde_json::json!({}), None).await
     }
@@ -289,12 +276,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get(format!("/api/v1/reviewers{review}")).await
     }
 
-    /// `GET /api/v1/deputies`: the newest 50 deputyships of the caller, as person or as deputy; all for admins.
+    /// `GET /api/v1/deputies`: the caller's deputyships that are not over, as person or deputy; admins get all.
     pub async fn deputies(&self) -> ApiResult<Page<Deputyship>> {
-        self.get("/api/v1/deputies".into()).await
+        self.get_all("/api/v1/deputies").await
     }
 
-    /// `POST /api/v1/deputies`: names a deputy of the caller; admins do so for others too, but do not name themselves.
+    /// `POST /api/v1/deputies`: names a deputy of the caller; admins do so for others too, but never name themselves.
     pub async fn name_deputy(&self, new: &NewDeputy) -> ApiResult<Deputyship> {
         self.send("POST", "/api/v1/deputies".into(), new, None).await
     }
@@ -304,12 +291,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("DELETE", format!("/api/v1/deputies/{id}"), &(), None).await
     }
 
-    /// `GET /api/v1/grants`: the newest 200 grants that hold and that the caller gave; anybody's for admins.
+    /// `GET /api/v1/grants`: all grants that hold and that the caller gave; anybody's for admins.
     pub async fn grants(&self) -> ApiResult<Page<Grant>> {
-        self.get("/api/v1/grants?limit=200".into()).await
+        self.get_all("/api/v1/grants").await
     }
 
-    /// `DELETE /api/v1/grants/{id}`: revokes a grant, so that later calls are asked about; for its giver and admins.
+    /// `DELETE /api/v1/grants/{id}`: revokes a grant, so that later calls ask again; for its giver and admins.
     pub async fn revoke_grant(&self, id: GrantId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/grants/{id}"), &(), None).await
     }
@@ -334,7 +321,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/notifications/deliveries".into()).await
     }
 
-    /// `POST /api/v1/notifications/deliveries/{id}/retry`: sends a message again that was given up; admins only.
+    /// `POST /api/v1/notifications/deliveries/{id}/retry`: sends a message that was given up once more; admins only.
     pub async fn retry_delivery(&self, id: DeliveryId) -> ApiResult<()> {
         self.send("POST", format!("/api/v1/notifications/deliveries/{id}/retry"), &(), None).await
     }

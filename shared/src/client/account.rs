@@ -11,12 +11,12 @@ use crate::id::SessionId;
 use crate::single_sign_on::LoginWays;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    /// `GET /api/v1/session`: the identity provider that people may sign in by, if there is one; for everybody.
+    /// `GET /api/v1/session`: the identity provider that people may sign in by, if there is one; needs no login.
     pub async fn login_ways(&self) -> ApiResult<LoginWays> {
         self.get("/api/v1/session".into()).await
     }
 
-    /// `POST /api/v1/session/link`: whom the secret of a link logs in, without using it up; for everybody.
+    /// `POST /api/v1/session/link`: whom the secret of a link logs in, without using it up; needs no login.
     pub async fn link_owner(&self, token: String) -> ApiResult<User> {
         self.send("POST", "/api/v1/session/link".into(), &LinkSecret { token }, None).await
     }
@@ -38,7 +38,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("DELETE", format!("/api/v1/me/sessions{id}"), &(), None).await
     }
 
-    /// `GET /api/v1/me/totp`: whether the caller has a second factor, and must have one; not with a token.
+    /// `GET /api/v1/me/totp`: whether the caller has a second factor, and whether they must have one; not with a token.
     pub async fn second_factor(&self) -> ApiResult<SecondFactorState> {
         self.get("/api/v1/me/totp".into()).await
     }
@@ -61,8 +61,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", "/api/v1/me/totp/remove".into(), &SecondFactorCode { code }, None).await
     }
 
-    /// `DELETE /api/v1/users/{username}/personal-data`: erases a person who may no longer log in, and says how far that
-    /// is; admins only. `409` while reviews or runs still depend on the person.
+    /// `DELETE /api/v1/users/{username}/personal-data`: erases a person who may no longer log in, and returns how far
+    /// the erasure is; admins only. `409` while reviews or runs still depend on the person.
     pub async fn erase_person(&self, username: &str) -> ApiResult<Erasure> {
         self.send("DELETE", format!("/api/v1/users/{}/personal-data", segment(username)?), &(), None).await
     }

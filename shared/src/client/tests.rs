@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use super::*;
+use crate::api::UserPatch;
 
 /// Answers nothing, and keeps the path that was asked for.
 #[derive(Default)]
@@ -48,4 +49,29 @@ fn an_id_never_leads_to_another_place_of_the_api() {
         assert_eq!(now(client.reset_second_factor(id)), Some(Code::NotFound));
     }
     assert_eq!(asked.0.borrow().len(), 4, "nothing was sent");
+}
+
+/// Answers with 450 people, a page at a time.
+struct ManyPeople;
+
+impl Transport for &ManyPeople {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, String> {
+        let begin: usize = request.path.split_once("&cursor=").map_or(0, |(_, place)| place.parse().unwrap());
+        let end = (begin + 200).min(450);
+        let person = |n| serde_json::json!({ "username": format!("person{n}"), "roles": [], "created_at": "2026-11-26T00:00:00Z" });
+        let items: Vec<_> = (begin..end).map(person).collect();
+        let next = (end < 450).then(|| end.to_string());
+        Ok(HttpResponse { status: 200, body: serde_json::json!({ "items": items, "next_cursor": next }).to_string() })
+    }
+}
+
+#[test]
+fn a_list_that_is_shown_as_a_whole_is_read_to_its_end() {
+    let client = Client::new(&ManyPeople);
+    let Poll::Ready(read) = pin!(client.users()).poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("it waits")
+    };
+    let people = read.expect("it is read");
+    assert_eq!((people.items.len(), people.next_cursor), (450, None));
+    assert_eq!(people.items[449].username.as_str(), "person449");
 }
