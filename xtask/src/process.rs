@@ -1,7 +1,7 @@
 //! Running other programs, with what is done shown and failures named.
 
 use std::env::consts::{EXE_EXTENSION, EXE_SUFFIX};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,8 +56,17 @@ pub fn cargo() -> Command {
 /// Any other program, from the root of the workspace.
 pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
-    command.current_dir(root());
+    command.current_dir(root()).env("PATH", search_path());
     command
+}
+
+/// Where programs are looked for: the PATH, and where cargo installs them, which not everybody has in it.
+fn search_path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo = cargo.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).map(|cargo| cargo.join("bin"));
+    // A folder whose name cannot stand in a PATH is in none.
+    std::env::join_paths(std::env::split_paths(&path).chain(cargo)).unwrap_or(path)
 }
 
 /// Runs a command to its end; a failure is an error that names it.
@@ -76,10 +85,10 @@ pub fn output(command: &mut Command) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Whether a program is on the PATH.
+/// Whether a program is where programs are looked for.
 pub fn is_installed(name: &str) -> bool {
     let file = format!("{name}{EXE_SUFFIX}");
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(&file).is_file()))
+    std::env::split_paths(&search_path()).any(|folder| folder.join(&file).is_file())
 }
 
 /// Whether this is root, who may install packages.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{apt_install, cargo, is_installed, is_root, output, program, run, say};
 
-/// The version of Trunk, which bundles the console.
+/// The bundler.
 const TRUNK: &str = "0.21.14";
 /// Must be the version of the `wasm-bindgen` crate in Cargo.lock.
 const WASM_BINDGEN: &str = "0.2.130";
@@ -109,7 +109,7 @@ fn host() -> Option<String> {
 
 /// A program in exactly this version.
 fn installed_by_cargo(command: &str, (krate, version): (&str, &str), arguments: &[&str]) -> Result<()> {
-    if output(Command::new(command).arg("--version")).is_some_and(|shown| shown.ends_with(version)) {
+    if output(program(command).arg("--version")).is_some_and(|shown| shown.ends_with(version)) {
         return Ok(());
     }
     say(&format!("Installing {krate} {version} (once)"));
@@ -138,7 +138,7 @@ fn install(krate: &str) -> Command {
 
 /// A component of rustup's toolchain, such as rustfmt.
 pub fn component(command: &str, component: &str) -> Result<()> {
-    if is_installed(command) && output(Command::new(command).arg("--version")).is_some() {
+    if is_installed(command) && output(program(command).arg("--version")).is_some() {
         return Ok(());
     }
     run(program("rustup").args(["component", "add", component]))
