@@ -92,11 +92,6 @@ pub enum Asker {
     Me,
 }
 
-impl Assigned {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Me, Self::Claimed, Self::Unclaimed];
-}
-
 /// By when the time of a review is up: within a length of time (`30m`), by a point in time, or never (`none`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
@@ -172,7 +167,7 @@ impl schemars::JsonSchema for Due {
 }
 
 /// A part of a filter by which the queue is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum Facet {
     /// What is asked.
     Kind,
@@ -194,8 +189,7 @@ pub enum Facet {
 
 impl Facet {
     /// All of them, in the order of [`Facets`].
-    pub const ALL: [Self; 8] =
-        [Self::Kind, Self::Severity, Self::Flow, Self::Role, Self::Tag, Self::Assigned, Self::Due, Self::Age];
+    pub const ALL: &[Self] = Self::VARIANTS;
 }
 
 /// What narrows a list of reviews down, but for the words that are searched.

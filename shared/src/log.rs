@@ -117,12 +117,6 @@ pub enum ReviewAct {
     Timeout,
 }
 
-impl ReviewAct {
-    /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Decision, Self::Vote, Self::Comment, Self::Claim, Self::Delegation, Self::Withdrawal, Self::Timeout];
-}
-
 impl EventData {
     /// The review that it shows, where it speaks of a review as a whole.
     pub fn review(&self) -> Option<&Review> {
@@ -185,8 +179,8 @@ fn was_voted_on(review: &Review, at: Timestamp) -> bool {
 impl std::str::FromStr for ReviewAct {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|act| act.as_str() == text).ok_or_else(|| {
-            let all = Self::ALL.map(Self::as_str).join(", ");
+        Self::of_word(text).ok_or_else(|| {
+            let all = Self::ALL.iter().map(|act| act.as_str()).collect::<Vec<_>>().join(", ");
             format!("`{text}` is not one of {all}")
         })
     }
@@ -201,11 +195,7 @@ impl std::fmt::Display for EntryKind {
 impl std::str::FromStr for EntryKind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| format!("`{text}` is no kind of entry"))
+        Self::of_word(text).ok_or_else(|| format!("`{text}` is no kind of entry"))
     }
 }
 

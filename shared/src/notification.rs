@@ -32,12 +32,9 @@ pub enum Occasion {
 }
 
 impl Occasion {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Requested, Self::Expiring, Self::Resolved];
-
     /// What an entry is an occasion of; most are none.
     pub fn of(kind: EntryKind) -> Option<Self> {
-        Self::ALL.into_iter().find(|occasion| occasion.as_str() == kind.as_str())
+        Self::of_word(kind.as_str())
     }
 }
 

@@ -29,9 +29,6 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// All of them, in the order of a run's life.
-    pub const ALL: [Self; 5] = [Self::Running, Self::WaitingForHuman, Self::Completed, Self::Failed, Self::Cancelled];
-
     /// Whether nothing more will happen.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -148,8 +145,8 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
-    /// The node; one of a nested flow stands behind the calls that lead there: `check:2/review`. `end`: the output
-    /// waits for approval.
+    /// The node; in a called flow, the calls that lead to it come first: `check:2/review`. `end`: the output waits for
+    /// approval.
     pub node: NodeId,
     /// The visit, from 1; 0 where the branch waits to be joined.
     pub visit: u32,
@@ -206,7 +203,7 @@ pub enum Activity {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum StepStatus {
-    /// Work of it is due or running, or it waits for other branches: the items of a map, the turns of a team, a called
+    /// Its work is due or running, or it waits for other branches: the items of a map, the turns of a team, or a called
     /// flow.
     Running,
     /// It waits for a person.

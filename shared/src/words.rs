@@ -24,6 +24,14 @@ macro_rules! words {
             pub fn as_str(self) -> &'static str {
                 self.into()
             }
+
+            /// Every value, in the order in which it is declared and shown.
+            pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+            /// The value with this word of the API; `None` for any other text.
+            pub fn of_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
         })+
 
         #[cfg(test)]
@@ -33,13 +41,12 @@ macro_rules! words {
             use serde::Serialize;
             use serde::de::DeserializeOwned;
             use serde_json::json;
-            use strum::VariantArray;
 
-            fn is_spelled_as_serde_does<T>()
+            fn is_spelled_as_serde_does<T>(all: &[T])
             where
-                T: VariantArray + Copy + Into<&'static str> + Serialize + DeserializeOwned + PartialEq + Debug,
+                T: Copy + Into<&'static str> + Serialize + DeserializeOwned + PartialEq + Debug,
             {
-                for word in T::VARIANTS {
+                for word in all {
                     let text: &str = (*word).into();
                     assert_eq!(json!(word), json!(text));
                     assert_eq!(serde_json::from_value::<T>(json!(text)).expect(text), *word);
@@ -51,7 +58,7 @@ macro_rules! words {
 
             #[test]
             fn each_word_is_spelled_as_serde_spells_it_and_no_other_is_taken() {
-                $(is_spelled_as_serde_does::<super::$name>();)+
+                $(is_spelled_as_serde_does(super::$name::ALL);)+
             }
         }
     };

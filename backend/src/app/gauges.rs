@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use shared::definition::Severity;
 use shared::review::ReviewKind;
-use strum::VariantArray as _;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -70,8 +69,8 @@ pub fn count_pending(store: Store, stopping: &CancellationToken) {
 
 /// A kind of which none is pending shows 0.
 fn set_pending(pending: &BTreeMap<(&'static str, &'static str), u64>) {
-    for kind in ReviewKind::VARIANTS.iter().copied().map(ReviewKind::as_str) {
-        for severity in Severity::VARIANTS.iter().copied().map(Severity::as_str) {
+    for kind in ReviewKind::ALL.iter().copied().map(ReviewKind::as_str) {
+        for severity in Severity::ALL.iter().copied().map(Severity::as_str) {
             let count = pending.get(&(kind, severity)).copied().unwrap_or(0);
             metrics::gauge!("countersign_reviews_pending", "kind" => kind, "severity" => severity).set(number(count));
         }

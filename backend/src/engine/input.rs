@@ -179,7 +179,7 @@ pub enum Input {
         by: Principal,
         /// The channel through which it came, for the record.
         via: Via,
-        /// Who gets every vote that `by` has on the review; they must be allowed to decide it.
+        /// Who gets every vote that `by` has on the review: a reviewer who is not barred from it.
         to: Username,
         /// Them, with the rights of the transaction; none where nobody of that name may log in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,7 +361,7 @@ pub struct ModelToolCall {
 pub struct TaskFailure {
     /// `MODEL_FAILED`, `TOOL_FAILED` or `HANDLER_FAILED`.
     pub code: FlowCode,
-    /// What went wrong, in words that people read; it becomes the message of the step's error.
+    /// What went wrong, in words for people; where the step fails, it is the message of its error.
     pub message: String,
     /// Whether trying again could help.
     pub retryable: bool,

@@ -9,7 +9,6 @@ use shared::error::Mistake;
 use shared::id::Username;
 use shared::run::Step;
 use shared::time::Span;
-use strum::VariantArray;
 
 use super::asks::{self, Ask, Handoff};
 use super::builder::Builder;
@@ -198,7 +197,7 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
         ToolKind::Builtin(Builtin::SetStrategy) => Some(object(
             &["strategy", "reason"],
             json!({
-                "strategy": { "enum": TeamStrategy::VARIANTS },
+                "strategy": { "enum": TeamStrategy::ALL },
                 "rounds": { "type": "integer", "minimum": 1, "maximum": Team::MAX_ROUNDS, "description": "Of a debate" },
                 "reason": { "type": "string", "minLength": 1 },
             }),

@@ -160,7 +160,7 @@ fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
         return Err(Problem::invalid("/act", why));
     }
     if let Some(kind) = &query.kind
-        && !EntryKind::ALL.iter().any(|known| known.as_str() == kind)
+        && EntryKind::of_word(kind).is_none()
     {
         return Err(Problem::invalid("/kind", format!("`{kind}` is no kind of entry, such as `review.resolved`")));
     }

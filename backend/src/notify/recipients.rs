@@ -231,7 +231,7 @@ impl Sender {
         held: &ClaimedDelivery,
     ) -> Result<Result<(Occasion, Review), &'static str>, DeliveryFailure> {
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
-        let occasion = Occasion::ALL.into_iter().find(|occasion| occasion.as_str() == held.event);
+        let occasion = Occasion::of_word(&held.event);
         let (Some(review), Some(occasion)) = (review, occasion) else { return Ok(Err("there is no such review")) };
         if occasion != Occasion::Resolved && !review.is_pending() {
             return Ok(Err("it was decided before"));

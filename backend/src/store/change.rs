@@ -245,7 +245,7 @@ pub struct NewUserRecord {
 /// What changes of a person.
 #[derive(Clone)]
 pub struct UserChange {
-    /// The person who changes; they must not have been erased.
+    /// The person whose account changes; they must not have been erased.
     pub username: Username,
     /// What; `password` is ignored here.
     pub patch: UserPatch,

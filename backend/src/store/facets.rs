@@ -154,9 +154,9 @@ fn count(groups: &[QueueGroup], filter: &Filter, viewer: &Principal, now: Timest
             facets.total += count;
             facets.mine += if inbox::is_with(Assigned::Me, like, viewer, now) { *count } else { 0 };
         }
-        for (facet, tally) in Facet::ALL.into_iter().zip(&mut tallies) {
-            if missed.iter().all(|missed| *missed == Some(facet)) {
-                for value in values(facet, like, viewer, now) {
+        for (facet, tally) in Facet::ALL.iter().zip(&mut tallies) {
+            if missed.iter().all(|missed| *missed == Some(*facet)) {
+                for value in values(*facet, like, viewer, now) {
                     *tally.entry(value).or_default() += count;
                 }
             }
@@ -175,7 +175,7 @@ fn values<'r>(facet: Facet, review: &'r Review, viewer: &Principal, now: Timesta
         Facet::Role => inbox::roles(review).collect(),
         Facet::Tag => review.reviewers.tags.iter().map(String::as_str).collect(),
         Facet::Assigned => {
-            let with = Assigned::ALL.into_iter().filter(|assigned| inbox::is_with(*assigned, review, viewer, now));
+            let with = Assigned::ALL.iter().copied().filter(|assigned| inbox::is_with(*assigned, review, viewer, now));
             with.map(Assigned::as_str).collect()
         }
         Facet::Due => BTreeSet::from([Nearness::of(review.expires_at, now).as_str()]),

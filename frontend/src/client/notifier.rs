@@ -5,15 +5,15 @@ use leptos::prelude::*;
 /// How a notice is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeTone {
-    /// An action of the person succeeded; shown for 5 seconds.
+    /// An action of the person succeeded; shown for 5 seconds, as `Plain` is.
     Good,
     /// Something to know.
     Plain,
-    /// Something did not work.
+    /// Something did not work; shown for 12 seconds.
     Bad,
 }
 
-/// A message that is shown for some seconds, or until it is closed.
+/// A message that is shown for 5 or 12 seconds, or until it is closed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
     /// A number that counts up, by which [`Notifier::close`] finds it.

@@ -13,7 +13,7 @@ use shared::time::Timestamp;
 use crate::client::{Connection, FlowVersion, Live, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
-use crate::components::states::{Empty, Loaded, Loading};
+use crate::components::states::{Empty, LoadOlder, Loaded, Loading};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
 use crate::state::ending::{Ending, word};
@@ -65,7 +65,7 @@ pub fn RunsPage() -> impl IntoView {
         query.with(|query| {
             let status = query.get("status");
             RunFilter {
-                status: RunStatus::ALL.into_iter().find(|one| status.as_deref() == Some(one.as_str())),
+                status: status.as_deref().and_then(RunStatus::of_word),
                 flow: query.get("flow").filter(|flow| !flow.is_empty()),
             }
         })
@@ -127,17 +127,7 @@ pub fn RunsPage() -> impl IntoView {
             (true, false) => view! { <Rows shown/> }.into_any(),
         }
     };
-    let (busy, refused) = (older.pending(), older.value());
-    let refused = move || {
-        let problem = refused.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string))?;
-        Some(view! { <p class="mistake" role="alert">{problem}</p> })
-    };
     let next = Memo::new(move |_| end.with(|end| end.next.clone()).filter(|_| ready.get()));
-    let load_older = move |_| {
-        if let Some(next) = next.get_untracked() {
-            older.dispatch_local(next);
-        }
-    };
     view! {
         <section class="page runs">
             <header>
@@ -147,12 +137,7 @@ pub fn RunsPage() -> impl IntoView {
             </header>
             <div class="in">
                 <Loaded from=first failed="The runs could not be loaded" rows=8 children=list/>
-                <Show when=move || next.with(Option::is_some)>
-                    <div class="more">
-                        <button class="b" disabled=busy on:click=load_older>"Load older runs"</button>
-                        {refused}
-                    </div>
-                </Show>
+                <LoadOlder next older label="Load older runs"/>
             </div>
         </section>
     }
@@ -179,7 +164,7 @@ fn RunFilters(filter: Memo<RunFilter>, flows: Memo<Vec<FlowVersion>>) -> impl In
     let is_flow = move |flow: &str| filter.with(|filter| filter.flow.as_deref() == Some(flow));
     view! {
         <div class="chips grow" role="group" aria-label="Status">
-            {chip(None)}{RunStatus::ALL.map(|status| chip(Some(status)))}
+            {chip(None)}{RunStatus::ALL.iter().map(|status| chip(Some(*status))).collect_view()}
         </div>
         <Show when=move || flows.with(|flows| flows.len() > 1) || filter.with(|filter| filter.flow.is_some())>
             <select class="select" aria-label="Flow" on:change=move |event| chosen(event_target_value(&event))>

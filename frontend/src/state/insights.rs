@@ -57,7 +57,7 @@ impl InsightsFilter {
             flow: get("flow"),
             tool: get("tool"),
             agent: get("agent"),
-            kind: KINDS.iter().copied().find(|one| kind.as_deref() == Some(one.as_str())),
+            kind: kind.as_deref().and_then(ReviewKind::of_word),
             role: get("role"),
             reviewer: get("reviewer"),
             split: SPLITS.iter().map(|(one, _)| *one).find(|one| split.as_deref() == Some(one.as_str())),
@@ -111,27 +111,12 @@ impl InsightsFilter {
             GroupBy::Tool => filter.tool = key,
             GroupBy::Agent => filter.agent = key,
             GroupBy::Reviewer => filter.reviewer = key,
-            GroupBy::Kind => filter.kind = KINDS.iter().copied().find(|kind| key.as_deref() == Some(kind.as_str())),
+            GroupBy::Kind => filter.kind = key.as_deref().and_then(ReviewKind::of_word),
             GroupBy::Hour | GroupBy::Day | GroupBy::Week => {}
         }
         filter
     }
 }
-
-/// The kinds that one chooses from.
-pub const KINDS: [ReviewKind; 11] = [
-    ReviewKind::Approval,
-    ReviewKind::ToolCalls,
-    ReviewKind::Agent,
-    ReviewKind::Emergent,
-    ReviewKind::Output,
-    ReviewKind::StrategyOverride,
-    ReviewKind::Clarification,
-    ReviewKind::Edit,
-    ReviewKind::Escalation,
-    ReviewKind::Checkpoint,
-    ReviewKind::Handoff,
-];
 
 /// What became of reviews, in the order in which bars are stacked: the class of its colour, the word, and how many.
 pub fn parts(figures: &Figures) -> [(&'static str, &'static str, u64); 7] {

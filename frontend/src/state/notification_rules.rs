@@ -1,12 +1,8 @@
 //! The rules by which somebody is notified outside the console: what of a choice is on, how long a rule waits, and the
 //! rule that one begins with.
 
-use shared::definition::Severity;
 use shared::notification::{Channel, Notifications, Occasion, Rule};
 use shared::time::Span;
-
-/// All severities, the mildest first.
-pub const SEVERITIES: [Severity; 4] = [Severity::Low, Severity::Medium, Severity::High, Severity::Critical];
 
 /// How long somebody may choose to wait, in seconds; 0: at once.
 const AFTER: [u64; 7] = [0, 300, 600, 1800, 3600, 14_400, 86_400];
@@ -50,18 +46,20 @@ pub fn next_rule(chosen: &Notifications) -> Option<Rule> {
 
 #[cfg(test)]
 mod tests {
+    use shared::definition::Severity;
+
     use super::*;
 
     #[test]
     fn none_chosen_is_all_and_the_last_one_stays() {
         let mut chosen = Vec::new();
         assert!(is_on(&chosen, &Severity::Low));
-        flip(&SEVERITIES, &mut chosen, Severity::Low);
+        flip(Severity::ALL, &mut chosen, Severity::Low);
         assert_eq!(chosen, [Severity::Medium, Severity::High, Severity::Critical]);
         let mut last = vec![Severity::High];
-        flip(&SEVERITIES, &mut last, Severity::High);
+        flip(Severity::ALL, &mut last, Severity::High);
         assert_eq!(last, [Severity::High]);
-        flip(&SEVERITIES, &mut last, Severity::Low);
+        flip(Severity::ALL, &mut last, Severity::Low);
         assert_eq!(last, [Severity::Low, Severity::High]);
     }
 

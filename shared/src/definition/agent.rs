@@ -113,7 +113,7 @@ pub struct Budget {
     /// Tokens, in and out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, by the prices in the server's settings. A model without a price there is not called.
+    /// US dollars, by the prices in the server's settings. With it, a model without a price is not called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }

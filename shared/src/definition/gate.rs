@@ -114,7 +114,8 @@ impl Gate {
     /// The answers that it takes, in the order approve, edit, reject, respond; reject is always among them.
     pub fn allowed_decisions(&self) -> Vec<ActionKind> {
         ActionKind::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|kind| {
                 *kind == ActionKind::Reject
                     || self.allowed_decisions.as_ref().is_none_or(|allowed| allowed.contains(kind))
@@ -139,9 +140,4 @@ pub enum ActionKind {
     Reject,
     /// Does not run; the text is the result.
     Respond,
-}
-
-impl ActionKind {
-    /// All four, in the order in which they are shown.
-    pub const ALL: [Self; 4] = [Self::Approve, Self::Edit, Self::Reject, Self::Respond];
 }

@@ -28,7 +28,7 @@ pub enum GuardrailSetting {
 }
 
 impl GuardrailSetting {
-    /// The name, which no other guardrail of the flow has.
+    /// The name, unique among the guardrails of the flow.
     pub fn name(&self) -> &str {
         match self {
             Self::Name(name) => name,

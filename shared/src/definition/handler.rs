@@ -50,7 +50,7 @@ impl AutoHandler {
 enum RawAuto {
     Word(AutoWord),
     Reason {
-        /// Why everything is rejected, not blank: agents are told it, and a run that ends by it names it.
+        /// The reason for the rejection, not blank: agents are told it, and a run that it ends has it as its error.
         reject: String,
     },
 }

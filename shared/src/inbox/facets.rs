@@ -20,7 +20,7 @@ pub const TODAY: Duration = Duration::from_hours(24);
 pub enum Nearness {
     /// Due within 30 minutes, or overdue.
     Soon,
-    /// Later, but within [`TODAY`].
+    /// Due in more than 30 minutes, but within 24 hours.
     Today,
     /// Due in more than 24 hours.
     Later,
@@ -29,9 +29,6 @@ pub enum Nearness {
 }
 
 impl Nearness {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Soon, Self::Today, Self::Later, Self::None];
-
     /// That of a deadline.
     pub fn of(deadline: Option<Timestamp>, now: Timestamp) -> Self {
         match deadline {
@@ -90,7 +87,7 @@ pub struct Facets {
     pub kind: Counts,
     /// By what is at stake.
     pub severity: Counts,
-    /// By flow id; a review that no flow asks is in none of the counts.
+    /// By flow id; a review that no flow asks is in none of these counts.
     pub flow: Counts,
     /// By role; a review can be for several.
     pub role: Counts,

@@ -8,7 +8,8 @@ use crate::id::RunId;
 use crate::review::{ReviewKind, ReviewStatus};
 use crate::time::Span;
 
-/// `GET /api/v1/reviews`; without `order`, `limit` and `cursor` also `GET /api/v1/reviews/facets`.
+/// `GET /api/v1/reviews`; without `run`, `requested_by`, `order`, `limit` and `cursor` also
+/// `GET /api/v1/reviews/facets`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -49,8 +50,8 @@ pub struct ReviewQuery {
     /// Only reviews with this assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<Assigned>,
-    /// `me`: only reviews that I have asked, or of runs that I have started. The list is newest first; facets refuse
-    /// it.
+    /// `me`: only reviews that I have asked, or of runs that I have started. Refused with the order `urgency` and for
+    /// facets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<Asker>,
     /// The order of the list.

@@ -31,11 +31,6 @@ macro_rules! entries {
             $($(#[$doc])* #[serde(rename = $word)] #[strum(serialize = $word)] $name,)+
         }
 
-        impl EntryKind {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-        }
-
         /// What an entry says, as its kind has it.
         #[derive(Debug, Clone, PartialEq)]
         pub enum EventData {
@@ -234,7 +229,7 @@ data! {
     ModelAnswered {
         /// The visit of `node` in which the model was called.
         step_id: StepId,
-        /// The node; one of a nested flow stands behind the calls that lead there: `check:2/review`.
+        /// The node; in a called flow, the calls that lead to it come first: `check:2/review`.
         node: NodeId,
         /// The visit, from 1.
         visit: u32,
@@ -261,7 +256,7 @@ data! {
     ToolExecuted {
         /// The visit of `node` in which the tool was called.
         step_id: StepId,
-        /// The node; one of a nested flow stands behind the calls that lead there: `check:2/review`.
+        /// The node; in a called flow, the calls that lead to it come first: `check:2/review`.
         node: NodeId,
         /// The visit, from 1.
         visit: u32,
@@ -382,7 +377,7 @@ data! {
 
     /// A token was revoked.
     TokenRevoked {
-        /// The id that `token.created` told.
+        /// The token's id, as in `token.created`.
         id: TokenId,
     }
 

@@ -10,7 +10,6 @@ use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes, Te
 use shared::error::RunError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
-use strum::VariantArray;
 
 use super::content::{Content, Rules};
 use super::title;
@@ -210,7 +209,7 @@ fn strategy_schema(call: &ToolCall) -> Value {
         "type": "object", "required": ["from", "to", "reason"], "additionalProperties": false,
         "properties": {
             "from": { "const": call.arguments.get("from") },
-            "to": { "enum": TeamStrategy::VARIANTS },
+            "to": { "enum": TeamStrategy::ALL },
             "rounds": { "type": "integer", "minimum": 1, "maximum": Team::MAX_ROUNDS },
             "reason": { "type": "string" },
         },

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use shared::definition::Builtin;
 use shared::statistics::EscalationReason;
-use strum::VariantArray;
 
 /// The fewest and the most options of a question: with one there is nothing to choose.
 const OPTIONS: std::ops::RangeInclusive<usize> = 2..=10;
@@ -74,7 +73,7 @@ pub(in crate::engine) fn parameters(builtin: Builtin) -> Option<Value> {
         Builtin::Escalate => (
             json!(["reason", "explanation"]),
             json!({
-                "reason": { "enum": EscalationReason::VARIANTS },
+                "reason": { "enum": EscalationReason::ALL },
                 "explanation": { "type": "string", "minLength": 1, "description": "What is wrong, and why you cannot go on" },
                 "assessment": text,
                 "attempted": { "type": "array", "items": text, "maxItems": MAX_SENTENCES, "description": "What you have tried" },

@@ -56,8 +56,8 @@ fn refused(play: &mut Play, review: &Review, verdict: Verdict) -> Vec<(String, S
 fn a_gate_takes_all_answers_or_those_that_it_names_and_rejecting_is_always_one() {
     use ActionKind::{Approve, Edit, Reject, Respond};
     let cases: [(&str, &[ActionKind]); 5] = [
-        ("{ write: true }", &ActionKind::ALL),
-        ("{ write: { severity: high } }", &ActionKind::ALL),
+        ("{ write: true }", ActionKind::ALL),
+        ("{ write: { severity: high } }", ActionKind::ALL),
         ("{ write: { allowed_decisions: [approve, edit, reject] } }", &[Approve, Edit, Reject]),
         ("{ write: { allowed_decisions: [approve] } }", &[Approve, Reject]),
         ("{ write: { allowed_decisions: [respond] } }", &[Reject, Respond]),

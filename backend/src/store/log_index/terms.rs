@@ -63,7 +63,7 @@ impl Terms {
     /// Adds an entry of the row with this place in the block.
     pub fn add(&mut self, row: u32, event: &Event) {
         let acts = event.acts();
-        let acts = ReviewAct::ALL.into_iter().filter(|act| acts.has(*act)).map(Some);
+        let acts = ReviewAct::ALL.iter().copied().filter(|act| acts.has(*act)).map(Some);
         for act in acts.chain([None]) {
             for kind in [Some(event.kind.as_str()), None] {
                 for actor in [event.actor.as_deref(), None] {

@@ -6,7 +6,6 @@ use shared::id::FlowId;
 use shared::review::ReviewKind;
 use shared::statistics::{EscalationReason, Figures, GroupBy, MAX_GROUPS, ResponseTimes, StatisticsGroup};
 use shared::time::Timestamp;
-use strum::VariantArray as _;
 
 use super::facts::{Became, Facts};
 
@@ -132,7 +131,7 @@ impl CountedGroup {
         #[expect(clippy::cast_precision_loss, reason = "numbers of reviews are far below 2^53")]
         let rate = (decided > 0).then(|| self.figures.approved as f64 / decided as f64);
         self.figures.approval_rate = rate;
-        for reason in EscalationReason::VARIANTS {
+        for reason in EscalationReason::ALL {
             self.figures.escalations_by_reason.entry(*reason).or_default();
         }
         self.response_ms.sort_unstable();

@@ -9,7 +9,6 @@ use shared::id::Username;
 use shared::inbox;
 use shared::review::{ActionType, Outcome, Resolution, Review, ReviewKind, ReviewStatus};
 use shared::statistics::{EscalationReason, JudgeFigures};
-use strum::VariantArray as _;
 
 use super::super::Error;
 
@@ -179,7 +178,7 @@ fn changed(review: &Review) -> bool {
 
 fn reason(review: &Review) -> Option<EscalationReason> {
     let category = review.stakes.category.as_deref().filter(|_| review.kind == ReviewKind::Escalation)?;
-    EscalationReason::VARIANTS.iter().copied().find(|reason| reason.as_str() == category)
+    EscalationReason::of_word(category)
 }
 
 fn judge(review: &Review, became: Became, by_people: bool) -> Option<JudgeFigures> {

@@ -10,7 +10,6 @@ use shared::id::{FlowId, Username};
 use shared::review::ReviewKind;
 use shared::statistics::{GroupBy, Statistics, StatisticsQuery};
 use shared::time::Timestamp;
-use strum::VariantArray as _;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -131,7 +130,7 @@ impl Wanted<'_> {
         let facts: Option<Facts> = text.and_then(|text| serde_json::from_str(&text).ok());
         let flow: Option<FlowId> = row.text_opt(2)?.and_then(|flow| flow.parse().ok());
         let kind = row.text(3)?;
-        let kind = ReviewKind::VARIANTS.iter().copied().find(|known| known.as_str() == kind);
+        let kind = ReviewKind::of_word(&kind);
         let (Some(facts), Some(kind)) = (facts, kind) else { return Ok(None) };
         let StatisticsQuery { tool, agent, role, reviewer, .. } = self.query;
         let is_wanted = [(tool, &facts.tools), (agent, &facts.agents), (role, &facts.roles)]

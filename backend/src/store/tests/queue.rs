@@ -177,7 +177,7 @@ fn counted(found: &[&Review], filter: &Filter, viewer: &Principal, now: Timestam
         Counts { values, rest: None }
     };
     let with = |review: &Review| {
-        let with = Assigned::ALL.into_iter().filter(|with| is_with(*with, review, viewer, now));
+        let with = Assigned::ALL.iter().copied().filter(|with| is_with(*with, review, viewer, now));
         with.map(|with| with.as_str().to_owned()).collect()
     };
     let one = |value: &str| BTreeSet::from([value.to_owned()]);

@@ -94,7 +94,9 @@ pub(super) fn allow_again(
         (Operation::Launch { .. }, _) => allow(by, Act::Launch),
         (Operation::Ask { .. }, _) => allow(by, Act::Ask),
         (Operation::SaveFlow(_), _) => allow(by, Act::SaveFlow),
-        (Operation::CreateUser(_) | Operation::UpdateUser(_), _) => allow(by, Act::ManagePeople),
+        (Operation::CreateUser(_) | Operation::UpdateUser(_) | Operation::EraseUser(_), _) => {
+            allow(by, Act::ManagePeople)
+        }
         (Operation::NameDeputy(span), _) => allow(by, Act::NameDeputy(&span.person, &span.deputy)),
         (Operation::AddCredential(_) | Operation::RevokeToken { .. }, _) => allow(by, Act::ManageTokens),
         (Operation::Run { .. }, Committed::Run { run }) => allow(by, Act::CancelRun(&run.summary)),
@@ -107,7 +109,25 @@ pub(super) fn allow_again(
                 _ => allow(by, Act::Handle(review)),
             }
         }
-        // Nothing is answered but that it was done.
-        _ => Ok(()),
+        // What is answered is one's own, or only that it was done.
+        (
+            Operation::Run { .. }
+            | Operation::Review { .. }
+            | Operation::GiveFeedback { .. }
+            | Operation::RemoveDeputy(_)
+            | Operation::RevokeGrant(_)
+            | Operation::ChooseNotifications(_)
+            | Operation::StartSession(_)
+            | Operation::RefuseSignIn(_)
+            | Operation::ChangePassword(_)
+            | Operation::ChangeSecondFactor { .. }
+            | Operation::LinkAccount { .. }
+            | Operation::EndSession { .. }
+            | Operation::LoginFailed { .. }
+            | Operation::ArchiveRuns(_)
+            | Operation::EraseEntries(_)
+            | Operation::AcceptHead { .. },
+            _,
+        ) => Ok(()),
     }
 }

@@ -148,7 +148,7 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
                 <select class="select" on:change=move |event| change(&AuditFilter::set_event, event_target_value(&event))>
                     {option(String::new(), "Any kind")}
                     <optgroup label="Review activity">
-                        {ReviewAct::ALL.map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(act)))}
+                        {ReviewAct::ALL.iter().map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(*act))).collect_view()}
                     </optgroup>
                     <optgroup label="Entries">
                         {EntryKind::ALL.iter().map(|kind| option(kind.as_str().to_owned(), kind.as_str())).collect_view()}

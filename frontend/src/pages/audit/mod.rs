@@ -19,7 +19,7 @@ use crate::client::{Session, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
-use crate::components::states::{Empty, Loaded, Loading};
+use crate::components::states::{Empty, LoadOlder, Loaded, Loading};
 use crate::components::time::At;
 use crate::state::story::{EventTone, describe};
 
@@ -103,17 +103,7 @@ fn Audit() -> impl IntoView {
             .into_any()
         }
     };
-    let (busy, refused) = (older.pending(), older.value());
-    let refused = move || {
-        let problem = refused.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string))?;
-        Some(view! { <p class="mistake" role="alert">{problem}</p> })
-    };
     let next = Memo::new(move |_| pages.with(|pages| pages.next.clone()));
-    let load_older = move |_| {
-        if let Some(next) = next.get_untracked() {
-            older.dispatch_local(next);
-        }
-    };
     let export = move |format: &'static str| move || filter.with(|filter| filter.export(format));
     view! {
         <section class="page audit">
@@ -126,12 +116,7 @@ fn Audit() -> impl IntoView {
             </header>
             <div class="in">
                 <Loaded from=first failed="The audit could not be loaded" rows=10 children=list/>
-                <Show when=move || next.with(Option::is_some)>
-                    <div class="more">
-                        <button class="b" disabled=busy on:click=load_older>"Load older entries"</button>
-                        {refused}
-                    </div>
-                </Show>
+                <LoadOlder next older label="Load older entries"/>
             </div>
         </section>
     }

@@ -3,10 +3,11 @@
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
+use shared::review::ReviewKind;
 
 use crate::client::use_api;
 use crate::components::glyph::Glyph;
-use crate::state::insights::{InsightsFilter, KINDS, RANGES};
+use crate::state::insights::{InsightsFilter, RANGES};
 
 /// The filters in the head of the page.
 #[component]
@@ -27,10 +28,11 @@ pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
         let is = move || filter.with(|filter| filter.days() == days).to_string();
         view! { <button class="chip" aria-pressed=is on:click=move |_| go(&|filter| filter.days = Some(days))>{words}</button> }
     });
-    let kinds = KINDS.map(|kind| {
+    let kinds = ReviewKind::ALL.iter().copied().map(|kind| {
         let is = move || filter.with(|filter| filter.kind == Some(kind));
         view! { <option value=kind.as_str() prop:selected=is>{kind.as_str().replace('_', " ")}</option> }
     });
+    let kinds = kinds.collect_view();
     let narrowed = move || {
         let InsightsFilter { tool, agent, role, reviewer, .. } = filter.get();
         [("tool", tool), ("agent", agent), ("role", role), ("reviewer", reviewer)]
@@ -71,7 +73,7 @@ pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
         </Show>
         <select class="select" aria-label="Kind" on:change=move |event| {
             let kind = event_target_value(&event);
-            go(&|filter| filter.kind = KINDS.into_iter().find(|one| one.as_str() == kind));
+            go(&|filter| filter.kind = ReviewKind::of_word(&kind));
         }>
             <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"All kinds"</option>
             {kinds}

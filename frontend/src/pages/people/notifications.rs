@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use shared::access::Act;
+use shared::definition::Severity;
 use shared::error::Problem;
 use shared::id::DeliveryId;
 use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion, Rule};
@@ -11,7 +12,7 @@ use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::states::{Empty, Loaded};
-use crate::state::notification_rules::{SEVERITIES, after, flip, is_on, next_rule, waits};
+use crate::state::notification_rules::{after, flip, is_on, next_rule, waits};
 use crate::state::words;
 
 /// Rules, addresses, and what was given up.
@@ -174,16 +175,16 @@ fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>
         more => format!("after {}", words::length(i64::try_from(*more).unwrap_or(0) * 1_000_000)),
     });
     let wait_words = wait_words.collect();
-    let events = Occasion::ALL.map(|event| {
+    let events = Occasion::ALL.iter().copied().map(|event| {
         let on = move || chosen.with(|chosen| chosen.rules.get(at).is_some_and(|rule| is_on(&rule.events, &event)));
-        chip(event_words(event), on, move |_| change(&mut |rule| flip(&Occasion::ALL, &mut rule.events, event)))
+        chip(event_words(event), on, move |_| change(&mut |rule| flip(Occasion::ALL, &mut rule.events, event)))
     });
-    let severities = SEVERITIES.map(|one| {
+    let severities = Severity::ALL.iter().copied().map(|one| {
         let on = move || chosen.with(|chosen| chosen.rules.get(at).is_some_and(|rule| is_on(&rule.severities, &one)));
         chip(one.as_str(), on, move |_| {
             change(&mut |rule| {
-                flip(&SEVERITIES, &mut rule.severities, one);
-                if rule.severities.len() == SEVERITIES.len() {
+                flip(Severity::ALL, &mut rule.severities, one);
+                if rule.severities.len() == Severity::ALL.len() {
                     rule.severities.clear();
                 }
             });
@@ -196,8 +197,8 @@ fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>
             <legend class="sr">{format!("Rule {}", at + 1)}</legend>
             {menu("Where", channel_words, channel, move |new| change(&mut |rule| rule.channel = channels[new]))}
             {menu("How soon", wait_words, wait, move |new| change(&mut |rule| rule.after = after(all[new])))}
-            <div class="field" role="group" aria-label="Notify me when"><span class="label">"Notify me when"</span><div class="chips">{events}</div></div>
-            <div class="field" role="group" aria-label="Severity"><span class="label">"Severity"</span><div class="chips">{severities}</div></div>
+            <div class="field" role="group" aria-label="Notify me when"><span class="label">"Notify me when"</span><div class="chips">{events.collect_view()}</div></div>
+            <div class="field" role="group" aria-label="Severity"><span class="label">"Severity"</span><div class="chips">{severities.collect_view()}</div></div>
             <button type="button" class="b ghost icon" aria-label="Remove this rule" title="Remove this rule" on:click=remove><Glyph icon=icondata::LuTrash2/></button>
             <span class="mistake" aria-live="polite">{wrong}</span>
         </fieldset>
