@@ -27,8 +27,8 @@ pub const MAX_BODY: usize = 1024 * 1024;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "PageOf{T}"))]
 pub struct Page<T> {
-    /// The rows of this page, at most `limit` of them. There may be fewer or none although a page follows:
-    /// `next_cursor` alone says whether one does.
+    /// The rows of this page, at most `limit` of them. A page may have fewer rows, or none, although another page
+    /// follows: only `next_cursor` says whether one does.
     pub items: Vec<T>,
     /// Where the next page begins; none: this was the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,8 +44,8 @@ pub const MAX_LIMIT: u32 = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
-    /// The unique name that the API knows them by. It never changes, except that a pseudonym replaces it when the
-    /// person is erased.
+    /// The unique name by which they log in and the API names them. It never changes; when the person is erased, a
+    /// pseudonym replaces it.
     pub username: Username,
     /// What people call them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ pub enum Via {
     Human,
     /// The time was up.
     Timeout,
-    /// An automatic handler.
+    /// An automatic handler, a function of the embedding program, or a grant.
     Auto,
     /// A judge: a model that a flow asks as a handler, and that was confident enough to decide.
     Judge,
@@ -233,7 +233,7 @@ pub struct Decision {
     /// The new values of the items that were edited, by state key; missing where none was.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub edits: JsonMap,
-    /// A remark for the record; a correction also tells it to the step that runs again.
+    /// A remark for the record; with a correction, the step that runs again is told it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// What goes into the context.

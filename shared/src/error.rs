@@ -27,7 +27,7 @@ pub enum Code {
     ForeignOrigin,
     /// 404: not there, or not to be seen.
     NotFound,
-    /// 405: there is such a path, but it does not take this method.
+    /// 405: the path exists, but does not take this method.
     MethodNotAllowed,
     /// 409: the review has left `pending`; `resolution` says how.
     ReviewResolved,
@@ -45,7 +45,7 @@ pub enum Code {
     RunArchived,
     /// 413: the body has more than 1 MiB (1,048,576 bytes).
     TooLarge,
-    /// 415: the `Content-Type` of the body is none that this path takes; `detail` names those.
+    /// 415: the path does not take this `Content-Type`; `detail` names those that it takes.
     UnsupportedMediaType,
     /// 422: read, but not valid; `errors` names each place.
     Invalid,
@@ -55,11 +55,11 @@ pub enum Code {
     VisitLimit,
     /// 422: an idempotency key was used again with another body.
     KeyReused,
-    /// 429: too many writes, failed logins or open connections; `retry_after` says how many seconds to wait.
+    /// 429: too many writes, failed logins, live sockets or other requests; retry after `retry_after` seconds.
     TooManyRequests,
     /// 429: too many questions of this caller wait already.
     TooManyPending,
-    /// 500: the server failed; what happened is in its own log only.
+    /// 500: the server failed; only its own log says why.
     Internal,
     /// 503: starting, stopping, or the database is away.
     Unavailable,

@@ -52,9 +52,9 @@ impl Remember {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
-    /// A UUIDv7 that the server makes; `DELETE /api/v1/grants/{id}` takes the grant back.
+    /// A UUIDv7 that the server makes; `DELETE /api/v1/grants/{id}` revokes the grant.
     pub id: GrantId,
-    /// The tool; that of a nested flow behind the calls that lead there: `check/publish`.
+    /// The tool; in a called flow, the calls that lead to it come first: `check/publish`.
     pub tool: String,
     /// The agent whose calls it allows; none: those of tool nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,8 +45,8 @@ pub struct GraphEdge {
     pub to: String,
     /// What it is.
     pub kind: GraphEdgeKind,
-    /// The words beside it: a shortened condition, or such as `else` or `rejected`. Missing for an edge without a
-    /// condition and for a correction.
+    /// The text beside it: a shortened condition, or words such as `else` or `rejected`. Missing for an edge without a
+    /// condition, and for a correction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The line, from border to border.
@@ -63,6 +63,6 @@ pub enum GraphEdgeKind {
     Next,
     /// A correction goes back.
     Correct,
-    /// `on_reject`, `goto`, `on_visit_limit`.
+    /// Any other way to a node: `on_reject`, `goto`, `on_visit_limit`, after a failure, into a map or a called flow.
     Detour,
 }

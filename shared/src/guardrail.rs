@@ -10,7 +10,7 @@ use crate::definition::Effect;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
-    /// The guardrail's name: that of a built-in one, such as `pii-redaction`, or that which the flow gives it.
+    /// The guardrail's name: a built-in one, such as `pii-redaction`, or one of the flow's own.
     pub guardrail: String,
     /// The action's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ impl fmt::Display for Warning {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Veto {
-    /// The guardrail's name: that of a built-in one, such as `code-safety`, or that which the flow gives it.
+    /// The guardrail's name: a built-in one, such as `code-safety`, or one of the flow's own.
     pub guardrail: String,
     /// The action's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ pub enum TextPart<'a> {
     Plain(&'a str),
     /// Shown by its name.
     Hidden {
-        /// The character itself; to show it would have the effect that is to be prevented.
+        /// The character itself, which must not be shown as it is.
         c: char,
         /// Its abbreviation in Unicode, such as `RLO`, or its code point, such as `U+0000`.
         name: String,

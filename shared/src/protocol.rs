@@ -154,7 +154,7 @@ pub enum ServerMessage {
     Stream {
         /// The run, one whose topic `run:<id>` is subscribed to.
         run: RunId,
-        /// The node whose agent runs; one of a called flow has the calls before it: `check:2/review`.
+        /// The node whose agent runs; in a called flow, the calls that lead to it come first: `check:2/review`.
         node: NodeId,
         /// The visit of the node, from 1.
         visit: u32,
@@ -162,7 +162,7 @@ pub enum ServerMessage {
         attempt: u32,
         /// Where the text begins, in bytes of the answer so far.
         offset: u64,
-        /// The next piece of the answer, to be put in at `offset`.
+        /// The next piece of the answer, which begins at `offset`.
         text: String,
     },
     /// Too slow, or one's rights have changed: subscribe again.

@@ -31,7 +31,7 @@ use crate::voting::Voting;
 pub struct Paused {
     /// Who said so.
     pub by: Username,
-    /// The time of that decision, since when no deadline runs.
+    /// The time of that decision; from then on no deadline runs.
     pub at: Timestamp,
 }
 
@@ -43,7 +43,7 @@ pub struct Paused {
 pub enum ReviewStatus {
     /// Not resolved yet: it takes decisions and votes.
     Pending,
-    /// People decided it, or a handler did.
+    /// People decided it, or a handler did, or a grant.
     Resolved,
     /// A timer decided, whatever it then did.
     Expired,

@@ -63,8 +63,8 @@ pub struct FirstBad {
     /// The number of the entry in the record, from 1; none where a seal itself does not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
-    /// The number of the seal, from 1: the one that does not hold, or the one that has the entry. Missing where neither
-    /// is known.
+    /// The number, from 1, of the seal that does not hold, or that has the entry; missing for an entry that is not
+    /// sealed, and for an archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<u64>,
     /// The entry's place in the log. Of one that is gone: the place after which it stood.

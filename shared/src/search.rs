@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FoundOf{T}"))]
 pub struct Found<T> {
-    /// The hits, at most `limit` of them (default 50, highest 200); a search has no further pages.
+    /// The hits, at most `limit` of them (default 50, at most 200); a search has no further pages.
     pub items: Vec<Hit<T>>,
     /// There is more that has the words: the newest of it was ranked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -37,11 +37,6 @@ impl Login<'_> {
 pub struct Inbox<'a>(pub &'a WebDriver);
 
 impl Inbox<'_> {
-    /// Opens the page `/reviews` of the server at `base`.
-    pub async fn open(&self, base: &str) -> WebDriverResult<()> {
-        self.0.goto(format!("{base}/reviews")).await
-    }
-
     /// Waits until a card with this text is there, and opens it.
     pub async fn open_card(&self, text: &str) -> WebDriverResult<()> {
         let card = format!("//a[contains(@href, '/reviews/')][contains(., {})]", quoted(text));

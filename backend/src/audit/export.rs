@@ -25,7 +25,7 @@ pub enum Format {
 /// An entry that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// An entry, or what stands before it in its line, could not be serialised.
+    /// An entry, its place in the log, or its seal could not be serialised.
     #[error("an entry of the audit could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The row of an entry could not be written, for this reason.

@@ -24,7 +24,7 @@ pub enum AuditCommand {
         /// The JSON lines of an export, to be verified by themselves, in place of the database
         #[arg(long, value_name = "FILE")]
         export: Option<PathBuf>,
-        /// A key to trust: ed25519:…, or a file of them; may be said again [default: seal.pub beside the private key]
+        /// A key to trust: ed25519:…, or a file of them; may be repeated [default: seal.pub beside the private key]
         #[arg(long = "public-key", value_name = "KEY")]
         public_keys: Vec<String>,
         /// A head that `countersign audit head` printed: also proves that nothing before it was cut or made anew

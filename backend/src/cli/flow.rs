@@ -28,8 +28,8 @@ pub enum FlowCommand {
     /// Runs a flow in this process, and asks at the terminal
     ///
     /// Questions are asked as numbered menus on standard error; answers are lines of standard input, so a script can
-    /// pipe them in ("2\n1\n" chooses 2 at the first question, and 1 at the next). Calls that need leave are answered
-    /// with yes, no, edit or respond.
+    /// pipe them in ("2\n1\n" chooses 2 at the first question, and 1 at the next). Calls that need approval are
+    /// answered with yes, no, edit or respond.
     Run(run::RunArgs),
 }
 

@@ -51,8 +51,8 @@ enum Command {
     /// Serves the console and the API, and runs flows.
     ///
     /// Each setting is a flag, else an environment variable, else a key of the settings file. Keys of model providers
-    /// come from the environment: OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), ANTHROPIC_API_KEY,
-    /// OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools COUNTERSIGN_SECRET_NAME as secret.NAME.
+    /// come from the environment: OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), ANTHROPIC_API_KEY
+    /// (and ANTHROPIC_BASE_URL), OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools COUNTERSIGN_SECRET_NAME as secret.NAME.
     /// COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the first start. COUNTERSIGN_LOG says what is
     /// logged to standard error (info, or such as warn,backend::worker=debug), and COUNTERSIGN_LOG_FORMAT=json makes
     /// each line JSON.

@@ -21,7 +21,7 @@ pub enum UserCommand {
     Add {
         /// The username, with which they log in
         username: Username,
-        /// A role: reviewer, developer, admin, or one of your own; may be said again
+        /// A role: reviewer, developer, admin, or one of your own; may be repeated
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<String>,
         /// The name that others are shown

@@ -35,7 +35,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub struct RunArgs {
     /// The flow file
     file: PathBuf,
-    /// An input, as key=value; may be said again. JSON, or text where it is none or the flow says `type: string`
+    /// An input, as key=value; may be repeated. JSON, or text where it is none or the flow says `type: string`
     #[arg(long = "input", short, value_name = "KEY=VALUE")]
     inputs: Vec<String>,
     /// The input as one JSON object, or @FILE; `--input` comes on top of it

@@ -99,7 +99,7 @@ fn somebody(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewe
     }
     names(checker, people, base, reviewers);
     if may == 1 && reviewers.shuts_out() {
-        checker.warn(&path, format!("{} may decide this now, who may be shut out", only(may)));
+        checker.warn(&path, format!("{} may decide this now, and may be excluded", only(may)));
     }
 }
 
@@ -142,7 +142,7 @@ fn escalations(checker: &mut Checker<'_>, people: &[Principal], path: &str, on_t
     for (depth, next) in on_timeout.escalations().enumerate() {
         if let Some(why) = nobody_has(checker, people, &next.escalate) {
             let path = format!("{path}{}/escalate", "/then".repeat(depth));
-            checker.warn(&path, format!("this asks nobody: {why}"));
+            checker.warn(&path, format!("nobody would be asked here: {why}"));
         }
     }
 }
@@ -193,12 +193,12 @@ mod tests {
             ("reviewers: { tags: [editor, eu] }", "now: nobody has the role `eu` now"),
             (
                 "reviewers: { users: [ana], not_requester: true }",
-                "only 1 person may decide this now, who may be shut out",
+                "only 1 person may decide this now, and may be excluded",
             ),
             ("policy: unanimous, deny: 3", "deny only 2 people may vote now"),
             (
                 "timeout: 1h, on_timeout: { escalate: editor, extend: 1h, then: { escalate: lead, extend: 1h, then: reject } }",
-                "on_timeout/then/escalate this asks nobody: nobody has the role `lead` now",
+                "on_timeout/then/escalate nobody would be asked here: nobody has the role `lead` now",
             ),
         ] {
             let found = warned(&human(more));
@@ -224,7 +224,7 @@ mod tests {
         };
         for (gate, defaults, words) in [
             ("reviewers: { roles: [legal] }", "", "/gates/before_tool/t/reviewers nobody may decide this now"),
-            ("reviewers: { not_requester: true, users: [tom] }", "", "who may be shut out"),
+            ("reviewers: { not_requester: true, users: [tom] }", "", "and may be excluded"),
             (
                 "on_timeout: { escalate: lead, extend: 1h, then: reject }",
                 "",
@@ -233,7 +233,7 @@ mod tests {
             (
                 "",
                 ", on_timeout: { escalate: lead, extend: 1h, then: reject }",
-                "/defaults/on_timeout/escalate this asks",
+                "/defaults/on_timeout/escalate nobody would be asked",
             ),
         ] {
             let found = warned(&source(gate, defaults));

@@ -32,7 +32,7 @@ pub(super) use wait::{LONGEST as LONGEST_WAIT, ReviewWaits};
 /// The route of one review.
 pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 
-/// The query of `GET /api/v1/reviews/{id}`, which answers one review to whoever may see it.
+/// The query of `GET /api/v1/reviews/{id}`, which returns a review to those who may see it.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Look {
