@@ -8,7 +8,7 @@ use shared::definition::{Flow, FlowCall, NodeKind};
 use shared::error::{FlowCode, Mistake, pointer};
 use shared::id::{FlowId, MAX_CALLS, NodeId};
 
-use super::Compiled;
+use super::compiled::Compiled;
 use super::suggest::did_you_mean;
 
 /// Flows that can be called, ready to run.
@@ -52,6 +52,21 @@ impl Library {
     }
 }
 
+impl Compiled {
+    /// Makes a checked flow ready that calls no other. The mistakes are those that [`super::check`] finds
+    /// too.
+    pub fn new(flow: Flow, version: u32) -> Result<Self, Vec<Mistake>> {
+        Self::calling(flow, version, &Library::default())
+    }
+
+    /// The same for a flow that may call those of a library. A call that names no version gets the newest one, and keeps
+    /// it: see [`Self::flow`].
+    pub fn calling(mut flow: Flow, version: u32, library: &Library) -> Result<Self, Vec<Mistake>> {
+        let called = fix(&mut flow, library);
+        Self::with_calls(flow, version, called)
+    }
+}
+
 /// The calls of a flow.
 pub fn calls(flow: &Flow) -> impl Iterator<Item = (&NodeId, &FlowCall)> {
     flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
@@ -91,7 +106,7 @@ pub(super) fn find<'l>(
 }
 
 /// Fixes the version of each call, and gives the flows that are called; or every mistake.
-pub(super) fn fix(flow: &mut Flow, library: &Library) -> Result<HashMap<NodeId, Arc<Compiled>>, Vec<Mistake>> {
+fn fix(flow: &mut Flow, library: &Library) -> Result<HashMap<NodeId, Arc<Compiled>>, Vec<Mistake>> {
     let mut called = HashMap::new();
     let mut mistakes = Vec::new();
     for (node, call) in calls(flow) {

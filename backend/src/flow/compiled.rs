@@ -13,7 +13,6 @@ use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, NodeId};
 
 use super::audience;
-use super::calls::{self, Library};
 use super::condition::Conditions;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
 use super::guardrail::{Answered, GuardrailRules, GuardrailVerdict, Matter};
@@ -64,14 +63,13 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Makes a checked flow ready that calls no other. The mistakes are those that [`super::check`] finds too.
-    pub fn new(flow: Flow, version: u32) -> Result<Self, Vec<Mistake>> {
-        Self::calling(flow, version, &Library::default())
-    }
-
-    /// The same for a flow that may call those of a library. A call that names no version gets the newest one, and keeps
-    /// it: see [`Self::flow`].
-    pub fn calling(mut flow: Flow, version: u32, library: &Library) -> Result<Self, Vec<Mistake>> {
+    /// Makes a checked flow ready. `called`: the flow that each of its calls calls, or why some cannot be called. The
+    /// mistakes are those that [`super::check`] finds too.
+    pub(super) fn with_calls(
+        mut flow: Flow,
+        version: u32,
+        called: Result<HashMap<NodeId, Arc<Self>>, Vec<Mistake>>,
+    ) -> Result<Self, Vec<Mistake>> {
         let mut templates = Templates::default();
         let mut conditions = Conditions::default();
         let mut mistakes = Vec::new();
@@ -81,7 +79,7 @@ impl Compiled {
                 .filter(|agent| agent.model.is_empty())
                 .for_each(|agent| agent.model.clone_from(model));
         }
-        let called = calls::fix(&mut flow, library).unwrap_or_else(|found| {
+        let called = called.unwrap_or_else(|found| {
             mistakes.extend(found);
             HashMap::new()
         });

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
-use super::choice::Choice;
+use super::choice::{Choice, ChoiceKind};
 use super::handler::Handler;
 use super::on_timeout::OnTimeout;
 use super::policy::{Policy, Reviewers, Validator};
@@ -98,6 +98,11 @@ impl Human {
     /// Whether people choose, from what the flow or a state key offers.
     pub fn has_options(&self) -> bool {
         !self.options.is_empty() || self.options_key.is_some()
+    }
+
+    /// Whether one of the options that the flow offers is of this kind.
+    pub fn offers(&self, kind: ChoiceKind) -> bool {
+        self.options.iter().any(|option| option.kind == kind)
     }
 
     /// What is at stake; its templates see what the prompt sees.

@@ -1,14 +1,14 @@
 //! What people are asked and shown, before it is a review; and who is asked.
 
 use serde_json::{Value, json};
-use shared::definition::{Handler, Human, NodeKind, OnTimeout, Policy, Reviewers, Stakes};
+use shared::definition::{Handler, Human, Judge, NodeKind, OnTimeout, Policy, Reviewers, Stakes};
 use shared::error::json_type;
 use shared::id::NodeId;
 use shared::review::{Action, AskedBy, Item, ReviewKind, ReviewOption, Source, Warning};
 use shared::time::Span;
 
 use super::gate::gate_of;
-use crate::engine::question::Subject;
+use crate::engine::question::{Question, Subject};
 use crate::engine::state::RunState;
 use crate::flow::Compiled;
 
@@ -75,4 +75,12 @@ pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subje
         _ => gate_of(flow, state, subject).and_then(|gate| gate.handlers.as_deref()),
     };
     flow.of(&step.node).handlers(own)
+}
+
+/// The judge that is asked.
+pub(in crate::engine) fn judge_of<'f>(flow: &'f Compiled, state: &RunState, question: &Question) -> Option<&'f Judge> {
+    match handlers(flow, state, &question.subject).get(question.handler)? {
+        Handler::Judge(judge) => Some(judge),
+        _ => None,
+    }
 }

@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 use shared::decision::Via;
-use shared::definition::{Handler, Judge};
+use shared::definition::Judge;
 use shared::error::RunError;
 use shared::id::ReviewId;
 use shared::review::{Advice, AskedHandler, Judgement, Review};
 use shared::run::Step;
 
 use super::asking::{Asking, HandlerOutcome};
-use super::content::handlers;
+use super::content::judge_of;
 use super::fit::change_output;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
@@ -21,10 +21,9 @@ use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::invoke::listed;
 use crate::engine::model_call::{parse, without_fence};
 use crate::engine::question::{Approval, Asked, Judged, JudgedChanges, Question, Subject, Timer};
-use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, TaskKind};
 use crate::engine::view;
-use crate::flow::{Compiled, check_value};
+use crate::flow::check_value;
 
 /// What a judge is called where agents are named.
 const NAME: &str = "judge";
@@ -200,14 +199,6 @@ impl Builder<'_> {
             "agent_calls": calls, "decisions": decisions, "total_tokens": usage.total_tokens,
             "total_cost_usd": usage.total_cost_usd, "elapsed_ms": usage.elapsed_ms, "oldest_left_out": is_cut,
         })
-    }
-}
-
-/// The judge that is asked.
-pub(in crate::engine) fn judge_of<'f>(flow: &'f Compiled, state: &RunState, question: &Question) -> Option<&'f Judge> {
-    match handlers(flow, state, &question.subject).get(question.handler)? {
-        Handler::Judge(judge) => Some(judge),
-        _ => None,
     }
 }
 

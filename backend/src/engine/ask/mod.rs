@@ -40,5 +40,6 @@ mod title;
 mod vote;
 mod withdraw;
 
-pub(super) use judge::{ANSWER as JUDGE_ANSWER, judge_of};
+pub(super) use content::judge_of;
+pub(super) use judge::ANSWER as JUDGE_ANSWER;
 pub(super) use program::{composed, program_of};

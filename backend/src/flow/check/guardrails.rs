@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shared::definition::{Effect, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails, NodeKind};
 use shared::error::pointer;
 
-use super::{Checker, handlers};
+use super::{Checker, values};
 use crate::flow::guardrail::{BUILT_IN, compile};
 use crate::flow::limits::MAX_GUARDRAILS;
 
@@ -100,7 +100,7 @@ fn guardrail(checker: &mut Checker<'_>, base: &str, place: &str, guardrail: &Gua
 }
 
 fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &GuardrailWebhook) {
-    handlers::url(checker, &format!("{path}/url"), &webhook.url);
+    values::url(checker, &format!("{path}/url"), &webhook.url);
     let most = GuardrailWebhook::MAX_TIMEOUT;
     if webhook.timeout().0.is_zero() {
         let message = "the program would have no time to answer; leave it out for 5 seconds";

@@ -5,9 +5,7 @@ use shared::definition::{
     ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge, SlackHandler, WebhookHandler,
 };
 
-use super::human::has;
-use super::{Checker, parts, timers};
-use crate::flow::host_of;
+use super::{Checker, values};
 
 /// The longest name of a channel, in characters; Slack takes 80.
 const MAX_CHANNEL: usize = 80;
@@ -46,27 +44,19 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
 }
 
 pub fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
-    parts::model(checker, &format!("{path}/model"), &judge.model);
+    values::model(checker, &format!("{path}/model"), &judge.model);
     if judge.criteria.trim().is_empty() {
         checker.invalid(&format!("{path}/criteria"), "say what the judge is to judge by");
     }
     if !(0.0..=1.0).contains(&judge.threshold()) {
         checker.invalid(&format!("{path}/threshold"), "expected a confidence from 0 to 1, such as 0.7");
     }
-    timers::wait(checker, &format!("{path}/timeout"), judge.timeout);
+    values::wait(checker, &format!("{path}/timeout"), judge.timeout);
 }
 
 fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &WebhookHandler) {
-    url(checker, &format!("{path}/url"), &webhook.url);
-    timers::wait(checker, &format!("{path}/timeout"), webhook.timeout);
-}
-
-/// The URL of a program that is asked.
-pub fn url(checker: &mut Checker<'_>, path: &str, url: &str) {
-    let is_template = ["{{", "{%"].iter().any(|mark| url.contains(mark));
-    if is_template || host_of(url).is_none() {
-        checker.invalid(path, "expected a URL that is written out, such as `https://approvals.example.com/decide`");
-    }
+    values::url(checker, &format!("{path}/url"), &webhook.url);
+    values::wait(checker, &format!("{path}/timeout"), webhook.timeout);
 }
 
 fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: bool) {
@@ -76,7 +66,7 @@ fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: b
         let message = "expected a channel, such as `#approvals`, or its id";
         checker.invalid(&format!("{path}/channel"), message);
     }
-    timers::wait(checker, &format!("{path}/timeout"), slack.timeout);
+    values::wait(checker, &format!("{path}/timeout"), slack.timeout);
     if slack.timeout.is_none() && !is_last {
         checker.invalid(path, "without a `timeout`, nobody is asked after the channel; give it one, or put it last");
     }
@@ -91,7 +81,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
         _ => None,
     });
     // What a state key offers is not known yet: the step fails where nothing of it accepts.
-    if let Some(who) = accepts.filter(|_| human.options_key.is_none() && !has(human, ChoiceKind::Accept)) {
+    if let Some(who) = accepts.filter(|_| human.options_key.is_none() && !human.offers(ChoiceKind::Accept)) {
         let path = place(base, human.handlers.is_some());
         checker.invalid(
             &path,

@@ -71,7 +71,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
             checker.invalid(&format!("{path}/label"), message);
         }
     }
-    if human.on_reject.is_some() && human.has_options() && !has(human, ChoiceKind::Stop) && !timer_stops(human) {
+    if human.on_reject.is_some() && human.has_options() && !human.offers(ChoiceKind::Stop) && !timer_stops(human) {
         checker.warn(&format!("{base}/on_reject"), "nothing here rejects: there is no option of kind `stop`");
     }
 }
@@ -96,10 +96,6 @@ fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
 fn is_read(checker: &Checker<'_>) -> bool {
     serde_json::to_string(checker.flow)
         .is_ok_and(|flow| flow.contains(".alternative") || flow.contains("decision.option"))
-}
-
-pub(super) fn has(human: &Human, kind: ChoiceKind) -> bool {
-    human.options.iter().any(|option| option.kind == kind)
 }
 
 fn timer_stops(human: &Human) -> bool {

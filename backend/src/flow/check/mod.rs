@@ -18,6 +18,7 @@ mod reach;
 mod stakes;
 mod teams;
 mod timers;
+mod values;
 
 use std::collections::BTreeSet;
 

@@ -3,12 +3,10 @@
 use shared::definition::{Agent, Failure, GateSetting, Node, Tool, ToolKind};
 use shared::error::pointer;
 
-use super::{Checker, gates, guardrails, handlers, policy, timers};
+use super::{Checker, gates, guardrails, handlers, policy, timers, values};
 use crate::flow::compiled::setting_of;
 use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
 
-/// The providers of models.
-const PROVIDERS: [&str; 4] = ["openai", "anthropic", "ollama", "demo"];
 /// The most retries of a failing step.
 const MAX_RETRIES: u32 = 100;
 
@@ -36,14 +34,14 @@ pub fn check(checker: &mut Checker<'_>) {
             handlers::approves(checker, &pointer(["tools", name, "ask_permission"]), None, allowed);
         }
         asks(checker, &pointer(["tools", name]), tool);
-        timers::wait(checker, &pointer(["tools", name, "timeout"]), tool.timeout);
+        values::wait(checker, &pointer(["tools", name, "timeout"]), tool.timeout);
     }
     guardrails::check(checker);
     handlers::check(checker, "/defaults/handlers", flow.defaults.handlers.as_deref());
     timers::of_defaults(checker);
     policy::reviewers(checker, "/defaults/reviewers", None, &flow.defaults.reviewers);
     if let Some(named) = &flow.defaults.model {
-        model(checker, "/defaults/model", named);
+        values::model(checker, "/defaults/model", named);
     }
     for (index, route) in flow.routing.iter().enumerate() {
         policy::reviewers(checker, &format!("/routing/{index}/reviewers"), None, &route.reviewers);
@@ -66,7 +64,7 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
         None if agent.model.is_empty() => {
             checker.invalid(&base, "`model` is missing: name one here, or for all agents as `defaults.model`");
         }
-        _ => model(checker, &format!("{base}/model"), &agent.model),
+        _ => values::model(checker, &format!("{base}/model"), &agent.model),
     }
     let turns = agent.max_turns();
     if turns == 0 || turns > Agent::MAX_TURNS {
@@ -107,16 +105,6 @@ fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &tool.reviewers);
     policy::numbers(checker, &format!("{base}/policy"), &tool.policy);
     timers::of_tool(checker, base, tool);
-}
-
-/// The name of a model.
-pub fn model(checker: &mut Checker<'_>, path: &str, named: &str) {
-    let (provider, model) = named.split_once('/').unwrap_or((named, ""));
-    if !PROVIDERS.contains(&provider) || model.is_empty() {
-        let guess = checker.guess(provider, PROVIDERS);
-        let message = format!("a model is `provider/model` with one of the providers {}{guess}", PROVIDERS.join(", "));
-        checker.invalid(path, message);
-    }
 }
 
 fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {

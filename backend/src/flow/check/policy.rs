@@ -6,7 +6,6 @@ use shared::error::pointer;
 use shared::id::NodeId;
 
 use super::Checker;
-use super::human::has;
 
 pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) {
     reviewers(checker, &format!("{base}/reviewers"), Some(id), &human.reviewers);
@@ -27,7 +26,7 @@ fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if !human.has_options() {
         let message = "several answers in free text cannot become one: give options, or leave `policy` out";
         checker.invalid(&path, message);
-    } else if !has(human, ChoiceKind::Accept) {
+    } else if !human.offers(ChoiceKind::Accept) {
         checker.invalid(&path, "nothing can be accepted here: give an option of kind `accept`, or leave `policy` out");
     }
     numbers(checker, &path, &human.policy);

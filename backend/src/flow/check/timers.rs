@@ -10,13 +10,12 @@ use shared::access::REVIEWER;
 use shared::definition::{ActionKind, ChoiceKind, Gate, Human, OnTimeout, Reviewers, Tool};
 use shared::time::Span;
 
-use super::Checker;
-use super::human::has;
+use super::{Checker, values};
 
 /// Those of the defaults.
 pub fn of_defaults(checker: &mut Checker<'_>) {
     let defaults = &checker.flow.defaults;
-    wait(checker, "/defaults/timeout", defaults.timeout);
+    values::wait(checker, "/defaults/timeout", defaults.timeout);
     if let Some(on_timeout) = &defaults.on_timeout {
         chain(checker, "/defaults/on_timeout", on_timeout);
     }
@@ -27,7 +26,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     let Some(happens) = timer(checker, base, human.timeout, human.on_timeout.as_ref(), &human.reviewers) else {
         return;
     };
-    if *happens.last() == OnTimeout::Approve && !has(human, ChoiceKind::Accept) {
+    if *happens.last() == OnTimeout::Approve && !human.offers(ChoiceKind::Accept) {
         let path = if human.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
         let message = "a timer that approves takes the first option of kind `accept`, and there is none here";
         checker.invalid(&path, message);
@@ -74,7 +73,7 @@ fn timer<'a>(
     reviewers: &Reviewers,
 ) -> Option<&'a OnTimeout> {
     let flow = checker.flow;
-    wait(checker, &format!("{base}/timeout"), timeout);
+    values::wait(checker, &format!("{base}/timeout"), timeout);
     let path = format!("{base}/on_timeout");
     let timeout = timeout.or(flow.defaults.timeout);
     if let Some(own) = own {
@@ -113,18 +112,11 @@ fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
             let message = format!("`{role}` stands in this chain already; escalating in a circle asks nobody new");
             checker.invalid(&format!("{path}/escalate"), message);
         }
-        wait(checker, &format!("{path}/extend"), Some(next.extend));
+        values::wait(checker, &format!("{path}/extend"), Some(next.extend));
         if depth == OnTimeout::MAX_ESCALATIONS {
             let message = format!("a review escalates at most {} times", OnTimeout::MAX_ESCALATIONS);
             checker.invalid(&path, message);
         }
         path.push_str("/then");
-    }
-}
-
-/// How long anybody has to answer.
-pub fn wait(checker: &mut Checker<'_>, path: &str, span: Option<Span>) {
-    if let Some(why) = span.and_then(Span::why_no_wait) {
-        checker.invalid(path, why);
     }
 }
