@@ -11,6 +11,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
 use crate::id::{ReviewId, RunId, Username};
+use crate::notification::Occasion;
 use crate::review::{Review, ReviewStatus};
 use crate::run::{RunSummary, Step};
 use crate::time::Timestamp;
@@ -77,6 +78,11 @@ impl EntryKind {
             | Self::RunsArchived
             | Self::EntriesErased => EntrySubject::Other,
         }
+    }
+
+    /// What people are told of by it; most kinds are no occasion.
+    pub fn occasion(self) -> Option<Occasion> {
+        Occasion::of_word(self.as_str())
     }
 
     /// Whether it speaks of a review (`data.review`).

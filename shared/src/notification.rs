@@ -5,7 +5,6 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::definition::Severity;
 use crate::id::{DeliveryId, ReviewId, RunId};
-use crate::log::EntryKind;
 use crate::time::{Span, Timestamp};
 
 /// The most rules that one person has.
@@ -29,13 +28,6 @@ pub enum Occasion {
     #[serde(rename = "review.resolved")]
     #[strum(serialize = "review.resolved")]
     Resolved,
-}
-
-impl Occasion {
-    /// What an entry is an occasion of; most are none.
-    pub fn of(kind: EntryKind) -> Option<Self> {
-        Self::of_word(kind.as_str())
-    }
 }
 
 /// Where people are told, beside the console and the browser.

@@ -2,6 +2,7 @@
 
 mod kind;
 mod resolution;
+mod votes;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
 pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
+use crate::context::{Context, Part};
 use crate::decision::{ActionDecision, Decision, Via};
 use crate::definition::{
     ActionKind, AlternativeChoice, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes,
@@ -21,8 +23,8 @@ pub use resolution::{Outcome, Resolution};
 pub use crate::guardrail::{Checked, Veto, Warning};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::request::Request;
-use crate::run::{Context, Part, Usage};
 use crate::time::Timestamp;
+use crate::usage::Usage;
 use crate::voting::Voting;
 
 /// That a review was told to wait.

@@ -5,10 +5,12 @@ use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::JsonMap;
-use crate::error::RunError;
+pub use crate::context::{Context, Part};
+use crate::flow_error::RunError;
 use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
 use crate::review::Review;
 use crate::time::Timestamp;
+pub use crate::usage::{AgentCall, AgentToolCall, Usage};
 
 /// Where a run stands. Always derived from its state, never set beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -32,31 +34,6 @@ impl RunStatus {
     /// Whether nothing more will happen.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
-}
-
-/// For whom, and with what, a run goes; carried through every pause.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
-#[serde(default)]
-pub struct Context {
-    /// The end user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// The customer or organisation, in the launching program's own terms; templates read it as `context.tenant`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<String>,
-    /// The end user's session, in the launching program's own terms; templates read it as `context.session`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    /// Anything else; decisions' metadata is merged into it.
-    pub metadata: JsonMap,
-}
-
-impl Context {
-    /// Whether it says nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -160,27 +137,6 @@ pub struct Position {
     pub review: Option<ReviewId>,
 }
 
-/// Which item of a map's list is worked on: `2 of 5`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Part {
-    /// Its place in the list, from 1.
-    pub number: u32,
-    /// How many there are.
-    pub of: u32,
-    /// Whether the item is that of the call which led here: then the visits of the node are those inside that call, and
-    /// not one for each item.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub inside: bool,
-}
-
-impl Part {
-    /// Which time it is that a node is visited, where that says something: the visits of a mapped node are its items.
-    pub fn again(part: Option<Self>, visit: u32) -> Option<u32> {
-        (visit > 1 && part.is_none_or(|part| part.inside)).then_some(visit)
-    }
-}
-
 /// What a branch does where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -279,85 +235,6 @@ pub struct Report {
     pub steps: Vec<Step>,
     /// Its reviews, in the order in which they were asked.
     pub reviews: Vec<Review>,
-}
-
-/// What an agent used, for the reviewer and the budget.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct Usage {
-    /// Every finished model call; at most the newest 50.
-    pub agent_calls: Vec<AgentCall>,
-    /// In and out, over all.
-    pub total_tokens: u64,
-    /// In US dollars, where the price is known.
-    pub total_cost_usd: f64,
-    /// Since the run started.
-    pub elapsed_ms: u64,
-}
-
-impl Usage {
-    /// As people read it: `3 model calls, 1240 tokens, 0.02 USD`. None where nothing was used.
-    pub fn summary(&self) -> Option<String> {
-        let calls = match self.agent_calls.len() {
-            0 => return None,
-            1 => "1 model call".to_owned(),
-            // Older ones are not listed any more.
-            many @ MAX_CALLS.. => format!("{many} model calls or more"),
-            many => format!("{many} model calls"),
-        };
-        let cost = if self.total_cost_usd > 0.0 { format!(", {:.2} USD", self.total_cost_usd) } else { String::new() };
-        Some(format!("{calls}, {} tokens{cost}", self.total_tokens))
-    }
-}
-
-/// How many model calls are listed at most.
-const MAX_CALLS: usize = 50;
-
-/// One model call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AgentCall {
-    /// The agent's name.
-    pub agent: String,
-    /// The model that was called, as flows name it: `provider/model`.
-    pub model: String,
-    /// In and out.
-    pub tokens: u64,
-    /// In US dollars.
-    pub cost_usd: f64,
-    /// How long it took.
-    pub duration_ms: u64,
-    /// What it was told last; cut, and left out of old calls where all of them are too long. The log has it whole.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub input: String,
-    /// What it answered, cut in the same way.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub output: String,
-    /// The calls that it made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<AgentToolCall>,
-}
-
-/// One tool call of a model call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AgentToolCall {
-    /// Its id in the step.
-    pub id: String,
-    /// The step; none in what older versions kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<StepId>,
-    /// The tool's name as the model wrote it; the agent may have no such tool.
-    pub name: String,
-    /// What it was called with; where that is long, the beginning of it as text.
-    pub arguments: Value,
-    /// What it returned, in the same way. None while it is under way, or where it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
-    /// Why it has no result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
 }
 
 /// A value of the state with its key, as steps write them.

@@ -1,11 +1,9 @@
-//! How the votes on a review stand, where its policy takes several, and what of it somebody may know while they are
-//! secret.
+//! How the votes on a review stand, where its policy takes several. Who may know what of them is in `review/votes`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 use crate::id::Username;
-use crate::review::Review;
 
 /// How the votes on a review stand. Only a review whose policy is not `first` has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,36 +50,5 @@ impl Decision {
     /// Whose vote it is: it counts as theirs, whoever cast it.
     pub fn voter(&self) -> &Username {
         self.on_behalf_of.as_ref().unwrap_or(&self.by)
-    }
-}
-
-impl Review {
-    /// As somebody may see it, or anybody: secret votes are shown only after the resolution, but for one's own.
-    #[must_use]
-    pub fn seen_by(mut self, viewer: Option<&Username>) -> Self {
-        if self.is_secret() {
-            let own = |name: &Username| viewer == Some(name);
-            self.decisions.retain(|decision| own(&decision.by) || own(decision.voter()));
-            if let Some(voting) = &mut self.voting {
-                voting.voided.retain(own);
-            }
-        }
-        self
-    }
-
-    /// Whether somebody's vote counts, where votes are counted.
-    pub fn may_vote(&self, name: &Username) -> bool {
-        self.voting.as_ref().is_none_or(|voting| voting.voters.contains(name))
-    }
-
-    /// Whether it depends on who there is: votes are counted, somebody may be shut out or lack tags, or nobody could
-    /// decide it when this was last looked at.
-    pub fn depends_on_people(&self) -> bool {
-        self.voting.is_some() || self.reviewers.rests_on_people() || self.problem.is_some()
-    }
-
-    /// Whether its votes are secret now.
-    pub fn is_secret(&self) -> bool {
-        self.blind && self.voting.is_some() && self.is_pending()
     }
 }

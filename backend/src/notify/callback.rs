@@ -6,17 +6,14 @@ use shared::access::{Act, access};
 use shared::notification::Occasion;
 use shared::time::Timestamp;
 
-use super::failure::DeliveryFailure;
-use super::plan::Notice;
-use super::send::unread;
+use super::failure::{DeliveryFailure, unread};
+use super::plan::{CALLBACK, Notice};
 use super::settings::NotificationSecrets;
 use super::webhook::{post, url_of};
 use super::{Error, Outlets};
 use crate::standard_webhooks::{SECRET, SigningKeys};
 use crate::store::{self, ClaimedDelivery, NewDelivery, Store, UserRecord};
 
-/// The channel of whoever asked.
-pub(super) const CALLBACK: &str = "callback";
 /// Why nothing is posted on a server that nobody has set up for it.
 pub const NO_CALLBACKS: &str =
     "this server posts no answers: set COUNTERSIGN_CALLBACK_SECRET, or leave it out and ask for the answer";

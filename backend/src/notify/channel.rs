@@ -8,17 +8,11 @@ use shared::notification::Occasion;
 use shared::review::Review;
 
 use super::Outlets;
-use super::failure::DeliveryFailure;
-use super::plan::{Notice, update};
-use super::send::{Sender, unread};
+use super::failure::{DeliveryFailure, unread};
+use super::plan::{CHANNEL, Notice, PASSED_ON, update};
+use super::sender::Sender;
 use super::slack::{self, ShownReview};
 use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store};
-
-/// The name of these deliveries; their receiver is the channel.
-pub(super) const CHANNEL: &str = "slack_channel";
-
-/// Since others are asked.
-pub(super) const PASSED_ON: &str = "passed_on";
 
 impl Outlets {
     /// The deliveries to channels that an entry of the log gives rise to.

@@ -6,6 +6,7 @@ use reqwest::StatusCode;
 
 use crate::clock::Ids;
 use crate::ssrf::{Cause, cause};
+use crate::store;
 
 /// How often a message is tried before it is given up.
 pub(super) const MAX_FAILURES: u32 = 9;
@@ -54,6 +55,12 @@ impl DeliveryFailure {
         // 410 says that nobody will listen there again.
         Self { message, retry: status != StatusCode::GONE, after: retry_after }
     }
+}
+
+/// The database could not be asked.
+pub(super) fn unread(error: &store::Error) -> DeliveryFailure {
+    tracing::warn!(%error, "a notification could not be put together");
+    DeliveryFailure::passing("the database did not answer")
 }
 
 /// How long to wait after so many failures: three times as long each time, and a quarter more or less by chance, so that

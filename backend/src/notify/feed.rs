@@ -11,8 +11,7 @@ use shared::review::Review;
 use tokio::sync::watch;
 
 use super::Outlets;
-use super::channel::CHANNEL;
-use super::plan::{self, Notice, OVER, update};
+use super::plan::{self, CHANNEL, Notice, OVER, update};
 use super::recipients::{self, Recipient};
 use crate::store::{self, LogFollower, LogPage, NewDelivery, Resume, Store};
 
@@ -71,7 +70,7 @@ impl LogFollower for Feeder {
             if let Some((occasion, review, handed)) = occasion_of(entry) {
                 let only = review.delegations.last().filter(|_| handed).map(|handed| &handed.to);
                 let notice = Notice { entry, before: &before, occasion, review: &review, only };
-                if Occasion::of(entry.event.kind).is_some() {
+                if entry.event.kind.occasion().is_some() {
                     deliveries.extend(plan::to_programs(&notice, &self.outlets));
                 }
                 deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
@@ -155,7 +154,7 @@ impl Feeder {
 /// who gets it alone, and one that nobody decided in time of whoever may decide it now.
 fn occasion_of(entry: &Entry) -> Option<(Occasion, Review, bool)> {
     if entry.event.kind != EntryKind::ReviewUpdated {
-        return Some((Occasion::of(entry.event.kind)?, entry.event.review()?, false));
+        return Some((entry.event.kind.occasion()?, entry.event.review()?, false));
     }
     let Some(EventData::ReviewUpdated(ReviewUpdated { review, change })) = entry.event.read() else { return None };
     match change {

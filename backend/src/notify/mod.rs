@@ -16,6 +16,7 @@ mod message;
 mod plan;
 mod recipients;
 mod send;
+mod sender;
 mod service;
 mod settings;
 mod slack;
@@ -47,7 +48,7 @@ use crate::store::{self, Store};
 use callback::Callbacks;
 use email::Mailer;
 use feed::Feeder;
-use send::Sender;
+use sender::Sender;
 use slack::Slack;
 use webhook::Webhook;
 
@@ -155,7 +156,7 @@ impl Notifier {
         let added = watch::Sender::new(());
         let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), added.clone()).await?;
         let notifications = NotificationService::new(clock.clone(), Arc::clone(&outlets));
-        let (background, terms, changed) = (store.background().clone(), send::terms(&clock), added.subscribe());
+        let (background, terms, changed) = (store.background().clone(), sender::terms(&clock), added.subscribe());
         let (commits, kept) = (store.commits(), store.clone());
         let sender = Arc::new(Sender { store, clock, outlets, added, terms, first_wait });
         let tasks = vec![

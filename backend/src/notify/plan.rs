@@ -11,6 +11,10 @@ use crate::store::{ClaimedDelivery, NewDelivery};
 
 /// The channel of programs.
 pub(super) const WEBHOOK: &str = "webhook";
+/// The channel of whoever asked.
+pub(super) const CALLBACK: &str = "callback";
+/// The channel of deliveries to a channel of a chat, which is their receiver.
+pub(super) const CHANNEL: &str = "slack_channel";
 
 /// An entry that somebody may be notified of.
 pub(super) struct Notice<'a> {
@@ -66,6 +70,8 @@ pub(super) fn update(message: &ClaimedDelivery, channel: &'static str, since: &s
 
 /// Since its review is over.
 pub(super) const OVER: &str = "over";
+/// Since others are asked.
+pub(super) const PASSED_ON: &str = "passed_on";
 
 /// The deliveries to programs.
 pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {

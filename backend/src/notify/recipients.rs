@@ -9,12 +9,11 @@ use shared::notification::{Channel, Notifications, Occasion};
 use shared::review::Review;
 
 use super::Outlets;
-use super::callback::CALLBACK;
-use super::channel::{CHANNEL, PASSED_ON, is_asked};
+use super::channel::is_asked;
 use super::email::{MailItem, mail};
-use super::failure::DeliveryFailure;
-use super::plan::{Notice, OVER, UPDATE, WEBHOOK, update};
-use super::send::{Sender, unread};
+use super::failure::{DeliveryFailure, unread};
+use super::plan::{CALLBACK, CHANNEL, Notice, OVER, PASSED_ON, UPDATE, WEBHOOK, update};
+use super::sender::Sender;
 use super::slack;
 use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store, UserRecord};
 

@@ -8,18 +8,14 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use shared::log::Entry;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::callback::CALLBACK;
-use super::channel::CHANNEL;
-use super::failure::{DeliveryFailure, MAX_FAILURES, wait};
-use super::plan::{UPDATE, WEBHOOK};
-use super::recipients;
-use super::webhook;
-use super::{Outlets, TIMEOUT};
-use crate::clock::{Moment, SharedClock};
+use super::failure::{DeliveryFailure, MAX_FAILURES, unread, wait};
+use super::plan::{CALLBACK, CHANNEL, UPDATE, WEBHOOK};
+use super::sender::Sender;
+use super::{recipients, webhook};
+use crate::clock::Moment;
 use crate::store::{
     self, ClaimedDelivery, Consumer, DeliveryOutcome, Jobs, Lease, LeaseTerms, NextReady, Store, WorkTable,
     with_retries,
@@ -32,30 +28,6 @@ const KEPT: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
 /// How soon more of them are removed, where not all were.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
-
-/// Claims deliveries that are due and sends them, [`SLOTS`] at once at most.
-pub(super) struct Sender {
-    pub store: Store,
-    pub clock: SharedClock,
-    pub outlets: Arc<Outlets>,
-    /// Signalled whenever deliveries were added.
-    pub added: watch::Sender<()>,
-    pub terms: LeaseTerms,
-    /// The wait after the first failure.
-    pub first_wait: Duration,
-}
-
-/// The usual terms of a sender.
-pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
-    LeaseTerms {
-        owner: format!("sender-{}", hex::encode(&clock.random()[..6])),
-        // Longer than any attempt, which has [`TIMEOUT`].
-        lease: Duration::from_secs(20),
-        heartbeat: Duration::from_secs(7),
-        poll: Duration::from_secs(2),
-        grace: TIMEOUT,
-    }
-}
 
 /// Removes old deliveries until the stop.
 pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
@@ -234,10 +206,4 @@ fn report(held: &ClaimedDelivery, sent: &DeliveryOutcome) {
         DeliveryOutcome::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
         _ => tracing::info!(id = %held.id, outcome, "a notification"),
     }
-}
-
-/// The database could not be asked.
-pub(super) fn unread(error: &store::Error) -> DeliveryFailure {
-    tracing::warn!(%error, "a notification could not be put together");
-    DeliveryFailure::passing("the database did not answer")
 }

@@ -1,0 +1,35 @@
+//! What a sender of deliveries stands on. How it claims and sends them is in `send`; how it reaches people and channels,
+//! in `recipients` and `channel`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::{Outlets, TIMEOUT};
+use crate::clock::SharedClock;
+use crate::store::{LeaseTerms, Store};
+
+/// Claims deliveries that are due and sends them.
+pub(super) struct Sender {
+    pub store: Store,
+    pub clock: SharedClock,
+    pub outlets: Arc<Outlets>,
+    /// Signalled whenever deliveries were added.
+    pub added: watch::Sender<()>,
+    pub terms: LeaseTerms,
+    /// The wait after the first failure.
+    pub first_wait: Duration,
+}
+
+/// The usual terms of a sender.
+pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
+    LeaseTerms {
+        owner: format!("sender-{}", hex::encode(&clock.random()[..6])),
+        // Longer than any attempt, which has [`TIMEOUT`].
+        lease: Duration::from_secs(20),
+        heartbeat: Duration::from_secs(7),
+        poll: Duration::from_secs(2),
+        grace: TIMEOUT,
+    }
+}
