@@ -1,8 +1,10 @@
-//! Why a session is over, and what its client is told.
+//! Why a session is over, and what its client is told; also how large a message of a client may be, since a larger one
+//! ends its session.
 
 use axum::extract::ws::close_code;
 
-use super::session::MAX_MESSAGE;
+/// The largest message of a client, in bytes.
+pub(super) const MAX_MESSAGE: usize = 256 * 1024;
 
 /// Why a session is over.
 #[derive(Debug, PartialEq, Eq)]

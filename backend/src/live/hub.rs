@@ -9,7 +9,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::count::Counter;
-use super::outgoing::{OutgoingEntry, ParsedEntry};
+use super::outgoing::OutgoingEntry;
+use super::parsed_entry::ParsedEntry;
 use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;

@@ -8,8 +8,24 @@ use parking_lot::Mutex;
 use shared::error::{Code, Problem};
 use shared::id::Username;
 
-use super::MaxSockets;
 use crate::client_address::{ClientAddress, Network};
+
+/// How many sockets there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct MaxSockets {
+    /// Of one person.
+    pub each: usize,
+    /// From one address.
+    pub per_address: usize,
+    /// Of everybody on this server.
+    pub all: usize,
+}
+
+impl Default for MaxSockets {
+    fn default() -> Self {
+        Self { each: 50, per_address: 1000, all: 20_000 }
+    }
+}
 
 /// The sockets that are open, by person and by address.
 #[derive(Debug, Clone)]

@@ -10,12 +10,14 @@
 //!
 //! Imports `shared`, `crate::{clock, engine, problem, store, stream}` only.
 
+mod authenticate;
 mod close_reason;
 mod count;
 mod followed_streams;
 mod hub;
 mod limit;
 mod outgoing;
+mod parsed_entry;
 mod replay;
 pub(crate) mod request;
 mod ring;
@@ -27,5 +29,7 @@ mod tests;
 mod topics;
 mod upgrade;
 
+pub use authenticate::Authenticate;
 pub use hub::{Hub, HubHandle, Listening, Observe, Options};
-pub use upgrade::{Authenticate, LiveState, MaxSockets, upgrade};
+pub use limit::MaxSockets;
+pub use upgrade::{LiveState, upgrade};

@@ -8,8 +8,8 @@ use shared::id::{RunId, Username};
 use shared::log::{Cursor, Entry, EntryKind, EntrySubject, EventData};
 use shared::protocol::ServerMessage;
 use shared::review::Review;
-use shared::run::Usage;
 
+use super::parsed_entry::ParsedEntry;
 use super::run_visibility::RunVisibility;
 use crate::store::cursor::LogPlace;
 
@@ -46,21 +46,6 @@ pub(super) enum Audience {
     },
     /// Nobody sees it over the live socket.
     Nobody,
-}
-
-/// An entry, with what it carries read once.
-pub(super) struct ParsedEntry {
-    pub entry: Entry,
-    /// The review of `data.review`, without its content.
-    pub review: Option<Review>,
-}
-
-impl ParsedEntry {
-    /// Reads what an entry carries.
-    pub fn new(entry: Entry) -> Self {
-        let review = entry.event.review().map(without_content);
-        Self { entry, review }
-    }
 }
 
 impl OutgoingEntry {
@@ -100,25 +85,6 @@ impl OutgoingEntry {
 pub(super) fn text(message: &ServerMessage) -> Utf8Bytes {
     // Every message is made of strings, numbers and JSON values with string keys, which cannot fail to serialise.
     serde_json::to_string(message).unwrap_or_default().into()
-}
-
-/// A review with only what says who may see it: the ring holds thousands.
-pub(super) fn without_content(mut review: Review) -> Review {
-    review.prompt = String::new();
-    review.items = Vec::new();
-    review.options = Vec::new();
-    review.actions = Vec::new();
-    review.comments = Vec::new();
-    review.usage = Usage::default();
-    review.context.metadata.clear();
-    review.resolution = None;
-    for decision in &mut review.decisions {
-        decision.edits.clear();
-        decision.metadata.clear();
-        decision.shown = None;
-        decision.comment = None;
-    }
-    review
 }
 
 fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunVisibility>>) -> Audience {

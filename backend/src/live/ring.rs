@@ -155,7 +155,7 @@ impl Ring {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outgoing::ParsedEntry;
+    use super::super::parsed_entry::ParsedEntry;
     use super::*;
     use shared::log::{Cursor, Entry, EntryKind, Event};
     use shared::time::Timestamp;

@@ -10,7 +10,7 @@ use shared::log::EntryKind;
 use shared::review::Review;
 use shared::run::RunSummary;
 
-use super::outgoing::{ParsedEntry, without_content};
+use super::parsed_entry::{ParsedEntry, without_content};
 use crate::store::{self, Store};
 
 /// How many runs are remembered; the one that came first is forgotten first.

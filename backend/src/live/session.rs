@@ -12,7 +12,8 @@ use shared::log::Cursor;
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
 use tokio::time::{Instant, timeout};
 
-use super::close_reason::{CloseReason, clip, too_large, unreadable};
+use super::authenticate::Authenticate;
+use super::close_reason::{CloseReason, MAX_MESSAGE, clip, too_large, unreadable};
 use super::count::{self, Counted};
 use super::followed_streams::{self, FollowedStreams};
 use super::hub::{HubHandle, Listening};
@@ -21,14 +22,11 @@ use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
 use super::snapshot::Snapshot;
 use super::topics::Topics;
-use super::upgrade::Authenticate;
 use crate::problem;
 use crate::store::{Actor, Tally};
 use crate::token_bucket::TokenBucket;
 use crate::token_stream::Chunk;
 
-/// The largest message of a client, in bytes.
-pub(super) const MAX_MESSAGE: usize = 256 * 1024;
 /// How many messages a second a client may send for long; at once, those of three seconds.
 const MESSAGES_PER_SECOND: u32 = 20;
 /// How often the server asks whether the client is there.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -11,55 +10,17 @@ use axum::response::{IntoResponse, Response};
 use shared::error::{Code, Problem};
 use shared::protocol::SUBPROTOCOL;
 
+use super::authenticate::Authenticate;
+use super::close_reason::MAX_MESSAGE;
 use super::hub::HubHandle;
-use super::limit::SocketLimits;
-use super::session::{MAX_MESSAGE, SocketSession};
+use super::limit::{MaxSockets, SocketLimits};
+use super::session::SocketSession;
 use crate::client_address::ClientAddress;
-use crate::store::Actor;
 
 /// How much is read from a socket at once, in bytes: an idle socket holds this much.
 const READ_BUFFER: usize = 1024;
 /// How much is gathered before it is written, in bytes.
 const WRITE_BUFFER: usize = 2048;
-
-/// Who is calling. Not imported from where it is written, so that `live` does not depend on how people log in.
-#[async_trait]
-pub trait Authenticate: Send + Sync + 'static {
-    /// Whether a page of this `Origin` may open sockets; programs send none, and may.
-    fn is_origin_allowed(&self, headers: &HeaderMap) -> bool;
-
-    /// Whoever sends these headers; `unauthenticated` where that is nobody.
-    async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Problem>;
-
-    /// The same person with the rights of now, read from the store and not from what was remembered;
-    /// `unauthenticated` where their session or token no longer holds.
-    async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem>;
-
-    /// Counts a write of theirs; refuses it where they have written as much as they may.
-    fn admit(&self, _actor: &Actor) -> Result<(), Problem> {
-        Ok(())
-    }
-
-    /// Counts how many bytes the write has written.
-    fn charge(&self, _actor: &Actor, _bytes: usize) {}
-}
-
-/// How many sockets there may be.
-#[derive(Debug, Clone, Copy)]
-pub struct MaxSockets {
-    /// Of one person.
-    pub each: usize,
-    /// From one address.
-    pub per_address: usize,
-    /// Of everybody on this server.
-    pub all: usize,
-}
-
-impl Default for MaxSockets {
-    fn default() -> Self {
-        Self { each: 50, per_address: 1000, all: 20_000 }
-    }
-}
 
 /// What [`upgrade`] stands on. Cheap to clone.
 #[derive(Clone)]
