@@ -1,8 +1,6 @@
 //! Finished runs become archived ones. What the file holds was read before this transaction, so it counts only where
 //! nothing has happened to any of the runs since, and no other archive was made meanwhile.
 
-use std::collections::BTreeMap;
-
 use shared::id::RunId;
 use shared::log::EventData;
 
@@ -11,31 +9,11 @@ use super::super::db::{Arg, Conn, Sql};
 use super::super::runs::{RUNS, RUNS_BY_STATUS};
 use super::super::{Change, CommitError, Committed, Error, NewArchive, Operation};
 use super::group::Group;
+use super::pending::NewArchiveRows;
 use crate::clock::Moment;
 
 /// How many runs one statement looks up.
 const CHUNK: usize = 64;
-
-/// What archiving rests on, as it was read; and the archive that is to be written.
-#[derive(Default)]
-pub(super) struct Archiving {
-    /// The number of the newest archive.
-    last: u64,
-    up_to: i64,
-    /// The last row of each run that is there.
-    rows: BTreeMap<RunId, i64>,
-    /// Where each of them is listed by its status, if it is.
-    statuses: BTreeMap<RunId, Vec<Arg>>,
-    new: Option<NewArchiveRows>,
-}
-
-/// An archive that is to be written.
-struct NewArchiveRows {
-    archive: NewArchive,
-    at: i64,
-    /// Which of the entries of no run tells of it.
-    entry: usize,
-}
 
 impl Group {
     /// Reads what archiving rests on; no statement where nothing is archived.

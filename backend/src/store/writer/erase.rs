@@ -1,7 +1,7 @@
 //! A person is erased: the account at once, and then, step by step, what else names them. A step was made before this
 //! transaction, so it counts only where nothing it rests on has changed since.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use shared::access::{Act, Principal};
 use shared::api::User;
@@ -22,27 +22,6 @@ use super::rights::allow;
 use crate::clock::Moment;
 
 const ERASURES: Table = Table { name: "erasures", key: "number", others: "seq" };
-
-/// What erasing rests on, as it was read; and what is to be written.
-#[derive(Default)]
-pub(super) struct Erasures {
-    /// Of the people that are named: what those are called who were erased, and those whose names are still looked for.
-    names: BTreeSet<Username>,
-    /// By person: how many runs that are not over and reviews that wait have to do with them.
-    waiting: BTreeMap<Username, (i64, i64)>,
-    /// Those in whose record somebody stands who is erased.
-    deputies: BTreeMap<Username, UserRecord>,
-    /// The number of the newest entry `entries.erased`.
-    pub last: u64,
-    /// The last row of each run that is to be changed.
-    rows: BTreeMap<RunId, i64>,
-    indexed_to: i64,
-    /// People who were erased: their names, and their records from then on.
-    erased: Vec<(Username, UserRecord)>,
-    steps: Vec<NewErasure>,
-    /// Which of the entries of no run tell of erased entries: their places with their numbers.
-    entries: Vec<(usize, u64)>,
-}
 
 impl Group {
     /// Reads what erasing rests on; no statement where nobody is erased, added or changed.
@@ -203,11 +182,6 @@ impl Group {
         }
         self.erasures.steps.push(new.clone());
         Ok(Committed::Done)
-    }
-
-    /// Whether something is to be written of erasures.
-    pub(super) fn erases(&self) -> bool {
-        !self.erasures.steps.is_empty()
     }
 
     /// Writes what is left of the accounts of people who were erased, after all other people.

@@ -11,6 +11,7 @@ mod archive;
 mod clean_up;
 mod commit_outcome;
 mod credentials;
+mod decide;
 mod deputies;
 mod erase;
 mod feedback;
@@ -23,6 +24,7 @@ mod log_numbers;
 mod log_share;
 mod named;
 mod notifications;
+mod pending;
 mod places;
 mod provider;
 mod questions;
@@ -281,7 +283,7 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
         }
     }
     group.measure();
-    if group.erases() {
+    if !group.erasures.is_empty() {
         // What is kept in memory may still have what was erased.
         inner.recent.forget();
     } else if !written.large {

@@ -1,0 +1,89 @@
+//! Deciding a change of a group on top of those before it: which part of the group does so, and what was answered to the
+//! same change before. Above all that reads and decides.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use shared::access::Principal;
+use shared::log::{EventData, HeadAccepted};
+
+use super::super::{Change, CommitError, Committed, Operation};
+use super::group::{Group, UsedKey};
+use super::rights::allow_again;
+use crate::clock::Moment;
+
+impl Group {
+    /// Decides one change on top of those before it. `Err`: nothing of it is written, but for a deadline that it came
+    /// too late for.
+    pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Committed, CommitError> {
+        let Change { by, key, operation } = change;
+        let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
+        if let Some(key) = key
+            && let Some(used) = self.keys.get(&(key.scope.clone(), key.key.clone()))
+        {
+            if used.body != key.body {
+                return Err(CommitError::KeyReused);
+            }
+            let answer = used.answer.clone().ok_or_else(|| {
+                CommitError::Conflict("this was done already, and its secret is shown only once".to_owned())
+            })?;
+            allow_again(principal.as_ref(), operation, &answer)?;
+            return Ok(answer);
+        }
+        // A flow that drives the engine into a bug must not take the writer with it.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))
+            .unwrap_or_else(|_| {
+                Err(CommitError::Failed("deciding this change failed: the server's log says where".to_owned()))
+            })?;
+        if let Some(key) = key {
+            let kept = (!matches!(answer, Committed::Token { .. })).then(|| answer.clone());
+            self.keys.insert((key.scope.clone(), key.key.clone()), UsedKey { body: key.body, answer: kept.clone() });
+            self.out.keys.push((key.clone(), moment.now, kept));
+        }
+        Ok(answer)
+    }
+
+    fn operate(
+        &mut self,
+        operation: &Operation,
+        by: Option<&Principal>,
+        moment: Moment,
+    ) -> Result<Committed, CommitError> {
+        match operation {
+            Operation::Launch { run, flow, version, input, context } => {
+                self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)
+            }
+            Operation::Ask { run, question } => self.ask(by, *run, question, moment),
+            Operation::Run { run, input } => self.apply_to_run(by, *run, (**input).clone(), moment),
+            Operation::Review { review, input } => self.apply_to_review(by, *review, (**input).clone(), moment),
+            Operation::GiveFeedback { run, involvement, feedback } => {
+                self.give_feedback(by, *run, *involvement, (**feedback).clone(), moment)
+            }
+            Operation::SaveFlow(flow) => self.save_flow(by, (**flow).clone(), moment),
+            Operation::CreateUser(record) => self.create_user(by, (**record).clone(), moment),
+            Operation::UpdateUser(change) => self.update_user(by, (**change).clone(), moment),
+            Operation::NameDeputy(span) => self.name_deputy(by, (**span).clone(), moment),
+            Operation::RemoveDeputy(id) => self.remove_deputy(by, *id, moment),
+            Operation::RevokeGrant(id) => self.revoke_grant(by, *id, moment),
+            Operation::ChooseNotifications(chosen) => self.choose_notifications(by, (**chosen).clone(), moment),
+            Operation::AddCredential(new) => self.add_credential(by, (**new).clone(), moment),
+            Operation::StartSession(new) => self.start_session((**new).clone(), moment),
+            Operation::RefuseSignIn(refused) => Ok(self.refuse_sign_in(refused, moment)),
+            Operation::ChangePassword(change) => self.change_password(by, (**change).clone(), moment),
+            Operation::ChangeSecondFactor { username, change } => {
+                self.change_second_factor(by, username, change.clone(), moment)
+            }
+            Operation::LinkAccount { username, account } => self.link_account(by, username, account.as_ref(), moment),
+            Operation::EndSession { digest } => self.end_session(by, digest, moment),
+            Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
+            Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
+            Operation::ArchiveRuns(archive) => self.archive_runs(archive, moment),
+            Operation::EraseUser(username) => self.erase_user(by, username, moment),
+            Operation::EraseEntries(new) => self.erase_entries(new, moment),
+            Operation::AcceptHead { previous, head } => {
+                let (previous, head) = (previous.clone(), head.clone());
+                self.emit(by, &EventData::HeadAccepted(HeadAccepted { previous, head }), moment);
+                Ok(Committed::Done)
+            }
+        }
+    }
+}
