@@ -2,7 +2,7 @@
 
 use super::blobs::Blobs;
 use super::db::{Arg, Conn, Db, Sql};
-use super::{Error, queue, reviews, search, statistics};
+use super::{Error, queue, search, statistics, stored_review};
 
 /// How many reviews are filled in one transaction.
 const BATCH: u32 = 500;
@@ -24,7 +24,8 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
 
 /// Fills some; answers with how many.
 async fn some(mut conn: Conn) -> Result<usize, Error> {
-    let sql = reviews::select().push(" FROM reviews r WHERE r.severity_rank IS NULL ORDER BY r.id LIMIT ").bind(BATCH);
+    let sql =
+        stored_review::select().push(" FROM reviews r WHERE r.severity_rank IS NULL ORDER BY r.id LIMIT ").bind(BATCH);
     // Held until they are written: several servers may start at once.
     let sql = if conn.locks_rows() { sql.push(" FOR UPDATE") } else { sql };
     let found = conn.reviews_with_runs(sql, &mut Blobs::default()).await?;

@@ -17,14 +17,14 @@ use shared::review::Review;
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
-use crate::engine::{Carrier, Input, Looked, Refusal};
+use crate::engine::{Carrier, Input, Looked};
 
 pub use archive::{NewArchive, RunInArchive};
-pub use credential::{Credential, CredentialKind, NewCredential};
+pub use credential::{Credential, CredentialKind, NewCredential, SessionClient};
 pub use erase::NewErasure;
 pub use sign_in::{
     FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
-    SessionClient, SignIn,
+    SignIn,
 };
 
 /// One change with every precondition that it rests on.
@@ -322,48 +322,4 @@ pub enum Committed {
     },
     /// Nothing to say.
     Done,
-}
-
-/// Why a change was not made. Nothing of it is on disk.
-#[derive(Debug, thiserror::Error)]
-pub enum CommitError {
-    /// The engine refused it.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// What it speaks of does not exist.
-    #[error("not found")]
-    NotFound,
-    /// The actor's session or token no longer holds, or they may no longer log in.
-    #[error("nobody is logged in")]
-    Unauthenticated,
-    /// The actor may not do it.
-    #[error("{0}")]
-    Forbidden(String),
-    /// The name is taken.
-    #[error("{0}")]
-    Conflict(String),
-    /// So many questions of the actor wait already that there may be no more.
-    #[error("{0}")]
-    TooManyPending(String),
-    /// The idempotency key was used with another body.
-    #[error("the idempotency key was used with another body")]
-    KeyReused,
-    /// Nothing can be written now: the database is away, locked, full or read-only, too much waits, or the server is
-    /// stopping. Nothing was written; the same change may be made later.
-    #[error("{0}")]
-    Unavailable(String),
-    /// The run was continued by a newer server: this one must leave it alone. Nothing was written.
-    #[error("{0}")]
-    NewerFormat(String),
-    /// What is stored, and what the change rests on, cannot be read by this server. Nothing was written, and trying again
-    /// gives the same.
-    #[error("{0}")]
-    Unreadable(String),
-    /// A mistake of this program: the engine failed, or the database refuses what it was given. Nothing was written, and
-    /// trying again gives the same.
-    #[error("{0}")]
-    Failed(String),
-    /// The database went away while it was told to keep the change, and has not come back to say what became of it.
-    #[error("{0}")]
-    Unknown(String),
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::driver_error::DriverError;
 use super::postgres::{PostgresSession, SessionUse};
-pub(super) use super::sql::Sql;
+pub(super) use super::sql::{Arg, GroupKey, Sql};
 use super::sqlite::{self, RunsOn};
 
 /// A database: where it is read, and where it is written.
@@ -237,39 +237,6 @@ fn wrap<T>(rows: Vec<T>, make: fn(T) -> Row) -> Vec<Row> {
     rows.into_iter().map(make).collect()
 }
 
-/// An argument, or the null of its type.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Arg {
-    Int(Option<i64>),
-    Text(Option<String>),
-    Blob(Option<Vec<u8>>),
-    Uuid(Option<Uuid>),
-}
-
-macro_rules! argument {
-    ($($from:ty: $value:ident => $arg:expr,)+) => {$(
-        impl From<$from> for Arg {
-            fn from($value: $from) -> Self {
-                $arg
-            }
-        }
-    )+};
-}
-
-argument! {
-    Option<i64>: value => Arg::Int(value),
-    i64: value => Arg::Int(Some(value)),
-    u32: value => Arg::Int(Some(value.into())),
-    bool: value => Arg::Int(Some(value.into())),
-    Option<String>: value => Arg::Text(value),
-    String: value => Arg::Text(Some(value)),
-    &String: value => Arg::Text(Some(value.clone())),
-    &str: value => Arg::Text(Some(value.to_owned())),
-    &[u8; 32]: value => Arg::Blob(Some(value.to_vec())),
-    Option<Uuid>: value => Arg::Uuid(value),
-    Uuid: value => Arg::Uuid(Some(value)),
-}
-
 fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverError> {
     let mut args = PgArguments::default();
     for arg in sql.args {
@@ -282,13 +249,6 @@ fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverErr
         .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
     }
     Ok(sqlx::query_with(AssertSqlSafe(sql.text), args))
-}
-
-/// What rows are grouped by when they are counted: an id and three numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct GroupKey {
-    pub id: Uuid,
-    pub numbers: [i64; 3],
 }
 
 impl GroupKey {

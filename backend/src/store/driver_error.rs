@@ -3,8 +3,12 @@
 //! Imports nothing of the store: `error` says what can be done about each.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use rusqlite::types::FromSqlError;
+
+/// How long a connection to either database is waited for.
+pub(super) const ACQUIRE: Duration = Duration::from_secs(10);
 
 /// An error of rusqlite, of sqlx (PostgreSQL), or of a connection that could not be had.
 #[derive(Debug, thiserror::Error)]

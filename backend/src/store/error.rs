@@ -2,8 +2,8 @@
 
 use shared::error::Mistake;
 
-use super::CommitError;
-use super::driver_error::DriverError;
+use super::commit_error::CommitError;
+use super::driver_error::{ACQUIRE, DriverError};
 use crate::engine::Refusal;
 
 /// What went wrong in the database, or with what is stored there.
@@ -57,6 +57,20 @@ impl Error {
             Self::Stored(_) => Kind::Unreadable,
             Self::TooDeep | Self::Cursor | Self::Settings(_) => Kind::Refused,
         }
+    }
+
+    /// A database cannot be opened: which, by a name without a password; why; and what to look at.
+    pub(super) fn cannot_open(what: &str, error: &DriverError, look_at: &str) -> Self {
+        let why = match error {
+            DriverError::Exhausted | DriverError::Postgres(sqlx::Error::PoolTimedOut) => {
+                format!("it did not answer within {} s", ACQUIRE.as_secs())
+            }
+            DriverError::Postgres(sqlx::Error::Database(error)) => error.message().to_owned(),
+            DriverError::Postgres(error) => error.to_string(),
+            DriverError::Sqlite(error) => error.to_string(),
+            other => other.to_string(),
+        };
+        Self::Settings(format!("the database ({what}) cannot be opened: {why}; {look_at}"))
     }
 
     /// Whether a single change of a group can be to blame, so that the others may succeed without it.

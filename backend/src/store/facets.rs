@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::db::{Conn, GroupKey, Sql};
 use super::log_index::{ReviewSearch, WordIndex};
 use super::words::Words;
-use super::{Error, Store, queue, reviews};
+use super::{Error, Store, queue, search};
 
 /// How many values of a facet are told.
 const MAX_VALUES: usize = 25;
@@ -33,7 +33,7 @@ struct QueueGroup {
 impl Store {
     /// How many pending reviews that somebody may see fit, and how many of each kind there are.
     pub async fn facets(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Facets, Error> {
-        self.facets_among(viewer, query, reviews::FEW, MAX_SEARCHED).await
+        self.facets_among(viewer, query, search::FEW, MAX_SEARCHED).await
     }
 
     /// The same, looking up so few that have the words, or else searching so many for them at most.

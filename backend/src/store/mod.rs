@@ -12,6 +12,7 @@ mod change;
 mod change_signal;
 mod checkpoint;
 mod commit;
+mod commit_error;
 mod compact_review;
 mod consumer;
 pub(crate) mod cursor;
@@ -60,6 +61,7 @@ mod search;
 mod sql;
 mod sqlite;
 mod statistics;
+mod stored_review;
 mod stream_relay;
 mod tasks;
 #[cfg(test)]
@@ -89,11 +91,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, FactorChange,
-    IdempotencyKey, NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation,
-    PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient,
-    SignIn, UserChange,
+    Actor, Change, ChosenNotifications, Committed, Credential, CredentialKind, FactorChange, IdempotencyKey,
+    NewArchive, NewCredential, NewErasure, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof,
+    ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient, SignIn, UserChange,
 };
+pub use commit_error::CommitError;
 
 pub use archives::Archive;
 pub use change_signal::Commits;

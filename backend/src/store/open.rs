@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cursor::Log;
 use super::db::{Conn, Db, Sql};
-use super::driver_error::DriverError;
+use super::driver_error::{ACQUIRE, DriverError};
 use super::postgres::is_alive;
 use super::schema::{self, MigrationError};
 use super::sqlite::{self, Pool};
@@ -23,8 +23,6 @@ pub(super) const WRITERS: u32 = 3;
 const TIME_LIMIT_MS: &str = "15000";
 /// How long a connection that nobody used is taken for alive without being asked: asking costs as much as reading.
 const TRUSTED: Duration = Duration::from_secs(1);
-/// How long a connection is waited for.
-const ACQUIRE: Duration = Duration::from_secs(10);
 
 /// Opens the database, and brings it to this version.
 pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
@@ -61,7 +59,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
         schema::check(&db, &options.url).await?;
         return Ok(db);
     }
-    let cannot = |error: &DriverError| cannot_open(&options.url, error, "may the server write there?");
+    let cannot = |error: &DriverError| Error::cannot_open(&options.url, error, "may the server write there?");
     make_private(&path);
     let file = path.clone();
     let migrated = tokio::task::spawn_blocking(move || schema::migrate_sqlite(&file)).await;
@@ -122,7 +120,11 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .await
         .map_err(|error| {
             let place = format!("{}:{}", connect.get_host(), connect.get_port());
-            cannot_open(&format!("PostgreSQL at {place}"), &error.into(), "does it run, and does the database exist?")
+            Error::cannot_open(
+                &format!("PostgreSQL at {place}"),
+                &error.into(),
+                "does it run, and does the database exist?",
+            )
         })?;
     // A migration may take as long as it needs: it has a connection of its own, without the limits of statements.
     if options.access == OpenMode::Write {
@@ -147,20 +149,6 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
 /// Whether a connection can be used. One that was idle for a while may be gone, and is asked.
 async fn is_usable(conn: &mut PgConnection, idle_for: Duration) -> Result<bool, sqlx::Error> {
     if idle_for < TRUSTED { Ok(true) } else { is_alive(conn).await }
-}
-
-/// The database, by a name without a password; why; and what to look at.
-pub(super) fn cannot_open(what: &str, error: &DriverError, look_at: &str) -> Error {
-    let why = match error {
-        DriverError::Exhausted | DriverError::Postgres(sqlx::Error::PoolTimedOut) => {
-            format!("it did not answer within {} s", ACQUIRE.as_secs())
-        }
-        DriverError::Postgres(sqlx::Error::Database(error)) => error.message().to_owned(),
-        DriverError::Postgres(error) => error.to_string(),
-        DriverError::Sqlite(error) => error.to_string(),
-        other => other.to_string(),
-    };
-    Error::Settings(format!("the database ({what}) cannot be opened: {why}; {look_at}"))
 }
 
 /// The generation of the log: made once, with the database.

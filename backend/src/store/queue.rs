@@ -26,9 +26,9 @@ use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
-use super::queue_place::{QueuePlace, QueuePosition};
-use super::review_row::queue_key;
-use super::{Error, Store, reviews, search, unreadable};
+use super::queue_place::{QueuePlace, QueuePosition, queue_key};
+use super::stored_review::visible_to;
+use super::{Error, Store, search, unreadable};
 
 /// How many classes are remembered; beyond, all are forgotten and read anew.
 const MAX_KNOWN: usize = 20_000;
@@ -261,7 +261,7 @@ impl Store {
 /// Those that somebody may see, as they may see them: asked once more of the reviews themselves.
 pub(super) fn seen(mut reviews: Vec<Review>, viewer: &Principal) -> Vec<Review> {
     reviews.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
-    reviews::visible_to(reviews, viewer)
+    visible_to(reviews, viewer)
 }
 
 /// Adds what is pending, `queue v`; `with_text`: beside its reviews `r`; `among`: of these alone, one after the other.

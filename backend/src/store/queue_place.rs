@@ -1,7 +1,8 @@
-//! Places in the orders in which pending reviews are listed.
+//! Places in the orders in which pending reviews are listed, and the key of a row of the queue.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use shared::inbox::Urgency;
 use uuid::Uuid;
 
 use super::Error;
@@ -85,4 +86,10 @@ impl QueuePosition {
         }
         Some(Self(place, Uuid::from_slice(id).ok()?))
     }
+}
+
+/// A place in the queue, by the columns by which its row is known: deadline, rank of the severity, when it was asked, id.
+pub(super) fn queue_key(place: Urgency) -> Vec<Arg> {
+    let Urgency { due, severity, asked, id } = place;
+    vec![due.0.into(), Arg::from(i64::from(severity)), asked.0.into(), id.0.into()]
 }

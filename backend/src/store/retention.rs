@@ -16,7 +16,7 @@ use super::blobs::Blobs;
 use super::cursor::LogPlace;
 use super::db::{Arg, Conn, Sql};
 use super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, audience_rows, undecided_row};
-use super::{Error, Store, grants, reviews};
+use super::{Error, Store, grants, stored_review};
 
 /// A finished run that nothing needs any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,7 +224,7 @@ async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid],
 /// Removes reviews and what is found by them; no more rows than so many, or those of one review. Answers with how many.
 async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
     let most = u32::try_from(limit / ROWS_OF_A_REVIEW).unwrap_or(u32::MAX).max(1);
-    let sql = reviews::select().push(" FROM reviews r WHERE r.run_id IN (").list(runs.iter().copied());
+    let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id IN (").list(runs.iter().copied());
     let found = conn.reviews_with_runs(sql.push(") LIMIT ").bind(most), &mut Blobs::default()).await?;
     let mut audience = Vec::new();
     for (_, review) in &found {

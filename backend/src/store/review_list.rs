@@ -18,7 +18,7 @@ use super::cursor::ListPlace;
 use super::db::{Conn, DatabaseKind, Row, Sql};
 use super::log_index::{ReviewSearch, WordIndex, padded};
 use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
-use super::reviews::visible_to;
+use super::stored_review::visible_to;
 use super::visibility::{self, ReviewVisibility, Tagged};
 use super::{Error, queue, search};
 

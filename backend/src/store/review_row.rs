@@ -2,7 +2,6 @@
 //! is found.
 
 use shared::id::RunId;
-use shared::inbox::Urgency;
 use shared::review::{Review, ReviewStatus};
 
 use serde_json::Value;
@@ -79,10 +78,4 @@ pub(super) fn audience_rows(review: &Review) -> impl Iterator<Item = Vec<Arg>> {
 pub(super) fn undecided_row(review: &Review) -> Option<Vec<Arg>> {
     let undecided = matches!(review.status, ReviewStatus::Expired | ReviewStatus::Withdrawn);
     undecided.then(|| vec![review.status.as_str().into(), review.created_at.0.into(), review.id.0.into()])
-}
-
-/// A place in the queue, by the columns by which its row is known: deadline, rank of the severity, when it was asked, id.
-pub(super) fn queue_key(place: Urgency) -> Vec<Arg> {
-    let Urgency { due, severity, asked, id } = place;
-    vec![due.0.into(), Arg::from(i64::from(severity)), asked.0.into(), id.0.into()]
 }

@@ -1,25 +1,18 @@
 //! Reviews: one, those of a run, and lists of those that somebody may see. What is pending is listed by `queue`, what is
 //! not, or all, by `review_list`.
 
-use std::collections::HashMap;
-
 use shared::access::Principal;
 use shared::api::{Page, ReviewQuery};
 use shared::id::{ReviewId, RunId};
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
-use uuid::Uuid;
 
-use super::blobs::{Blobs, Reader};
+use super::blobs::Blobs;
 use super::db::{Conn, Sql};
-use super::log_index::padded;
 use super::page_bytes::PageBytes;
 use super::queue_place::QueuePosition;
-use super::{Error, Pending, Store, queue, review_list, unreadable};
-
-/// Of so many reviews, at most, that have the words of a search, each is looked up and put in order. Where there are
-/// more, they are found soon along the list. Tests see both ways.
-pub(super) const FEW: usize = if cfg!(test) { 9 } else { 2000 };
+use super::stored_review::select;
+use super::{Error, Pending, Store, queue, review_list};
 
 impl Store {
     /// A review by its id, without a claim that has run out; `None` where there is none.
@@ -103,88 +96,4 @@ impl Store {
         }
         reviews
     }
-}
-
-impl Conn {
-    /// The reviews of a query that begins with [`select`]; those that cannot be read are marked so.
-    pub async fn found_reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
-        let found = self.reviews_with_runs(sql, blobs).await?;
-        Ok(found.into_iter().map(|(_, review)| review).collect())
-    }
-
-    /// Removes the rows under which a review is found that cannot be read: nobody knows them, so all are looked through.
-    pub async fn forget_audience(&mut self, review: ReviewId) -> Result<(), Error> {
-        self.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.0)).await?;
-        Ok(())
-    }
-
-    /// Reviews by their ids, in this order.
-    pub async fn reviews_in_order(&mut self, ids: &[Uuid]) -> Result<Vec<Review>, Error> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sql = select().push(" FROM reviews r WHERE r.id IN (").list(padded(ids)).push(")");
-        let mut found = self.found_reviews(sql, &mut Blobs::default()).await?;
-        let place: HashMap<_, _> = ids.iter().zip(0..).collect();
-        found.sort_by_key(|review| place.get(&review.id.0).copied().unwrap_or(usize::MAX));
-        Ok(found)
-    }
-
-    /// The reviews at these places as far as a page takes them, as `see` leaves them, and the place where the next page
-    /// begins; `next`: behind all of them. No more of them is in memory than the page takes, but for the last that are read.
-    pub async fn page_of_reviews<P: Clone>(
-        &mut self,
-        places: &[(Uuid, P)],
-        next: Option<P>,
-        mut bytes: PageBytes,
-        see: impl Fn(Vec<Review>) -> Vec<Review>,
-    ) -> Result<(Vec<Review>, Option<P>), Error> {
-        let (mut taken, mut rest) = (Vec::new(), places);
-        while !rest.is_empty() {
-            let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
-            rest = later;
-            let ids: Vec<Uuid> = chunk.iter().map(|(id, _)| *id).collect();
-            for review in see(self.reviews_in_order(&ids).await?) {
-                if !bytes.takes(&review)? {
-                    let last = taken.last().map(|last: &Review| last.id.0);
-                    return Ok((
-                        taken,
-                        places.iter().find(|(id, _)| Some(*id) == last).map(|(_, place)| place.clone()),
-                    ));
-                }
-                taken.push(review);
-            }
-        }
-        Ok((taken, next))
-    }
-
-    /// The reviews of a query that begins with [`select`], each with the run that waits for it, also where nobody sees
-    /// that run.
-    pub async fn reviews_with_runs(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<(RunId, Review)>, Error> {
-        let rows = self.fetch(sql).await?;
-        let mut reader = Reader::default();
-        for row in &rows {
-            reader.add_column(row.uuid(0)?, row.text(1));
-        }
-        let reviews = reader.finish_each("a review", self, blobs).await?.into_iter().zip(&rows);
-        let reviews = reviews.map(|(review, row)| {
-            let run = row.uuid(0)?;
-            let review = review.or_else(|error| {
-                tracing::error!(%error, "a review cannot be read");
-                unreadable::review(row, run, 2, &error)
-            });
-            Ok((RunId(run), review?))
-        });
-        reviews.collect()
-    }
-}
-
-/// Reviews as somebody may see them.
-pub(super) fn visible_to(items: Vec<Review>, viewer: &Principal) -> Vec<Review> {
-    items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect()
-}
-
-/// What [`Conn::found_reviews`] reads, of `reviews r`.
-pub(super) fn select() -> Sql {
-    Sql::new("SELECT r.run_id, r.body, ").push(unreadable::REVIEW)
 }

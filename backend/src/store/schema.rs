@@ -73,7 +73,7 @@ pub(super) async fn check(db: &Db, what: &str) -> Result<(), Error> {
     let sql = Sql::new("SELECT MAX(version) FROM _sqlx_migrations");
     let found = match db.read().await?.fetch_one(sql).await {
         Ok(row) => row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0),
-        Err(error) => return Err(super::open::cannot_open(what, &error, "is it a database of countersign?")),
+        Err(error) => return Err(Error::cannot_open(what, &error, "is it a database of countersign?")),
     };
     let migrator = if db.is_postgres() { &POSTGRES } else { &SQLITE };
     let wanted = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);

@@ -4,11 +4,14 @@ use serde_json::Value;
 use shared::review::Review;
 use uuid::Uuid;
 
+use super::Error;
 use super::db::{Conn, Row, Sql};
 use super::log_index::{ReviewSearch, WordIndex};
 use super::words::Words;
-use super::{Error, reviews};
 
+/// Of so many reviews, at most, that have the words of a search, each is looked up and put in order. Where there are
+/// more, they are found soon along the list. Tests see both ways.
+pub(super) const FEW: usize = if cfg!(test) { 9 } else { 2000 };
 /// How many characters of a review are searched.
 const MAX_SEARCH: usize = 4000;
 /// How many of them its title, prompt and flow's title have at most, each.
@@ -21,7 +24,7 @@ const MOST: usize = 20_000;
 /// How to find the reviews in these indexes that have the words of a query; `None` if it has none.
 pub(super) async fn of(conn: &mut Conn, q: Option<&str>, indexes: &[WordIndex]) -> Result<Option<ReviewSearch>, Error> {
     match Words::of(q) {
-        Some(words) => Ok(Some(conn.search_reviews(words, indexes, reviews::FEW).await?)),
+        Some(words) => Ok(Some(conn.search_reviews(words, indexes, FEW).await?)),
         None => Ok(None),
     }
 }

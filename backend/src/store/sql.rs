@@ -1,8 +1,9 @@
-//! Statements that are put together with their arguments.
+//! Statements that are put together with their arguments, and the keys by which they count rows: what both databases are
+//! given alike. Imports nothing of the store.
 
 use std::fmt::Write as _;
 
-use super::db::Arg;
+use uuid::Uuid;
 
 /// A statement that is put together with its arguments.
 #[derive(Debug, Default, Clone)]
@@ -79,4 +80,44 @@ impl Sql {
         }
         self
     }
+}
+
+/// An argument, or the null of its type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Arg {
+    Int(Option<i64>),
+    Text(Option<String>),
+    Blob(Option<Vec<u8>>),
+    Uuid(Option<Uuid>),
+}
+
+macro_rules! argument {
+    ($($from:ty: $value:ident => $arg:expr,)+) => {$(
+        impl From<$from> for Arg {
+            fn from($value: $from) -> Self {
+                $arg
+            }
+        }
+    )+};
+}
+
+argument! {
+    Option<i64>: value => Arg::Int(value),
+    i64: value => Arg::Int(Some(value)),
+    u32: value => Arg::Int(Some(value.into())),
+    bool: value => Arg::Int(Some(value.into())),
+    Option<String>: value => Arg::Text(value),
+    String: value => Arg::Text(Some(value)),
+    &String: value => Arg::Text(Some(value.clone())),
+    &str: value => Arg::Text(Some(value.to_owned())),
+    &[u8; 32]: value => Arg::Blob(Some(value.to_vec())),
+    Option<Uuid>: value => Arg::Uuid(value),
+    Uuid: value => Arg::Uuid(Some(value)),
+}
+
+/// What rows are grouped by when they are counted: an id and three numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct GroupKey {
+    pub id: Uuid,
+    pub numbers: [i64; 3],
 }

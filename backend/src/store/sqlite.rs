@@ -18,13 +18,11 @@ use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::db::{Arg, GroupKey, Sql};
-use super::driver_error::DriverError;
+use super::driver_error::{ACQUIRE, DriverError};
+use super::sql::{Arg, GroupKey, Sql};
 
 /// How long a statement waits for another process that writes to the file.
 pub(super) const BUSY: Duration = Duration::from_secs(10);
-/// How long a connection is waited for.
-const ACQUIRE: Duration = Duration::from_secs(10);
 /// How many statements stay prepared on a connection.
 const STATEMENTS: usize = 512;
 

@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 use shared::id::{TokenId, Username};
 use shared::time::Timestamp;
 
-use super::SessionClient;
-
 /// What lets somebody in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,6 +18,16 @@ pub enum CredentialKind {
     Browser,
     /// An attempt to sign in by the provider that has started a session. It lets nobody in.
     SignIn,
+}
+
+/// From where a session was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionClient {
+    /// The client's IP address, as text.
+    pub address: String,
+    /// What the browser says that it is, in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// A session, token or link as it is stored: never its secret.

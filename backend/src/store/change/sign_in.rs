@@ -5,17 +5,7 @@ use shared::access::ADMIN;
 use shared::id::Username;
 use shared::single_sign_on::Trouble;
 
-use super::NewCredential;
-
-/// From where a session was started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionClient {
-    /// The client's IP address, as text.
-    pub address: String,
-    /// What the browser says that it is, in short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-}
+use super::credential::NewCredential;
 
 /// A session to start.
 #[derive(Debug, Clone)]

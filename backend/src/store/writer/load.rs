@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, SignIn, grants, reviews, visibility};
+use super::super::{Change, Error, Inner, Operation, SignIn, grants, stored_review, visibility};
 use super::group::{Group, StoredPlaces, UnreadableRun, UsedKey};
 use super::named::Named;
 use crate::engine::{Input, Snapshot};
@@ -137,7 +137,7 @@ impl Group {
             work.unreadable = unreadable.map(|why| UnreadableRun { why, tasks: Vec::new() });
             work.snapshot = Some(Snapshot::new(state, []));
         }
-        let sql = reviews::select()
+        let sql = stored_review::select()
             .push(" FROM reviews r WHERE r.run_id IN (")
             .list(found.iter().copied())
             .push(") AND r.status = 'pending'");
@@ -145,7 +145,7 @@ impl Group {
         let pending: BTreeSet<ReviewId> = reviews.iter().map(|(_, review)| review.id).collect();
         let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
         if !over.is_empty() {
-            let sql = reviews::select().push(" FROM reviews r WHERE r.id IN (").list(over).push(")");
+            let sql = stored_review::select().push(" FROM reviews r WHERE r.id IN (").list(over).push(")");
             reviews.extend(conn.reviews_with_runs(sql, &mut self.blobs).await?);
         }
         for (run, review) in reviews {

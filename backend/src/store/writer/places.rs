@@ -10,7 +10,8 @@ use shared::run::{RunStatus, Step};
 
 use super::super::blobs::encode;
 use super::super::packed::pack;
-use super::super::review_row::{audience_row, queue_key, undecided_row};
+use super::super::queue_place::queue_key;
+use super::super::review_row::{audience_row, undecided_row};
 use super::super::run_steps::{self, StepStorage, step_row};
 use super::super::{Error, queue, visibility};
 use super::group::{RunWork, StoredPlaces};
