@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use shared::api::User;
 use shared::id::{TokenId, Username};
-use shared::time::Timestamp;
 
+use super::credential::credential;
 use super::rate_limit::AttemptKey;
 use super::{Authenticator, Error, Identity, Secret, digest};
 use crate::client_address::ClientAddress;
@@ -188,37 +188,4 @@ impl Authenticator {
 /// What a browser says that it is, as far as a list shows it.
 fn in_short(agent: &str) -> String {
     agent.chars().filter(|c| !c.is_control()).take(200).collect()
-}
-
-/// A credential that ends `life` after `now`.
-pub(super) fn credential(
-    kind: CredentialKind,
-    username: Username,
-    secret: &Secret,
-    now: Timestamp,
-    life: Duration,
-) -> NewCredential {
-    with_digest(kind, username, secret.digest(), now, life)
-}
-
-/// The same of a secret of which only the SHA-256 is known.
-pub(super) fn with_digest(
-    kind: CredentialKind,
-    username: Username,
-    digest: [u8; 32],
-    now: Timestamp,
-    life: Duration,
-) -> NewCredential {
-    let credential = Credential {
-        kind,
-        id: None,
-        name: None,
-        username,
-        roles: None,
-        created_at: now,
-        expires_at: Some(now.after(life)),
-        last_used_at: None,
-        client: None,
-    };
-    NewCredential { digest, credential }
 }

@@ -6,6 +6,7 @@
 //! SHA-256 of random secrets and argon2 hashes of passwords.
 
 mod authenticator;
+mod credential;
 mod hashing_queue;
 mod login;
 pub mod oidc;
@@ -24,8 +25,7 @@ pub use authenticator::{Authenticator, Identity, SECURE_SESSION_COOKIE, SESSION_
 pub(crate) use login::BROWSER_LIFE;
 pub use login::{Attempt, BROWSER_COOKIE, Login};
 pub use password::Passwords;
-pub use policy::LoginPolicy;
-pub use second_factor::RequiredFor;
+pub use policy::{LoginPolicy, RequiredFor};
 #[cfg(test)]
 pub(crate) use second_factor::code_at;
 pub use secret::{Secret, digest};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use shared::time::{Span, Timestamp};
 
-use super::RequiredFor;
+use crate::store::UserRecord;
 
 /// The table `[logins]` of the settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -39,6 +39,31 @@ impl LoginPolicy {
     /// Until when a session lasts that is used now.
     pub fn session_until(&self, created_at: Timestamp, now: Timestamp) -> Timestamp {
         now.after(self.session_idle).min(created_at.after(self.session_life))
+    }
+}
+
+/// Who must have a second factor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequiredFor {
+    /// Nobody; who wants one has one.
+    #[default]
+    Nobody,
+    /// Only people with the role `admin`.
+    Admins,
+    /// Everybody who logs in by a password.
+    All,
+}
+
+impl RequiredFor {
+    /// Whether this person must have one. Who signs in by the identity provider has what that asks for.
+    pub fn includes(self, person: &UserRecord) -> bool {
+        match self {
+            _ if person.account.is_some() => false,
+            Self::Nobody => false,
+            Self::Admins => person.user.roles.iter().any(|role| role == shared::access::ADMIN),
+            Self::All => true,
+        }
     }
 }
 

@@ -14,31 +14,6 @@ const RECOVERY_CODES: usize = 10;
 /// Letters and digits that are not mistaken for each other.
 const ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
 
-/// Who must have a second factor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequiredFor {
-    /// Nobody; who wants one has one.
-    #[default]
-    Nobody,
-    /// Only people with the role `admin`.
-    Admins,
-    /// Everybody who logs in by a password.
-    All,
-}
-
-impl RequiredFor {
-    /// Whether this person must have one. Who signs in by the identity provider has what that asks for.
-    pub fn includes(self, person: &UserRecord) -> bool {
-        match self {
-            _ if person.account.is_some() => false,
-            Self::Nobody => false,
-            Self::Admins => person.user.roles.iter().any(|role| role == shared::access::ADMIN),
-            Self::All => true,
-        }
-    }
-}
-
 impl Authenticator {
     /// What proves the second factor of somebody; `None` where they have none. Wrong codes are limited for the account.
     pub(super) fn prove(&self, person: &UserRecord, code: Option<&str>) -> Result<Option<Proof>, Error> {

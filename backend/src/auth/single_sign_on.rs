@@ -9,7 +9,7 @@ use shared::api::User;
 use shared::id::Username;
 use shared::single_sign_on::Trouble;
 
-use super::login::{credential, with_digest};
+use super::credential::{credential, with_digest};
 use super::oidc::{self, OidcError, PendingLogin, Profile, Provider, Returned};
 use super::rate_limit::AttemptKey;
 use super::{Attempt, Authenticator, Secret, digest};

@@ -7,7 +7,7 @@ use shared::api::{Erasure, NewUser, User, UserPatch};
 use shared::error::{Mistake, pointer};
 use shared::id::Username;
 
-use super::login::credential;
+use super::credential::credential;
 use super::{Error, Passwords, Secret};
 use crate::clock::SharedClock;
 use crate::store::{

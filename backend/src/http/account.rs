@@ -1,9 +1,7 @@
 //! `/api/v1/me/…`: what people change of their own account. Only in a session: a token is not the person.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use shared::api::{
     NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo,
 };
@@ -12,10 +10,8 @@ use shared::id::SessionId;
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id};
-use super::problem::{Refused, Result};
-use super::{AppState, budget};
-use crate::auth::Identity;
-use crate::store::CredentialKind;
+use super::caller::InSession;
+use super::problem::Result;
 
 pub(super) fn mount(api: &mut Api) {
     let password = OperationDoc::new("Change your password; all other sessions end");
@@ -39,53 +35,6 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/me/totp/confirm", confirm, confirm_totp);
     let remove = OperationDoc::new("Turn the second factor off with a code of it, or a recovery code");
     api.post("/api/v1/me/totp/remove", remove.status(204), remove_totp);
-}
-
-/// Whoever calls, also one who must set up a second factor before anything else.
-pub(super) struct Known(pub Identity);
-
-impl FromRequestParts<AppState> for Known {
-    type Rejection = Refused;
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
-        Ok(Self(state.authenticator.authenticate(&parts.headers).await?))
-    }
-}
-
-/// Somebody in a session, also one who must set up a second factor before anything else.
-pub(super) struct InSession {
-    pub identity: Identity,
-    state: AppState,
-}
-
-impl InSession {
-    async fn find(parts: &Parts, state: &AppState) -> Result<Self> {
-        let identity = state.authenticator.authenticate(&parts.headers).await?;
-        if identity.kind != CredentialKind::Session {
-            return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in").into());
-        }
-        Ok(Self { identity, state: state.clone() })
-    }
-}
-
-impl FromRequestParts<AppState> for InSession {
-    type Rejection = Refused;
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
-        let session = Self::find(parts, state).await?;
-        budget::admit(state, parts, &session.identity.principal)?;
-        Ok(session)
-    }
-}
-
-impl OptionalFromRequestParts<AppState> for InSession {
-    type Rejection = Refused;
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
-        // Without the budget: whoever has used it up may still log out.
-        match Self::find(parts, state).await {
-            Ok(session) => Ok(Some(session)),
-            Err(Refused(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),
-            Err(failure) => Err(failure),
-        }
-    }
 }
 
 async fn password(session: InSession, body::Json { value, .. }: body::Json<NewPassword>) -> Result<StatusCode> {

@@ -1,15 +1,17 @@
-//! Who calls, in a handler's arguments; and the commits that they make. A request that writes is counted here.
+//! Who calls, in a handler's arguments: anybody who is logged in, or somebody in a session; and the commits that they
+//! make. A request that writes is counted here.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
 use shared::access::{Act, Principal};
+use shared::error::{Code, Problem};
 
 use super::idempotency::RequestKey;
 use super::problem::{Refused, Result, allowed};
 use super::{AppState, budget};
 use crate::auth::{Identity, digest};
 use crate::problem::of_commit;
-use crate::store::{Change, Committed, IdempotencyKey, Operation};
+use crate::store::{Change, Committed, CredentialKind, IdempotencyKey, Operation};
 
 /// Somebody who is logged in; `401` where nobody is.
 #[derive(Clone)]
@@ -49,7 +51,7 @@ pub(super) struct Write {
 impl Write {
     /// Commits what the caller wants; `body`: the SHA-256 of the request's body.
     pub async fn commit(&self, body: [u8; 32], operation: Operation) -> Result<Committed> {
-        self.caller.commit(self.key.of(&self.caller, body), operation).await
+        self.caller.commit(self.key.of(&self.caller.identity, body), operation).await
     }
 
     /// The same of a request that has no body.
@@ -65,5 +67,52 @@ impl FromRequestParts<AppState> for Caller {
         identity.may_go_on()?;
         budget::admit(state, parts, &identity.principal)?;
         Ok(Self { identity, state: state.clone() })
+    }
+}
+
+/// Whoever calls, also one who must set up a second factor before anything else.
+pub(super) struct Known(pub Identity);
+
+impl FromRequestParts<AppState> for Known {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
+        Ok(Self(state.authenticator.authenticate(&parts.headers).await?))
+    }
+}
+
+/// Somebody in a session, also one who must set up a second factor before anything else.
+pub(super) struct InSession {
+    pub identity: Identity,
+    pub state: AppState,
+}
+
+impl InSession {
+    async fn find(parts: &Parts, state: &AppState) -> Result<Self> {
+        let identity = state.authenticator.authenticate(&parts.headers).await?;
+        if identity.kind != CredentialKind::Session {
+            return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in").into());
+        }
+        Ok(Self { identity, state: state.clone() })
+    }
+}
+
+impl FromRequestParts<AppState> for InSession {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
+        let session = Self::find(parts, state).await?;
+        budget::admit(state, parts, &session.identity.principal)?;
+        Ok(session)
+    }
+}
+
+impl OptionalFromRequestParts<AppState> for InSession {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
+        // Without the budget: whoever has used it up may still log out.
+        match Self::find(parts, state).await {
+            Ok(session) => Ok(Some(session)),
+            Err(Refused(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 }

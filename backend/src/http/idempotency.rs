@@ -4,8 +4,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use shared::error::Problem;
 
-use super::Caller;
 use super::problem::{Refused, Result};
+use crate::auth::Identity;
 use crate::store::IdempotencyKey;
 
 /// The longest key that is accepted, in bytes.
@@ -21,8 +21,8 @@ pub(super) struct RequestKey {
 
 impl RequestKey {
     /// The same as the store keeps it: of this caller, for this method and path, with the SHA-256 of the body.
-    pub fn of(&self, caller: &Caller, body: [u8; 32]) -> Option<IdempotencyKey> {
-        self.key.clone().map(|key| caller.identity.actor().key(&self.target, key, body))
+    pub fn of(&self, caller: &Identity, body: [u8; 32]) -> Option<IdempotencyKey> {
+        self.key.clone().map(|key| caller.actor().key(&self.target, key, body))
     }
 }
 

@@ -8,11 +8,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use shared::definition::Flow;
 
-use super::account::{InSession, Known};
+use super::AppState;
 use super::body::{FlowSource, Id, Json, OptionalJson, Params};
+use super::caller::{Caller, InSession, Known, Write};
 use super::idempotency::RequestKey;
-use super::reviews::ReviewWrite;
-use super::{AppState, Caller, Write};
 use crate::client_address::ClientAddress;
 
 /// What one call takes.
@@ -89,12 +88,6 @@ impl OperationInput for RequestKey {
 impl OperationInput for Write {
     fn describe(inputs: &mut Inputs<'_>) {
         RequestKey::describe(inputs);
-    }
-}
-
-impl OperationInput for ReviewWrite {
-    fn describe(inputs: &mut Inputs<'_>) {
-        Write::describe(inputs);
     }
 }
 

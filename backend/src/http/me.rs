@@ -8,8 +8,8 @@ use shared::api::User;
 use shared::error::{Code, Problem};
 
 use super::AppState;
-use super::account::Known;
 use super::api::{Api, OperationDoc};
+use super::caller::Known;
 use super::problem::Result;
 
 pub(super) fn mount(api: &mut Api) {

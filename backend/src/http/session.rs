@@ -10,9 +10,9 @@ use shared::api::{LinkSecret, LoginRequest, User};
 use shared::single_sign_on::LoginWays;
 
 use super::AppState;
-use super::account::InSession;
 use super::api::{Api, OperationDoc};
 use super::body::Json;
+use super::caller::InSession;
 use super::cookies::{Cookies, SESSION_PATH as PATH};
 use super::problem::Result;
 use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE};

@@ -80,7 +80,7 @@ async fn update(
             let known = known_of(&person.user);
             (None, Some(caller.state.authenticator.passwords().hash(password, known, "/password").await?))
         }
-        None => (key.of(&caller, digest), None),
+        None => (key.of(&caller.identity, digest), None),
     };
     let change = Box::new(UserChange { username, patch, password_hash });
     let answer = caller.commit(key, store::Operation::UpdateUser(change)).await?;

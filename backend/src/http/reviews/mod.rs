@@ -20,6 +20,7 @@ use shared::time::Span;
 
 use super::api::{Api, OperationDoc};
 use super::body::{self, Id, OptionalJson, Params};
+use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller, Write};
 use crate::engine::Input;
@@ -108,6 +109,12 @@ pub(super) struct ReviewWrite {
     #[from_request(via(Id))]
     review: ReviewId,
     headers: HeaderMap,
+}
+
+impl OperationInput for ReviewWrite {
+    fn describe(inputs: &mut Inputs<'_>) {
+        Write::describe(inputs);
+    }
 }
 
 impl ReviewWrite {

@@ -1,0 +1,42 @@
+//! What lets somebody in for a while, made of its secret. Imports the store, and `secret`.
+
+use std::time::Duration;
+
+use shared::id::Username;
+use shared::time::Timestamp;
+
+use super::secret::Secret;
+use crate::store::{Credential, CredentialKind, NewCredential};
+
+/// A credential that ends `life` after `now`.
+pub(super) fn credential(
+    kind: CredentialKind,
+    username: Username,
+    secret: &Secret,
+    now: Timestamp,
+    life: Duration,
+) -> NewCredential {
+    with_digest(kind, username, secret.digest(), now, life)
+}
+
+/// The same of a secret of which only the SHA-256 is known.
+pub(super) fn with_digest(
+    kind: CredentialKind,
+    username: Username,
+    digest: [u8; 32],
+    now: Timestamp,
+    life: Duration,
+) -> NewCredential {
+    let credential = Credential {
+        kind,
+        id: None,
+        name: None,
+        username,
+        roles: None,
+        created_at: now,
+        expires_at: Some(now.after(life)),
+        last_used_at: None,
+        client: None,
+    };
+    NewCredential { digest, credential }
+}
