@@ -6,6 +6,7 @@ mod global_signal;
 pub mod http;
 pub mod list;
 pub mod live;
+mod login;
 pub mod notifier;
 mod paint;
 pub mod session;

@@ -1,15 +1,12 @@
-//! Who is logged in, and what they may do.
+//! Who is logged in, and what they may do. Asks the server nothing: `login` does.
 
-use futures::FutureExt;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::access::{Access, Act, Principal, access, voice};
 use shared::api::User;
 use shared::id::Username;
 use shared::review::Review;
 
 use super::GlobalSignal;
-use super::http::use_api;
 
 /// Who is logged in. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
@@ -43,49 +40,12 @@ impl Session {
         expect_context()
     }
 
-    /// Asks the server who is logged in, unless that is known. Call it while a component is made.
-    pub fn load(self) {
-        if self.me.with_untracked(Option::is_some) {
-            return;
-        }
-        let api = use_api();
-        let mut asking = Box::pin(async move {
-            match api.me().await {
-                Ok(user) => self.entered(user),
-                Err(problem) => self.error.set(Some(problem.to_string())),
-            }
-        });
-        // Where the page has the answer already, nothing is shown that waits for it.
-        if (&mut asking).now_or_never().is_none() {
-            spawn_local(asking);
-        }
-    }
-
-    /// Asks the server what the person may do now. Also tells whether they are still logged in: a session that has ended
-    /// is noticed by how the API answers.
-    pub async fn refresh(self, api: super::Api) {
-        // Where it cannot be asked, what was known stays; the connection is then lost anyway.
-        if let Ok(now) = api.me().await
-            && self.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == now.username && *me != now))
-        {
-            self.me.set(Some(now));
-        }
-    }
-
     /// Somebody has logged in.
     pub fn entered(self, user: User) {
         self.error.set(None);
         self.signed_out.set(false);
         self.logins.update_value(|logins| *logins += 1);
         self.me.set(Some(user));
-    }
-
-    /// Ends the session at the server, and forgets the person here even if that fails.
-    pub async fn leave(self, api: super::Api) {
-        // Also where the server cannot be reached: this browser shows nothing more.
-        drop(api.logout().await);
-        self.me.set(None);
-        self.signed_out.set(true);
     }
 
     /// Whether the person may do `act`. Follows the session.

@@ -11,6 +11,7 @@ use super::inert::{inert, inert_code};
 use super::time::{clock, full};
 use crate::client::Live;
 use crate::state::ending::Ending;
+use crate::state::sentences::sentence;
 use crate::state::story::{self, EventTone};
 use crate::state::streams::Streams;
 use crate::state::words;
@@ -120,7 +121,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
             line(
                 at,
                 tone_class(tone),
-                view! { <p><a href=format!("/reviews/{}", review.id)>{inert(&story::sentence(&what))}</a></p> },
+                view! { <p><a href=format!("/reviews/{}", review.id)>{inert(&sentence(&what))}</a></p> },
             )
         }
         Event::Ended(run) => {
@@ -222,7 +223,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                 </p>
                 {note.map(|note| view! { <p class="note">{inert_code(&note)}</p> })}
                 {step.error.map(|error| match Ending::of(Some(&error)) {
-                    Some(_) => view! { <p class="note">{inert_code(&story::sentence(&error.message))}</p> }.into_any(),
+                    Some(_) => view! { <p class="note">{inert_code(&sentence(&error.message))}</p> }.into_any(),
                     None => view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> }.into_any(),
                 })}
                 {move || stream.get().map(|stream| view! {

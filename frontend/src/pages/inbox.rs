@@ -1,12 +1,11 @@
-//! The inbox: the list, and the review that is read.
+//! The inbox: the list, beside which `review` shows the review that is read.
 
 use gloo_timers::callback::Timeout;
 use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::components::Outlet;
-use leptos_router::hooks::{use_location, use_navigate, use_params, use_query_map};
-use leptos_router::params::Params;
+use leptos_router::hooks::{use_location, use_navigate, use_query_map};
 use shared::access::Principal;
 use shared::api::ReviewQuery;
 use shared::client::query_string;
@@ -14,12 +13,12 @@ use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
 
 use super::lazy::load_review_ahead;
+use super::review::back_to_the_list;
 use crate::client::{Connection, Live, ReviewList, Session};
 use crate::components::arrival::{self, Arrival};
 use crate::components::filters::InboxFilters;
 use crate::components::focus::focus_on;
 use crate::components::queue::{Queue, ToMoreUrgent};
-use crate::components::review::ReviewPane;
 use crate::components::shortcuts::is_free;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::state::inbox::{Inbox, Numbers, address};
@@ -273,22 +272,6 @@ pub fn InboxPage() -> impl IntoView {
 #[derive(Clone, Copy)]
 struct Heading(NodeRef<html::H1>);
 
-#[derive(Params, PartialEq)]
-struct ReviewParams {
-    id: ReviewId,
-}
-
-/// Back to the list, which shows what it showed.
-fn back_to_the_list() -> Callback<()> {
-    let navigate = use_navigate();
-    let search = use_location().search;
-    Callback::new(move |()| {
-        let search = search.get_untracked();
-        let mark = if search.is_empty() { "" } else { "?" };
-        navigate(&format!("/inbox{mark}{search}"), NavigateOptions { scroll: false, ..NavigateOptions::default() });
-    })
-}
-
 /// Beside the list, while no review is open.
 #[component]
 pub fn IdlePane() -> impl IntoView {
@@ -304,25 +287,6 @@ pub fn IdlePane() -> impl IntoView {
                 <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"?"</kbd>" shows all keys."</p>
             </Empty>
         </article>
-    }
-}
-
-/// Beside the list, or in its place on a narrow screen: the review that the address names.
-#[component]
-pub fn OpenPane() -> impl IntoView {
-    let params = use_params::<ReviewParams>();
-    let id = Memo::new(move |_| params.with(|params| params.as_ref().ok().map(|params| params.id)));
-    let back = back_to_the_list();
-    move || match id.get() {
-        Some(id) => view! { <ReviewPane id=id back=back /> }.into_any(),
-        None => view! {
-            <article class="read">
-                <Empty icon=icondata::LuSearch title="This is not the address of a review" page=true>
-                    <button class="b" on:click=move |_| back.run(())>"Go to the inbox"</button>
-                </Empty>
-            </article>
-        }
-        .into_any(),
     }
 }
 

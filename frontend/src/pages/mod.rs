@@ -9,5 +9,6 @@ pub mod lazy;
 pub mod login;
 pub mod not_found;
 pub mod people;
+pub mod review;
 pub mod run;
 pub mod runs;

@@ -17,7 +17,7 @@ use crate::components::states::{Empty, LoadOlder, Loaded, Loading};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
 use crate::state::ending::{Ending, word};
-use crate::state::story::sentence;
+use crate::state::sentences::sentence;
 use crate::state::words;
 
 /// What the list shows.

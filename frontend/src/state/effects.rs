@@ -5,7 +5,6 @@ use shared::definition::{ChoiceKind, OnTimeout};
 use shared::review::{AskedBy, Review, ReviewKind, ReviewOption};
 
 use super::action_words;
-use super::verdict::no_correction;
 
 /// Who hears what is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +42,19 @@ pub fn hearer(review: &Review) -> Hearer {
         (ReviewKind::Approval, None) => Hearer::Run,
         (_, None) => Hearer::Actions,
     }
+}
+
+/// Why no correction can be asked for any more, if so: the step that would run again has no visits left.
+pub fn no_correction(review: &Review) -> Option<String> {
+    let source = review.source.as_ref()?;
+    (source.visits >= source.max_visits).then(|| {
+        format!(
+            "`{}` has run {} of {} times: no corrections are left",
+            source.node.place(),
+            source.visits,
+            source.max_visits
+        )
+    })
 }
 
 /// What the field for a note is called: by who reads it. Where the form of an option is open, `beside` it, it is a note

@@ -8,7 +8,7 @@ use shared::guardrail::Checked;
 use shared::review::{Action, Review};
 
 use super::drafts::Draft;
-use super::verdict::{choice, edits};
+use super::drafts::chosen::{choice, edits};
 
 /// The answer to what was typed, and what that was: it says nothing of what is typed since.
 pub type Answered = Option<(DecisionRequest, Checked)>;

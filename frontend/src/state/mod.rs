@@ -20,6 +20,7 @@ pub mod reconnect;
 pub mod record;
 pub mod report;
 pub mod runs;
+pub mod sentences;
 pub mod story;
 pub mod streams;
 pub mod subject;

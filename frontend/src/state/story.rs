@@ -7,6 +7,7 @@ use shared::definition::{ChoiceKind, Effect, OnTimeout};
 use shared::log::{Entry, EventData, ReviewAct, ReviewActs, ReviewChange, ReviewUpdated};
 use shared::review::{Outcome, Resolution, Review, ReviewKind};
 
+use super::sentences::{listed, quoted};
 use super::{action_words, effects, option_fields, words};
 
 /// How a decision is meant for the run.
@@ -323,26 +324,6 @@ pub fn channel(via: Via) -> &'static str {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
-pub fn listed(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-/// A title in quotation marks.
-pub fn quoted(text: &str) -> String {
-    format!("“{text}”")
-}
-
-/// With a capital at the start. Not for what may begin with a username: that is written as it is.
-pub fn sentence(text: &str) -> String {
-    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
-    first.to_uppercase() + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,12 +344,5 @@ mod tests {
 
     fn resolved_by_tom() -> Review {
         crate::state::fixtures::resolved(1, 2, "tom")
-    }
-
-    #[test]
-    fn lists_read_as_people_write_them() {
-        assert_eq!(listed(&[]), "");
-        assert_eq!(listed(&["a"]), "a");
-        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }
 }

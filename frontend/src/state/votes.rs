@@ -2,7 +2,7 @@
 
 use shared::review::Review;
 
-use super::story::sentence;
+use super::sentences::sentence;
 use super::words;
 
 /// How the votes stand, and whether somebody should be alarmed; nothing where there is nothing to say.

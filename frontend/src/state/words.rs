@@ -11,7 +11,7 @@ use shared::run::Part;
 use shared::time::Timestamp;
 
 pub use super::durations::{ago, duration_ms, left, length};
-use super::story::{listed, sentence};
+use super::sentences::{listed, sentence};
 use super::{action_words, effects, option_fields};
 
 /// `1 call`, `2 calls`.

@@ -13,9 +13,10 @@ use crate::client::{Live, Session};
 use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
+use crate::state::drafts::chosen::choice;
 use crate::state::option_fields::PLACE;
 use crate::state::outbox::held_until;
-use crate::state::story::listed;
+use crate::state::sentences::listed;
 use crate::state::verdict::{self, Intent, keys};
 use crate::state::{action_words, effects, guardrail_notes, votes};
 
@@ -80,7 +81,7 @@ fn acts(pane: Pane) -> Vec<Act> {
     let review = pane.review.get();
     let mut acts = Vec::new();
     let written = !draft.text.trim().is_empty();
-    let no_correction = verdict::no_correction(&review);
+    let no_correction = effects::no_correction(&review);
     let filled = pane.filled().map(|option| option.id);
     let shown = |option: &ReviewOption| filled.as_ref().is_none_or(|filled| *filled == option.id);
     // Its form says it already, right above.
@@ -140,16 +141,15 @@ fn acts(pane: Pane) -> Vec<Act> {
         let words = action_words::words(first.action_type);
         let one_by_one = review.is_one_by_one();
         let (intent, says) = verdict::actions_say(&review, &draft);
-        let waits =
-            intent == Intent::Actions && review.actions.iter().any(|action| verdict::choice(action, &draft).is_none());
-        let rejected = review.actions.iter().filter(|action| {
-            matches!(verdict::choice(action, &draft), Some(kind) if kind == shared::definition::ActionKind::Reject)
-        });
+        let waits = intent == Intent::Actions && review.actions.iter().any(|action| choice(action, &draft).is_none());
+        let rejected = review.actions.iter().filter(
+            |action| matches!(choice(action, &draft), Some(kind) if kind == shared::definition::ActionKind::Reject),
+        );
         let rejected = rejected.count();
         let refuses = rejected == review.actions.len();
-        let answered = review.actions.iter().filter(|action| {
-            matches!(verdict::choice(action, &draft), Some(kind) if kind == shared::definition::ActionKind::Respond)
-        });
+        let answered = review.actions.iter().filter(
+            |action| matches!(choice(action, &draft), Some(kind) if kind == shared::definition::ActionKind::Respond),
+        );
         let runs_nothing = rejected + answered.count() == review.actions.len();
         let blocked = guardrail_notes::blocked(&review, &draft, &pane.checked.get());
         let in_vain = !refuses && blocked.len() + rejected == review.actions.len();

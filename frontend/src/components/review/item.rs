@@ -317,7 +317,7 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
         let value = RwSignal::new(current);
         let sound = RwSignal::new(true);
-        count_unsound(pane, sound);
+        pane.count_unsound(sound);
         Effect::new(move |previous: Option<()>| {
             let value = value.get();
             if previous.is_some() && sound.get() {
@@ -328,19 +328,6 @@ fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         view! { <div class="edit" node_ref=form><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
                 .into_any()
     }
-}
-
-/// Counts a form among those that hold something half typed, while it does.
-pub fn count_unsound(pane: Pane, sound: RwSignal<bool>) {
-    let counted = StoredValue::new(false);
-    let set = move |bad: bool| {
-        if counted.get_value() != bad {
-            counted.set_value(bad);
-            pane.unsound.update(|count| *count = if bad { *count + 1 } else { count.saturating_sub(1) });
-        }
-    };
-    Effect::new(move |_| set(!sound.get()));
-    on_cleanup(move || set(false));
 }
 
 /// Makes a text field as high as its text once it is in the page: before that it has no height.

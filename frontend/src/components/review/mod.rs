@@ -1,4 +1,5 @@
-//! The pane in which a review is read and decided. `pane.rs` puts it together; each part has its own file.
+//! The pane in which a review is read and decided. `review_pane.rs` puts it together; each part has
+//! its own file, and what they share is in `pane.rs`.
 
 mod action;
 mod bar;
@@ -13,9 +14,10 @@ mod option_form;
 mod pane;
 mod progress;
 mod request;
+mod review_pane;
 mod side;
 mod standing;
 mod took;
 mod value;
 
-pub use pane::ReviewPane;
+pub use review_pane::ReviewPane;

@@ -4,7 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::item::{count_unsound, grow_once_shown};
+use super::item::grow_once_shown;
 use super::pane::Pane;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
@@ -62,7 +62,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
     let opened = !typed.is_empty();
     let value = RwSignal::new(Value::Object(typed));
     let sound = RwSignal::new(true);
-    count_unsound(pane, sound);
+    pane.count_unsound(sound);
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
         if let (Some(()), true, Value::Object(metadata)) = (previous, sound.get(), value) {

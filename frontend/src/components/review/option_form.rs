@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use serde_json::Value;
 use shared::review::ReviewOption;
 
-use super::item::count_unsound;
 use super::pane::Pane;
 use super::value::texts;
 use crate::components::focus::{FIELD, focus_on};
@@ -15,13 +14,6 @@ use crate::state::option_fields::{self, PLACE};
 use crate::state::verdict::Intent;
 
 impl Pane {
-    /// The option whose form is open.
-    pub fn filled(self) -> Option<ReviewOption> {
-        let id = self.filling.get()?;
-        let is_offered = |option: &&ReviewOption| option.id == id && option.fields.is_some();
-        self.review.with(|review| review.options.iter().find(is_offered).cloned())
-    }
-
     /// Does what a button or a key says: an option that takes more opens its form, everything else is decided.
     pub fn press(self, intent: &Intent) {
         let opens = |id: &String| {
@@ -62,7 +54,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let untouched = untouched(&schema);
     let value = RwSignal::new(Value::Object(typed));
     let sound = RwSignal::new(true);
-    count_unsound(pane, sound);
+    pane.count_unsound(sound);
     let own = id.clone();
     Effect::new(move |previous: Option<()>| {
         let value = value.get();

@@ -16,7 +16,8 @@ use crate::state::drafts::Draft;
 use crate::state::ending::Ending;
 use crate::state::outbox::{Stage, UNDO};
 use crate::state::record;
-use crate::state::story::{self, listed};
+use crate::state::sentences::listed;
+use crate::state::story;
 use crate::state::words;
 
 /// How far the decision has come, or how the review ended without one.

@@ -8,7 +8,7 @@ use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::time;
-use crate::state::story::sentence;
+use crate::state::sentences::sentence;
 use crate::state::{votes, words};
 
 /// How the votes stand, and what stands in their way.

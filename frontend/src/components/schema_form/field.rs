@@ -1,99 +1,24 @@
 //! One field: its label, its input, and what is wrong with it.
 
 use leptos::prelude::*;
-use shared::error::Mistake;
 
 use super::draft::{Content, FieldDraft, next_key};
 use super::list::list_view;
+use super::place::{FieldParts, FieldPlace, heading, messages_at};
 use super::schema::{FieldChoice, Kind};
 use super::several::boxes;
 use crate::components::inert::{inert, named};
-use crate::state::verdict::is_at;
 
 /// So many choices, with labels of so many characters together, are shown at once; more get a menu.
 const MAX_RADIOS: (usize, usize) = (4, 44);
-
-/// Where a field is, and what is said of it.
-#[derive(Clone, Copy)]
-pub struct FieldPlace {
-    /// Its JSON pointer; changes when rows move.
-    pub path: Signal<String>,
-    /// What the server said, of all fields.
-    pub errors: Signal<Vec<Mistake>>,
-    /// Whether nothing can be changed now.
-    pub disabled: Signal<bool>,
-}
-
-impl FieldPlace {
-    /// The place of a field or row in this one.
-    pub fn child(self, segment: Signal<String>) -> Self {
-        let path = self.path;
-        let escaped = move || segment.get().replace('~', "~0").replace('/', "~1");
-        Self { path: Signal::derive(move || format!("{}/{}", path.get(), escaped())), ..self }
-    }
-}
-
-/// The ids and states that label, input and message share.
-#[derive(Clone, Copy)]
-pub struct FieldParts {
-    id: StoredValue<String>,
-    required: bool,
-    /// What is wrong; empty: nothing.
-    wrong: Memo<String>,
-    /// Whether nothing can be changed now.
-    pub disabled: Signal<bool>,
-    /// Set when the reader has left the input: a half-typed number is no mistake yet.
-    pub left: RwSignal<bool>,
-}
-
-impl FieldParts {
-    fn id(self) -> String {
-        self.id.get_value()
-    }
-
-    /// The id of the label of a group.
-    pub fn label(self) -> String {
-        self.id.with_value(|id| format!("{id}-label"))
-    }
-
-    /// The ids of what is said below it.
-    pub fn help(self) -> String {
-        self.id.with_value(|id| format!("{id}-help {id}-error"))
-    }
-
-    /// Whether something is wrong, as the attribute says it.
-    pub fn invalid(self) -> String {
-        self.wrong.with(|wrong| !wrong.is_empty()).to_string()
-    }
-}
 
 /// A field of any kind. `name` is its key, shown where the schema has no title.
 pub fn field_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     match &draft.content {
         Content::Object(_) => object_view(draft, name, place),
-        Content::List(_) => list_view(draft, name, place),
+        Content::List(_) => list_view(draft, name, place, field_view),
         _ => leaf_view(draft, name, place),
     }
-}
-
-/// The heading of a group: title, key beside it, what it is for.
-pub fn heading(draft: &FieldDraft, name: &str) -> impl IntoView + use<> {
-    let title = draft.shape.title.clone().unwrap_or_else(|| name.to_owned());
-    let key = (!name.is_empty() && title != name).then(|| view! { <code class="field-key">{inert(name)}</code> });
-    let required = draft.required.then(|| view! { <span class="field-required">"required"</span> });
-    view! { <span class="field-title">{inert(&title)}</span>{key}{required} }
-}
-
-/// What the server said of exactly this place.
-pub fn messages_at(place: FieldPlace, below: bool) -> Memo<String> {
-    Memo::new(move |_| {
-        place.path.with(|path| {
-            let here = |one: &&Mistake| one.path == *path || (below && is_at(one, path));
-            place
-                .errors
-                .with(|errors| errors.iter().filter(here).map(|one| one.message.as_str()).collect::<Vec<_>>().join(" "))
-        })
-    })
 }
 
 fn object_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {

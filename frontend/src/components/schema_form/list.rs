@@ -1,15 +1,18 @@
-//! A list of rows of one schema: add, remove, and move up or down.
+//! A list of rows of one schema: add, remove, and move up or down. What stands in a row is any field: it is handed in.
 
 use leptos::prelude::*;
 
 use super::draft::{Content, FieldDraft, ListRow};
-use super::field::{FieldPlace, field_view, heading, messages_at};
+use super::place::{FieldPlace, heading, messages_at};
 use super::schema::Kind;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, named};
 
-/// A list field. `name` is its key.
-pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
+/// Shows a field by its key, at its place.
+type FieldView = fn(&FieldDraft, &str, FieldPlace) -> AnyView;
+
+/// A list field. `name` is its key; `field` shows what stands in a row.
+pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace, field: FieldView) -> AnyView {
     let (Content::List(rows), Kind::List { min, max, .. }) = (&draft.content, &draft.shape.kind) else {
         return ().into_any();
     };
@@ -29,7 +32,7 @@ pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
             <legend>{heading(draft, name)}</legend>
             {draft.shape.description.clone().map(|text| view! { <p class="hint">{inert(&text)}</p> })}
             <ol class="list-rows">
-                <For each=move || rows.get() key=|row| row.key children=move |row| row_view(&row, rows, min, place)/>
+                <For each=move || rows.get() key=|row| row.key children=move |row| row_view(&row, rows, min, place, field)/>
             </ol>
             <Show when=move || count() == 0><p class="list-empty">"No rows yet."</p></Show>
             <p class="mistake" aria-live="polite">{said}</p>
@@ -41,7 +44,13 @@ pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     .into_any()
 }
 
-fn row_view(row: &ListRow, rows: RwSignal<Vec<ListRow>>, min: usize, place: FieldPlace) -> impl IntoView + use<> {
+fn row_view(
+    row: &ListRow,
+    rows: RwSignal<Vec<ListRow>>,
+    min: usize,
+    place: FieldPlace,
+    field: FieldView,
+) -> impl IntoView + use<> {
     let key = row.key;
     let at = Memo::new(move |_| rows.with(|rows| rows.iter().position(|row| row.key == key)).unwrap_or_default());
     let number = move || at.get() + 1;
@@ -59,7 +68,7 @@ fn row_view(row: &ListRow, rows: RwSignal<Vec<ListRow>>, min: usize, place: Fiel
     view! {
         <li class="list-row">
             <span class="list-number" aria-hidden="true">{number}</span>
-            <div class="list-field">{field_view(&row.draft, "", place)}</div>
+            <div class="list-field">{field(&row.draft, "", place)}</div>
             <div class="list-tools" role="group" aria-label=move || format!("Row {}", number())>
                 <button type="button" class="b ghost sm icon" title="Move up" aria-label=move || format!("Move row {} up", number())
                     disabled=move || { locked() || at.get() == 0 }

@@ -5,6 +5,7 @@
 mod draft;
 mod field;
 mod list;
+mod place;
 mod schema;
 mod several;
 
@@ -14,7 +15,8 @@ use shared::error::Mistake;
 
 pub use self::draft::next_key;
 use self::draft::{FieldDraft, parse_json};
-use self::field::{FieldPlace, field_view};
+use self::field::field_view;
+use self::place::FieldPlace;
 use crate::state::extent;
 
 /// What a form holds that nobody has touched.

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::field::FieldParts;
+use super::place::FieldParts;
 use super::schema::FieldChoice;
 use crate::components::inert::inert;
 

@@ -17,7 +17,8 @@ use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::notice::Notifier;
 use crate::state::drafts::Drafts;
-use crate::state::{story, words};
+use crate::state::sentences::sentence;
+use crate::state::words;
 
 /// So many milliseconds after the last key the text is checked.
 const PAUSE_MS: u32 = 350;
@@ -212,7 +213,7 @@ pub fn Definition(
                     let to = edited.with(|(id, _)| format!("/flows/{id}?tab=definition&version={version}"));
                     view! { <p class="banner"><span>"You have unsaved changes to "<a href=to>"version "{version}</a>"."</span></p> }
                 }).collect_view()}
-                {move || denied.get().map(|why| view! { <p class="banner">"You can read this flow and try out changes, but you cannot save them. "{story::sentence(why)}"."</p> })}
+                {move || denied.get().map(|why| view! { <p class="banner">"You can read this flow and try out changes, but you cannot save them. "{sentence(why)}"."</p> })}
                 <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
                 <Mistakes checked jump/>
             </div>

@@ -3,7 +3,7 @@
 /// A small flow that runs without any key.
 pub fn template(id: &str) -> String {
     let title = id.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    let title = crate::state::story::sentence(&title);
+    let title = crate::state::sentences::sentence(&title);
     format!(
         r#"id: {id}
 title: {title:?}

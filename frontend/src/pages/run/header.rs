@@ -16,7 +16,7 @@ use crate::components::inert::{inert, inert_code};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
 use crate::state::ending::Ending;
-use crate::state::story::sentence;
+use crate::state::sentences::sentence;
 use crate::state::{effects, words};
 
 /// Title, status, flow, who started it, how long it takes; cancel and report.

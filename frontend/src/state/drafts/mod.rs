@@ -3,6 +3,7 @@
 //! another version arrives, over a reload of the page, and when the session ends. Another person at the same browser has
 //! drafts of their own.
 
+pub mod chosen;
 mod kept;
 mod password;
 mod subject;

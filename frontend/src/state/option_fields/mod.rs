@@ -9,7 +9,7 @@ use shared::review::{Review, ReviewOption};
 
 use super::drafts::Draft;
 use super::outbox::{Sending, Stage};
-use super::story::{listed, quoted};
+use super::sentences::{listed, quoted};
 
 /// Where a decision has them, as mistakes name the place.
 pub const PLACE: &str = "/verdict/fields";

@@ -3,8 +3,9 @@
 use shared::definition::ChoiceKind;
 use shared::review::{Review, ReviewKind, ReviewOption};
 
-use super::{Intent, choice, first_stop};
+use super::{Intent, first_stop};
 use crate::state::drafts::Draft;
+use crate::state::drafts::chosen::choice;
 
 /// Whether one option goes before the others. The answers to a question are equal: none is sent by a key that says yes.
 pub fn prefers_one(review: &Review) -> bool {

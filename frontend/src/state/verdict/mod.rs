@@ -9,16 +9,18 @@ use std::collections::BTreeMap;
 
 use shared::api::MAX_BODY;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{ActionKind, AlternativeChoice, ChoiceKind};
+use shared::definition::{ActionKind, ChoiceKind};
 use shared::error::{Mistake, pointer};
-use shared::grant::{GrantScope, Remember};
+use shared::grant::Remember;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 use crate::state::action_words;
-use crate::state::drafts::{ActionDraft, Chosen, Draft};
+use crate::state::drafts::chosen::{alternative, choice, edits, remembers};
+use crate::state::drafts::{ActionDraft, Draft};
+use crate::state::effects::no_correction;
 use crate::state::extent;
 use crate::state::option_fields;
-use crate::state::story::sentence;
+use crate::state::sentences::sentence;
 use crate::state::words::count;
 
 /// What somebody is about to do.
@@ -39,39 +41,6 @@ pub enum Intent {
 /// The option that `r` chooses: the first that stops.
 pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
     review.options.iter().find(|option| option.kind == ChoiceKind::Stop)
-}
-
-/// Why no correction can be asked for any more, if so: the step that would run again has no visits left.
-pub fn no_correction(review: &Review) -> Option<String> {
-    let source = review.source.as_ref()?;
-    (source.visits >= source.max_visits).then(|| {
-        format!(
-            "`{}` has run {} of {} times: no corrections are left",
-            source.node.place(),
-            source.visits,
-            source.max_visits
-        )
-    })
-}
-
-/// What is chosen for an action, where that is allowed. An alternative is an answer that every gate takes which offers it.
-pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
-    let own = draft.actions.get(&action.id)?;
-    match own.chosen.as_ref()? {
-        Chosen::Alternative { .. } => Some(ActionKind::Respond),
-        Chosen::Answer(kind) => action.allowed_decisions.contains(kind).then_some(*kind),
-    }
-}
-
-/// The alternative that is chosen in place of an action.
-pub fn alternative<'a>(review: &'a Review, action: &'a Action, draft: &Draft) -> Option<&'a AlternativeChoice> {
-    let id = draft.actions.get(&action.id)?.alternative()?;
-    review.choices_for(action).find(|choice| choice.id == id)
-}
-
-/// Where later calls of an action's tool shall be approved too: only beside an approval that was chosen.
-pub fn remembers(action: &Action, draft: &Draft) -> Option<GrantScope> {
-    draft.actions.get(&action.id)?.remember.filter(|_| choice(action, draft) == Some(ActionKind::Approve))
 }
 
 /// The request that carries out `intent`, or every reason why it cannot be sent.
@@ -179,13 +148,6 @@ pub fn unwritten<'a>(review: &'a Review, draft: &'a Draft) -> impl Iterator<Item
 /// Whether a mistake is of this place, or of one inside it.
 pub fn is_at(mistake: &Mistake, place: &str) -> bool {
     mistake.path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// The values that somebody has changed.
-pub fn edits(review: &Review, draft: &Draft) -> shared::JsonMap {
-    let editable = |key: &str| review.items.iter().find(|item| item.editable && item.key == key);
-    let edits = draft.edits.iter().filter(|(key, value)| editable(key).is_some_and(|item| item.value != **value));
-    edits.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn actions(

@@ -4,6 +4,7 @@ use serde_json::json;
 use shared::definition::Severity;
 
 use super::*;
+use crate::state::drafts::Chosen;
 use crate::state::fixtures::{calls, review};
 
 fn draft(text: &str) -> Draft {

@@ -7,7 +7,6 @@ use shared::JsonMap;
 use shared::definition::{ActionKind, ContentType};
 use shared::review::ActionType;
 
-use super::super::item::count_unsound;
 use super::super::request::request;
 use super::super::value::{json, texts};
 use super::shown::ShownAction;
@@ -89,7 +88,7 @@ fn Fields(shown: ShownAction) -> impl IntoView {
     let schema = schema.unwrap_or_else(|| Value::Object(JsonMap::new()));
     let value = RwSignal::new(current);
     let sound = RwSignal::new(true);
-    count_unsound(shown.pane, sound);
+    shown.pane.count_unsound(sound);
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
         let (true, Value::Object(arguments)) = (previous.is_some() && sound.get(), value) else { return };

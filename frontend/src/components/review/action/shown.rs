@@ -9,9 +9,9 @@ use shared::grant::GrantScope;
 use shared::review::Action;
 
 use super::super::pane::Pane;
+use crate::state::drafts::chosen::remembers;
 use crate::state::drafts::{ActionDraft, Chosen, Draft};
 use crate::state::record::{self, CallOutcome};
-use crate::state::verdict;
 
 /// An action of the review in a pane.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ impl ShownAction {
         });
         let remembered = Memo::new(move |_| {
             let drafts = pane.workspace.drafts;
-            drafts.with(|drafts| action.with_value(|action| verdict::remembers(action, drafts.review(pane.id)?)))
+            drafts.with(|drafts| action.with_value(|action| remembers(action, drafts.review(pane.id)?)))
         });
         let open = Memo::new(move |_| pane.is_open());
         Self { pane, action, open, over, outcome, typed, chosen, remembered }

@@ -1,0 +1,34 @@
+//! What a draft says of its review: what was chosen for each action, and which values were changed.
+
+use shared::definition::{ActionKind, AlternativeChoice};
+use shared::grant::GrantScope;
+use shared::review::{Action, Review};
+
+use super::{Chosen, Draft};
+
+/// What is chosen for an action, where that is allowed. An alternative is an answer that every gate takes which offers it.
+pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
+    let own = draft.actions.get(&action.id)?;
+    match own.chosen.as_ref()? {
+        Chosen::Alternative { .. } => Some(ActionKind::Respond),
+        Chosen::Answer(kind) => action.allowed_decisions.contains(kind).then_some(*kind),
+    }
+}
+
+/// The alternative that is chosen in place of an action.
+pub fn alternative<'a>(review: &'a Review, action: &'a Action, draft: &Draft) -> Option<&'a AlternativeChoice> {
+    let id = draft.actions.get(&action.id)?.alternative()?;
+    review.choices_for(action).find(|choice| choice.id == id)
+}
+
+/// Where later calls of an action's tool shall be approved too: only beside an approval that was chosen.
+pub fn remembers(action: &Action, draft: &Draft) -> Option<GrantScope> {
+    draft.actions.get(&action.id)?.remember.filter(|_| choice(action, draft) == Some(ActionKind::Approve))
+}
+
+/// The values that somebody has changed.
+pub fn edits(review: &Review, draft: &Draft) -> shared::JsonMap {
+    let editable = |key: &str| review.items.iter().find(|item| item.editable && item.key == key);
+    let edits = draft.edits.iter().filter(|(key, value)| editable(key).is_some_and(|item| item.value != **value));
+    edits.map(|(key, value)| (key.clone(), value.clone())).collect()
+}

@@ -1,0 +1,33 @@
+//! Pieces of sentences: lists, quotations, and the capital at the start. Imports nothing.
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A title in quotation marks.
+pub fn quoted(text: &str) -> String {
+    format!("“{text}”")
+}
+
+/// With a capital at the start. Not for what may begin with a username: that is written as it is.
+pub fn sentence(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_read_as_people_write_them() {
+        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+    }
+}
