@@ -5,6 +5,9 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
+/// How many clients there are at once.
+pub const CLIENTS: usize = 64;
+
 /// A connection over which one request is sent at a time.
 pub struct Connection {
     stream: BufReader<TcpStream>,

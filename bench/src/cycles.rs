@@ -6,14 +6,11 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use crate::client::Connection;
+use crate::client::{CLIENTS, Connection};
 use crate::pgbench::Pgbench;
 use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, at_least, median, share_of};
-
-/// How many clients.
-pub const CLIENTS: usize = 64;
 
 /// Cycles a second on SQLite: the median over the rounds.
 pub async fn on_sqlite(options: &Options) -> Result<Row> {

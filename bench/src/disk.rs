@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use crate::client::CLIENTS;
 use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, cycles, median};
@@ -80,7 +81,7 @@ pub async fn finished_runs(options: &Options) -> Result<Row> {
 }
 
 async fn fill(server: &Server, runs: usize) -> Result<()> {
-    let clients = (0..cycles::CLIENTS).map(|client| async move {
+    let clients = (0..CLIENTS).map(|client| async move {
         let mut connection = server.connect().await?;
         for _ in 0..share(runs, client) {
             cycles::launch(&mut connection).await?;
@@ -91,7 +92,7 @@ async fn fill(server: &Server, runs: usize) -> Result<()> {
 }
 
 async fn finish(server: &Server, runs: usize) -> Result<()> {
-    let clients = (0..cycles::CLIENTS).map(|client| async move {
+    let clients = (0..CLIENTS).map(|client| async move {
         let mut connection = server.connect().await?;
         for _ in 0..share(runs, client) {
             cycles::cycle(&mut connection).await?;
@@ -103,7 +104,7 @@ async fn finish(server: &Server, runs: usize) -> Result<()> {
 
 /// How many of so many runs a client makes.
 fn share(runs: usize, client: usize) -> usize {
-    runs / cycles::CLIENTS + usize::from(client < runs % cycles::CLIENTS)
+    runs / CLIENTS + usize::from(client < runs % CLIENTS)
 }
 
 /// All files of the database, the write-ahead log not counted: it is emptied again and again.

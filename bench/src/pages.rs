@@ -12,7 +12,7 @@ use shared::JsonMap;
 use shared::id::ReviewId;
 
 use crate::below;
-use crate::cycles::CLIENTS;
+use crate::client::CLIENTS;
 use crate::report::Row;
 use crate::server::FLOW;
 use crate::store::{decide, launch, save_flow};

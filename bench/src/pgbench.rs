@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use sqlx::{Connection as _, PgConnection};
 use tokio::process::Command;
 
-use crate::cycles::CLIENTS;
+use crate::client::CLIENTS;
 
 /// pgbench on a database of its own that has the server's schema, and neither its runs nor its bloat.
 pub struct Pgbench {

@@ -14,7 +14,7 @@ use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::id::{ReviewId, RunId};
 use shared::run::Context as RunContext;
 
-use crate::cycles::CLIENTS;
+use crate::client::CLIENTS;
 use crate::report::Row;
 use crate::server::FLOW;
 use crate::{Options, bare, median, share_of};
