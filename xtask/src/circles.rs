@@ -1,5 +1,11 @@
-//! Circles among the files of the engine. A file may use those below it, and none of them may use it back: a stranger then
-//! reads it from the bottom up. Methods of the one type that the files share count too, since they need no import.
+//! Circles among the files of a crate. A file may use those below it, and none of them may use it back: a stranger then
+//! reads the crate from the bottom up.
+//!
+//! A file uses another where it imports something of it, or names it by its path. What a module hands on (`pub use`) is
+//! taken from the file that has it. Methods of a type that is spread over files count too, since they need no import.
+//!
+//! A module and the files inside it are one house: its own file declares them, and may also hold what they share. So an
+//! arrow from it down to them does not count where they use it back without leaving the module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,107 +13,266 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// The type whose methods are spread over the files.
-const SHARED_TYPE: &str = "Builder";
+/// The modules over whose files the methods of one type are spread, with that type, and what it is called there.
+const SPREAD_TYPES: &[(&str, &str, [&str; 2])] = &[("engine", "Builder", ["self", "builder"])];
+/// So often at most something is handed on from module to module.
+const MAX_HANDOVERS: usize = 8;
 
-/// Names the files of a folder that use each other in a circle. `prefix`: what its modules begin with in imports.
-pub fn breaches(folder: &Path, prefix: &str, files: &[PathBuf]) -> Result<Vec<String>> {
-    let mut texts = BTreeMap::new();
+/// The files that each file uses.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+/// Names the files of a crate that use each other in a circle. `source`: the folder of its sources.
+pub fn breaches(source: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
+    let has_library = files.contains(&source.join("lib.rs"));
+    let mut codes = BTreeMap::new();
     for path in files {
-        let Ok(inside) = path.strip_prefix(folder) else { continue };
+        let Ok(inside) = path.strip_prefix(source) else { continue };
         let file = inside.with_extension("").display().to_string();
-        if !file.starts_with("tests") {
-            let text = fs::read_to_string(path)?;
-            let code: Vec<_> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
-            texts.insert(module(&file), code.join("\n"));
+        let is_other_crate = has_library && file == "main";
+        if !is_other_crate && !file.split('/').any(|part| part == "tests") {
+            codes.insert(module(&file), code(&fs::read_to_string(path)?));
         }
     }
-    let circles = circles(prefix, &texts);
-    let shown = folder.file_name().unwrap_or_default().display();
-    let breach = format!("{shown}: these files use each other in a circle: {}", circles.join(", "));
-    Ok(if circles.is_empty() { Vec::new() } else { vec![breach] })
+    let shown = source.parent().and_then(Path::file_name).unwrap_or_default().display();
+    let breach = |circle: Vec<String>| format!("{shown}: these use each other in a circle: {}", circle.join(", "));
+    Ok(circles(&codes).into_iter().map(breach).collect())
 }
 
-/// The modules that use each other in a circle.
-fn circles(prefix: &str, texts: &BTreeMap<String, String>) -> Vec<String> {
-    let methods: BTreeMap<&str, BTreeSet<&str>> = texts.iter().map(|(file, code)| (&**file, methods(code))).collect();
-    let uses = texts.iter().map(|(file, code)| {
-        let calls = called(code);
-        let owners = methods.iter().filter(|(_, own)| !own.is_disjoint(&calls)).map(|(owner, _)| (*owner).to_owned());
-        let mut used: BTreeSet<String> = owners.chain(imported(file, prefix, code, texts)).collect();
-        used.remove(file);
-        (file.clone(), used)
+/// The modules that use each other, a list for each circle.
+fn circles(codes: &BTreeMap<String, String>) -> Vec<Vec<String>> {
+    let arrows = without_houses(&arrows(codes));
+    let below: BTreeMap<&String, BTreeSet<&String>> =
+        arrows.keys().map(|module| (module, reachable(&arrows, module, |_| true))).collect();
+    let mut circles: Vec<Vec<String>> = Vec::new();
+    for (module, reached) in below.iter().filter(|(module, reached)| reached.contains(*module)) {
+        if circles.iter().all(|circle| !circle.contains(module)) {
+            let circle = reached.iter().filter(|other| below.get(*other).is_some_and(|back| back.contains(module)));
+            circles.push(circle.map(|other| (*other).clone()).collect());
+        }
+    }
+    circles
+}
+
+/// Which module uses which.
+fn arrows(codes: &BTreeMap<String, String>) -> Arrows {
+    let imports: BTreeMap<&str, Vec<Import>> =
+        codes.iter().map(|(module, code)| (module.as_str(), imports(module, code, codes))).collect();
+    let owner = |path: &str| owner(path, codes, &imports, 0);
+    let mut arrows = Arrows::new();
+    for (module, code) in codes {
+        let body = body(code);
+        let words: BTreeSet<&str> = body.split(|c: char| !is_word(c)).collect();
+        let imported = imports.get(module.as_str()).into_iter().flatten();
+        let imported = imported.filter(|import| !import.is_handed_on || words.contains(import.name()));
+        let named = paths(&body).filter_map(|path| absolute(module, path, codes));
+        let mut used: BTreeSet<String> =
+            imported.map(|import| import.path.clone()).chain(named).filter_map(|path| owner(&path)).collect();
+        used.extend(owners_of_methods(module, code, codes));
+        used.remove(module);
+        arrows.insert(module.clone(), used);
+    }
+    arrows
+}
+
+/// The same without arrows from a module down into itself, where what is there uses it back without leaving it.
+fn without_houses(arrows: &Arrows) -> Arrows {
+    let kept = arrows.iter().map(|(module, used)| {
+        let is_inside = |other: &str| other.strip_prefix(module.as_str()).is_some_and(|rest| rest.starts_with("::"));
+        let uses_back = |other: &String| {
+            arrows.get(other).is_some_and(|used| used.contains(module))
+                || reachable(arrows, other, is_inside)
+                    .into_iter()
+                    .any(|inner| arrows.get(inner).is_some_and(|used| used.contains(module)))
+        };
+        let kept = used.iter().filter(|other| !(is_inside(other) && uses_back(other))).cloned();
+        (module.clone(), kept.collect())
     });
-    let uses: BTreeMap<String, BTreeSet<String>> = uses.collect();
-    uses.keys().filter(|file| reachable(&uses, file).contains(*file)).cloned().collect()
+    kept.collect()
 }
 
-/// The module of a file; that of the folder for its `mod.rs`.
+/// The module of a file: that of the folder for its `mod.rs`, and nothing for the root of the crate.
 fn module(file: &str) -> String {
     let name = file.strip_suffix("/mod").unwrap_or(file);
-    if name == "mod" { String::new() } else { name.replace('/', "::") }
+    if matches!(name, "mod" | "lib" | "main") { String::new() } else { name.replace('/', "::") }
 }
 
-/// The methods that a file gives to the shared type.
-fn methods(code: &str) -> BTreeSet<&str> {
+/// The code of a file without its comments, and without the tests at its end.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// One name that a file brings into its scope.
+struct Import {
+    /// Where it comes from, from the root of the crate.
+    path: String,
+    /// Whether others can take it from here.
+    is_handed_on: bool,
+}
+
+impl Import {
+    fn name(&self) -> &str {
+        self.path.rsplit("::").next().unwrap_or_default()
+    }
+}
+
+/// What a file imports from its own crate.
+fn imports(module: &str, code: &str, codes: &BTreeMap<String, String>) -> Vec<Import> {
+    let statements = statements(code).flat_map(|(_, statement, is_handed_on)| {
+        let mut paths = Vec::new();
+        expand("", statement, &mut paths);
+        paths.into_iter().map(move |path| (path, is_handed_on))
+    });
+    let inside =
+        |(path, is_handed_on): (String, bool)| Some(Import { path: absolute(module, &path, codes)?, is_handed_on });
+    statements.filter_map(inside).collect()
+}
+
+/// The imports of a file: each line at which one begins, what it names, and whether it hands that on.
+fn statements(code: &str) -> impl Iterator<Item = (usize, &str, bool)> {
+    let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1));
+    starts.filter_map(|at| {
+        let line = code[at..].trim_start();
+        let rest = line.strip_prefix("pub").map_or(line, |rest| match rest.strip_prefix('(') {
+            Some(rest) => rest.split_once(')').map_or(rest, |(_, rest)| rest),
+            None => rest,
+        });
+        let named = rest.trim_start().strip_prefix("use ")?.split(';').next()?;
+        Some((at, named, line.starts_with("pub")))
+    })
+}
+
+/// The code of a file without its imports.
+fn body(code: &str) -> String {
+    let mut body = String::new();
+    let mut from = 0;
+    for (at, ..) in statements(code) {
+        body.push_str(code.get(from..at).unwrap_or_default());
+        from = code[at..].find(';').map_or(code.len(), |end| at + end);
+    }
+    body + &code[from..]
+}
+
+/// The paths of an import, with what stands in braces.
+fn expand(base: &str, tree: &str, paths: &mut Vec<String>) {
+    let tree = tree.trim();
+    let Some((outer, inner)) = tree.split_once('{') else {
+        let name = tree.split(" as ").next().unwrap_or_default();
+        let path = format!("{base}{name}");
+        return paths.push(path.strip_suffix("::self").map_or(path.clone(), str::to_owned));
+    };
+    let base = format!("{base}{outer}");
+    let inner = inner.rsplit_once('}').map_or(inner, |(inner, _)| inner);
+    let (mut depth, mut from) = (0, 0);
+    for (at, c) in inner.char_indices().chain([(inner.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if !inner[from..at].trim().is_empty() {
+                    expand(&base, &inner[from..at], paths);
+                }
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The paths that code names.
+fn paths(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !is_word(c) && c != ':')
+        .map(|path| path.trim_end_matches(':'))
+        .filter(|path| path.contains("::"))
+}
+
+/// A path from the root of the crate; none for one of another crate.
+fn absolute(module: &str, path: &str, codes: &BTreeMap<String, String>) -> Option<String> {
+    let join = |outer: &str, rest: &str| match (outer, rest) {
+        ("", rest) => rest.to_owned(),
+        (outer, "") => outer.to_owned(),
+        (outer, rest) => format!("{outer}::{rest}"),
+    };
+    let (first, rest) = path.trim().split_once("::").unwrap_or((path.trim(), ""));
+    match first {
+        "crate" => Some(rest.to_owned()),
+        "self" => Some(join(module, rest)),
+        "super" => {
+            let outer = module.rsplit_once("::").map_or("", |(outer, _)| outer);
+            let is_further = rest == "super" || rest.starts_with("super::");
+            if is_further { absolute(outer, rest, codes) } else { Some(join(outer, rest)) }
+        }
+        first => codes.contains_key(&join(module, first)).then(|| join(module, path.trim())),
+    }
+}
+
+/// The module that has what a path names.
+fn owner(
+    path: &str,
+    codes: &BTreeMap<String, String>,
+    imports: &BTreeMap<&str, Vec<Import>>,
+    handovers: usize,
+) -> Option<String> {
+    let ends = path.match_indices("::").map(|(at, _)| at).chain([path.len()]).collect::<Vec<_>>();
+    let owner = ends.into_iter().rev().map(|end| &path[..end]).find(|name| codes.contains_key(*name)).unwrap_or("");
+    let rest = path[owner.len()..].trim_start_matches("::");
+    let (name, further) = rest.split_once("::").unwrap_or((rest, ""));
+    let known = imports.get(owner).into_iter().flatten().find(|import| !name.is_empty() && import.name() == name);
+    match known.filter(|_| handovers < MAX_HANDOVERS) {
+        Some(import) if further.is_empty() => self::owner(&import.path, codes, imports, handovers + 1),
+        Some(import) => self::owner(&format!("{}::{further}", import.path), codes, imports, handovers + 1),
+        None => codes.contains_key(owner).then(|| owner.to_owned()),
+    }
+}
+
+/// The modules whose methods a file calls, of the types that are spread over files.
+fn owners_of_methods(module: &str, code: &str, codes: &BTreeMap<String, String>) -> Vec<String> {
+    let mut owners = Vec::new();
+    for (house, name, receivers) in SPREAD_TYPES {
+        let is_inside = |module: &str| module == *house || module.starts_with(&format!("{house}::"));
+        if is_inside(module) {
+            let calls = called(code, receivers);
+            let others =
+                codes.iter().filter(|(other, code)| is_inside(other) && !methods(code, name).is_disjoint(&calls));
+            owners.extend(others.map(|(other, _)| other.clone()));
+        }
+    }
+    owners
+}
+
+/// The methods that a file gives to a type.
+fn methods<'c>(code: &'c str, name: &str) -> BTreeSet<&'c str> {
     let is_head = |at: usize| code[..at].rsplit('\n').next().is_some_and(|line| line.starts_with("impl"));
-    let heads = code.match_indices(SHARED_TYPE).filter(|(at, _)| is_head(*at));
+    let heads = code.match_indices(name).filter(|(at, _)| is_head(*at));
     let bodies = heads.map(|(at, _)| code[at..].split("\n}").next().unwrap_or_default());
     bodies.flat_map(|body| body.match_indices("fn ").map(|(at, found)| word(&body[at + found.len()..]))).collect()
 }
 
-/// What a file calls of the shared type.
-fn called(code: &str) -> BTreeSet<&str> {
-    let calls = ["self", "builder"].into_iter().flat_map(|receiver| {
+/// What a file calls of what it calls by these names.
+fn called<'c>(code: &'c str, receivers: &[&str]) -> BTreeSet<&'c str> {
+    let calls = receivers.iter().flat_map(|receiver| {
         code.match_indices(receiver)
             .filter_map(move |(at, found)| code[at + found.len()..].trim_start().strip_prefix('.'))
     });
     calls.filter(|rest| rest[word(rest).len()..].starts_with('(')).map(word).collect()
 }
 
-/// The files that a file names in its imports.
-fn imported(file: &str, prefix: &str, code: &str, files: &BTreeMap<String, String>) -> Vec<String> {
-    let statements = code.split(';').filter_map(|statement| statement.trim_start().strip_prefix("use "));
-    let paths = statements.flat_map(|statement| match statement.split_once('{') {
-        Some((base, list)) => {
-            list.trim_end_matches('}').split(',').map(|item| format!("{base}{}", item.trim())).collect()
-        }
-        None => vec![statement.to_owned()],
-    });
-    let absolute = paths.filter_map(|path| {
-        let (mut from, mut rest) = (file, path.trim());
-        if let Some(inside) = rest.strip_prefix(prefix) {
-            return Some(inside.to_owned());
-        }
-        while let Some(outer) = rest.strip_prefix("super::") {
-            (from, rest) = (from.rsplit_once("::").map_or("", |(outer, _)| outer), outer);
-        }
-        (rest.len() < path.trim().len())
-            .then(|| if from.is_empty() { rest.to_owned() } else { format!("{from}::{rest}") })
-    });
-    // The longest beginning that is a file.
-    let file_of = |path: String| {
-        let ends = path.match_indices("::").map(|(at, _)| at).chain([path.len()]).collect::<Vec<_>>();
-        ends.into_iter().rev().map(|end| word_path(&path[..end])).find(|name| files.contains_key(name))
-    };
-    absolute.filter_map(file_of).collect()
-}
-
-fn word_path(path: &str) -> String {
-    path.split("::").map(word).collect::<Vec<_>>().join("::")
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 fn word(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    let end = text.find(|c: char| !is_word(c)).unwrap_or(text.len());
     &text[..end]
 }
 
-fn reachable<'a>(uses: &'a BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'a String> {
+/// What a module uses, directly or not, by way of such modules.
+fn reachable<'a>(arrows: &'a Arrows, from: &str, by_way_of: impl Fn(&str) -> bool) -> BTreeSet<&'a String> {
     let mut seen = BTreeSet::new();
-    let mut next: Vec<&String> = uses.get(from).into_iter().flatten().collect();
-    while let Some(file) = next.pop() {
-        if seen.insert(file) {
-            next.extend(uses.get(file).into_iter().flatten());
+    let mut next: Vec<&String> = arrows.get(from).into_iter().flatten().collect();
+    while let Some(module) = next.pop() {
+        if by_way_of(module) && seen.insert(module) {
+            next.extend(arrows.get(module).into_iter().flatten());
         }
     }
     seen
@@ -117,22 +282,46 @@ fn reachable<'a>(uses: &'a BTreeMap<String, BTreeSet<String>>, from: &str) -> BT
 mod tests {
     use super::*;
 
+    fn found(texts: &[(&str, &str)]) -> Vec<String> {
+        let codes = texts.iter().map(|(module, text)| ((*module).to_owned(), code(text))).collect();
+        circles(&codes).into_iter().map(|circle| circle.join(" ")).collect()
+    }
+
     #[test]
-    fn files_that_use_each_other_are_named_whether_by_import_or_by_method() {
+    fn files_that_use_each_other_are_named_whether_by_import_by_path_or_by_method() {
         let above = "use crate::engine::builder::Builder;\nimpl Builder<'_> {\n    fn high(&self) {\n        self.low();\n    }\n}\n";
-        let found = |below: &str| {
-            let texts = [("above", above), ("inner::below", below), ("builder", "struct Builder;")];
-            circles("crate::engine::", &texts.map(|(file, code)| (file.to_owned(), code.to_owned())).into())
+        let with = |below: &str| {
+            found(&[("engine::above", above), ("engine::inner::below", below), ("engine::builder", "struct Builder;")])
         };
-        assert_eq!(
-            found("use super::super::builder::Builder;\nimpl Builder<'_> {\n    fn low(&self) {}\n}\n"),
-            [""; 0]
-        );
-        let both = ["above", "inner::below"];
-        assert_eq!(found("impl Builder<'_> {\n    fn low(&self) {\n        self.high();\n    }\n}\n"), both);
-        assert_eq!(
-            found("use crate::engine::{above::High, builder};\nimpl Builder<'_> {\n    fn low(&self) {}\n}\n"),
-            both
-        );
+        let nothing = [""; 0];
+        assert_eq!(with("use super::super::builder::Builder;\nimpl Builder<'_> {\n    fn low(&self) {}\n}\n"), nothing);
+        let both = ["engine::above engine::inner::below"];
+        assert_eq!(with("impl Builder<'_> {\n    fn low(&self) {\n        self.high();\n    }\n}\n"), both);
+        let import = "use crate::engine::{above::{High, Higher}, builder};\n";
+        let path = "fn high() -> super::super::above::High {}\n";
+        for back in [import, path] {
+            assert_eq!(with(&format!("{back}impl Builder<'_> {{\n    fn low(&self) {{}}\n}}\n")), both);
+        }
+        let test = "#[cfg(test)]\nmod tests {\n    use crate::engine::above::High;\n}\n";
+        assert_eq!(with(&format!("// crate::engine::above::High\n{test}")), nothing);
+    }
+
+    #[test]
+    fn what_is_handed_on_is_of_the_file_that_has_it() {
+        let face = ("shop", "mod order;\nmod price;\npub use order::Order;\npub use price::{Price, Sum as Total};\n");
+        let order = ("shop::order", "use super::Price;\npub struct Order(Price);\n");
+        assert_eq!(found(&[face, order, ("shop::price", "pub struct Price;\n")]), [""; 0]);
+        let price = ("shop::price", "pub struct Price(crate::shop::Order);\n");
+        assert_eq!(found(&[face, order, price]), ["shop::order shop::price"]);
+    }
+
+    #[test]
+    fn a_module_and_what_is_inside_it_may_use_each_other_but_not_by_way_of_others() {
+        let outer = ("shop", "use self::list::List;\npub struct Shared(List);\n");
+        let list = ("shop::list", "use super::till::Till;\n");
+        let till = |text| ("shop::till", text);
+        assert_eq!(found(&[outer, list, till("use super::Shared;\n")]), [""; 0]);
+        let other = ("bank", "use crate::shop::Shared;\n");
+        assert_eq!(found(&[outer, list, till("use crate::bank::Bank;\n"), other]), ["bank shop shop::list shop::till"]);
     }
 }
