@@ -95,7 +95,10 @@ impl Store {
             let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
             rest = later;
             for (place, events) in read_rows(&mut conn, chunk, Form::Whole).await? {
-                if !bytes.takes(&events)? {
+                // What was seen before of the row of the cursor is no part of the page.
+                let seen = if place.seq == after.seq { usize::try_from(after.seen).unwrap_or(usize::MAX) } else { 0 };
+                let new = events.get(seen..).unwrap_or_default();
+                if !new.is_empty() && !bytes.takes(&new)? {
                     full = true;
                     break 'page;
                 }
