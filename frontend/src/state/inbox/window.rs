@@ -9,6 +9,9 @@ use shared::inbox::Urgency;
 pub const PAGE: u32 = 50;
 /// How many pages are in memory.
 pub const PAGES: usize = 5;
+/// So many rows stay in memory where there are so many: pages of long reviews are short, and what is in sight and around
+/// it is not let go.
+const FEWEST: usize = 100;
 /// With more rows than this, most of which came by themselves, the window is read anew.
 const FULL: usize = 2 * PAGES * PAGE as usize;
 
@@ -152,6 +155,9 @@ impl Window {
             let first = &mut self.pages[self.loaded.start..];
             let last = first[1].after;
             let rows = last.map_or(0, |last| self.rows.partition_point(|row| *row <= last));
+            if self.rows.len() < rows + FEWEST {
+                break;
+            }
             first[0].rows = rows;
             self.rows.drain(..rows);
             self.before += rows;
@@ -184,9 +190,13 @@ mod tests {
         Urgency { due: Timestamp(due), severity: 0, asked: Timestamp(0), id }
     }
 
-    /// A page of rows with the deadlines 10, 20, 30, … of its number, as a list with so many pages gives it.
+    /// A page of rows with the deadlines 2, 4, 6, … of its number, as a list with so many pages gives it.
     fn page(number: i64, pages: i64) -> PageRows {
-        let rows: Vec<_> = (1..=10).map(|at| row(number * 100 + at * 10)).collect();
+        page_of(number, pages, 50)
+    }
+
+    fn page_of(number: i64, pages: i64, count: i64) -> PageRows {
+        let rows: Vec<_> = (1..=count).map(|at| row(number * 100 + at * 2)).collect();
         PageRows { last: rows.last().copied(), rows, next: (number + 1 < pages).then(|| format!("after {number}")) }
     }
 
@@ -199,8 +209,20 @@ mod tests {
             assert_eq!(window.cursor(window.loaded().end), Some(format!("after {}", number - 1)));
             window.append(page(number, 20));
         }
-        assert_eq!((window.has_more(), window.rows().len(), window.before()), (false, 10 * PAGES, 200 - 10 * PAGES));
-        assert_eq!(window.index(&row(2000)), Some(199), "the last row is the 200th");
+        assert_eq!((window.has_more(), window.rows().len(), window.before()), (false, 50 * PAGES, 1000 - 50 * PAGES));
+        assert_eq!(window.index(&row(2000)), Some(999), "the last row is the 1000th");
+    }
+
+    #[test]
+    fn of_short_pages_it_keeps_as_many_rows_as_are_looked_at() {
+        let mut window = Window::default();
+        window.replace(0, vec![page_of(0, 100, 3)]);
+        for number in 1..100 {
+            window.append(page_of(number, 100, 3));
+            let read = usize::try_from(number + 1).unwrap() * 3;
+            assert!(window.rows().len() >= read.min(FEWEST) && window.rows().len() < FEWEST + 3);
+            assert_eq!(window.before() + window.rows().len(), read);
+        }
     }
 
     #[test]
@@ -208,10 +230,10 @@ mod tests {
         let mut window = Window::default();
         window.replace(0, vec![page(0, 20)]);
         (1..12).for_each(|number| window.append(page(number, 20)));
-        assert_eq!((window.loaded(), window.page_of(25), window.page_of(0)), (7..12, 2, 0));
+        assert_eq!((window.loaded(), window.page_of(125), window.page_of(0)), (7..12, 2, 0));
         assert_eq!(window.cursor(2).as_deref(), Some("after 1"));
         window.replace(2, vec![page(2, 20), page(3, 20)]);
-        assert_eq!((window.loaded(), window.before(), window.rows().len()), (2..4, 20, 20));
+        assert_eq!((window.loaded(), window.before(), window.rows().len()), (2..4, 100, 100));
         assert_eq!(window.cursor(4).as_deref(), Some("after 3"), "and on from there");
     }
 
@@ -223,11 +245,11 @@ mod tests {
         assert!(window.covers(&row(5)) && window.covers(&row(100)) && !window.covers(&row(101)));
         window.insert(row(15));
         window.insert(row(15));
-        assert_eq!((window.rows().len(), window.index(&row(20))), (11, Some(2)));
+        assert_eq!((window.rows().len(), window.index(&row(20))), (51, Some(10)));
         (1..12).for_each(|number| window.append(page(number, 20)));
         assert!(!window.covers(&row(15)) && !window.covers(&row(700)) && window.covers(&row(701)));
         window.remove(&row(710));
-        assert_eq!(window.index(&row(720)), Some(71), "one more came before it");
+        assert_eq!(window.index(&row(720)), Some(359), "one more came before it");
         window.replace(0, vec![page(0, 1)]);
         assert!(window.covers(&row(i64::MAX)), "the last page has no end");
     }
