@@ -8,6 +8,7 @@ use leptos::tachys::view::keyed::keyed;
 use leptos::task::spawn_local;
 use shared::id::ReviewId;
 
+use super::focus::focus_on;
 use super::glyph::Glyph;
 use super::queue_row::{Around, QueueRow};
 use super::resize::on_resize;
@@ -228,9 +229,13 @@ pub fn Queue(
 #[component]
 pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> impl IntoView {
     let to_top = move |_| {
-        if let Some(scroller) = scroller.get_untracked() {
-            scroller.set_scroll_top(0);
-        }
+        let Some(scroller) = scroller.get_untracked() else { return };
+        scroller.set_scroll_top(0);
+        // The button goes when the list has been scrolled; the first row is in the page by then.
+        spawn_local(async move {
+            after_paint().await;
+            focus_on(".rows .row");
+        });
     };
     view! {
         <Show when=move || { above.get() > 0 }>

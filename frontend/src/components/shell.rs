@@ -225,6 +225,12 @@ fn Menu() -> impl IntoView {
         }
     });
     let leaving = leave.pending();
+    let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
+    let log_out = move |_| {
+        if !leaving.get_untracked() {
+            leave.dispatch_local(());
+        }
+    };
     view! {
         <div class="account">
             <button
@@ -289,9 +295,13 @@ fn Menu() -> impl IntoView {
                         "Keyboard shortcuts"
                         <span class="muted">{move || if shortcuts.get() { "on" } else { "off" }}</span>
                     </button>
-                    <button disabled=move || leaving.get() on:click=move |_| { leave.dispatch_local(()); }>
+                    <button aria-disabled=move || leaving.get().to_string() on:click=log_out>
                         <Glyph icon=icondata::LuLogOut />
-                        {move || if leaving.get() { "Sending your decisions…" } else { "Log out" }}
+                        {move || match (leaving.get(), sending.get()) {
+                            (false, _) => "Log out",
+                            (true, true) => "Sending your decisions…",
+                            (true, false) => "Logging out…",
+                        }}
                     </button>
                 </div>
             </Show>
