@@ -126,8 +126,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method: "GET", path, body: None, idempotency_key: None }).await
     }
 
-    /// A list that is shown as a whole, as one page: each of its pages, one after the other. Pages that follow overlap and
-    /// miss nothing, whatever is added meanwhile.
+    /// A list that is shown as a whole, as one page: its pages, one after the other. What is added meanwhile where it was
+    /// read already is not among them.
     async fn get_all<A: DeserializeOwned>(&self, path: &str) -> ApiResult<Page<A>> {
         let mut items = Vec::new();
         let mut place = String::new();
