@@ -173,6 +173,34 @@ async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_held_decision_is_sent_when_its_page_is_left_or_closed() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    // A page that is gone sends nothing later.
+    let over = async |review: &Review| {
+        eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
+    };
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Undo").await;
+    driver.goto("about:blank").await?;
+    over(&review).await;
+
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Undo").await;
+    let page = driver.window().await?;
+    let other = driver.new_tab().await?;
+    driver.switch_to_window(page).await?;
+    driver.close_window().await?;
+    driver.switch_to_window(other).await?;
+    over(&review).await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
     let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
