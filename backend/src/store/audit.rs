@@ -63,11 +63,9 @@ impl Store {
         let (mut looked_at, mut bytes) = (0, PageBytes::of_page(MAX_PAGE_BYTES));
         loop {
             let batch = scan.next(conn, before).await?;
-            let mut rest = &batch.rows[..];
-            while !rest.is_empty() {
-                let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
-                rest = later;
-                for (place, events) in read_rows(conn, chunk, form).await? {
+            let mut left = &batch.rows[..];
+            while let Some(rows) = bytes.next(&mut left) {
+                for (place, events) in read_rows(conn, rows, form).await? {
                     for (index, event) in events.into_iter().enumerate().rev() {
                         let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
                         if place >= before || !filter.fits(&event) {

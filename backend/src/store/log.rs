@@ -84,17 +84,11 @@ impl Store {
             rows.clear();
         }
         let mut full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut numbered: Vec<(i64, Row)> = Vec::with_capacity(rows.len());
-        for row in rows {
-            numbered.push((row.int(0)?, row));
-        }
-        numbered.sort_by_key(|(seq, _)| *seq);
-        let rows: Vec<Row> = numbered.into_iter().map(|(_, row)| row).collect();
-        let (mut read, mut bytes, mut rest) = (Vec::new(), PageBytes::of_page(MAX_PAGE_BYTES), &rows[..]);
-        'page: while !rest.is_empty() {
-            let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
-            rest = later;
-            for (place, events) in read_rows(&mut conn, chunk, Form::Whole).await? {
+        // A row without a number is refused where it is read.
+        rows.sort_by_key(|row| row.int(0).ok());
+        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_page(MAX_PAGE_BYTES), &rows[..]);
+        'page: while let Some(next) = bytes.next(&mut left) {
+            for (place, events) in read_rows(&mut conn, next, Form::Whole).await? {
                 // What was seen before of the row of the cursor is no part of the page.
                 let seen = if place.seq == after.seq { usize::try_from(after.seen).unwrap_or(usize::MAX) } else { 0 };
                 let new = events.get(seen..).unwrap_or_default();

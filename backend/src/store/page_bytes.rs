@@ -8,24 +8,23 @@ use super::json_length::json_length;
 
 /// How many bytes the rows of a page have together as JSON; the one row of a page may have more.
 pub(super) const MAX_PAGE_BYTES: usize = 4 << 20;
-/// So many rows are read first, where nobody knows yet how long they are; then twice as many each time.
-const FEW_AT_ONCE: usize = 8;
-/// So many rows are read at once at most, since those that follow can be much longer than those before them.
-const MOST_AT_ONCE: usize = 64;
+/// So many rows are read first, where nobody knows yet how long they are.
+const FIRST_READ: usize = 16;
+/// So many are read at once afterwards, since those that follow can be much longer than those before them.
+const NEXT_READ: usize = 64;
 
 /// What a page has taken so far.
 pub(super) struct PageBytes {
     max: usize,
     bytes: usize,
-    rows: usize,
-    at_once: usize,
+    to_read: usize,
     is_page: bool,
 }
 
 impl PageBytes {
     /// Of a page, which takes at least one row: whoever goes on behind its cursor comes to the end.
     pub fn of_page(max: usize) -> Self {
-        Self { max, bytes: 0, rows: 0, at_once: FEW_AT_ONCE, is_page: true }
+        Self { max, bytes: 0, to_read: FIRST_READ, is_page: true }
     }
 
     /// Of a list that is cut where it is too long, also before its first row.
@@ -33,18 +32,19 @@ impl PageBytes {
         Self { is_page: false, ..Self::of_page(max) }
     }
 
-    /// How many rows to read next.
-    pub fn at_once(&mut self) -> usize {
-        let at_once = self.at_once;
-        self.at_once = (at_once * 2).min(MOST_AT_ONCE);
-        at_once
+    /// Takes the rows to read next off those that are left; `None` where none is.
+    pub fn next<'r, T>(&mut self, left: &mut &'r [T]) -> Option<&'r [T]> {
+        let (next, later) = left.split_at(self.to_read.min(left.len()));
+        self.to_read = NEXT_READ;
+        *left = later;
+        Some(next).filter(|next| !next.is_empty())
     }
 
     /// Whether the page takes this row too; the first that it does not take ends it.
     pub fn takes(&mut self, row: &impl Serialize) -> Result<bool, Error> {
+        let is_first = self.bytes == 0;
         self.bytes += json_length(row)?;
-        self.rows += 1;
-        Ok(self.bytes <= self.max || (self.is_page && self.rows == 1))
+        Ok(self.bytes <= self.max || (self.is_page && is_first))
     }
 }
 
@@ -64,8 +64,9 @@ mod tests {
 
     #[test]
     fn rows_are_read_a_few_at_a_time() {
-        let mut page = PageBytes::of_page(100);
-        let read: Vec<_> = (0..5).map(|_| page.at_once()).collect();
-        assert_eq!(read, [8, 16, 32, 64, 64]);
+        let (mut page, rows) = (PageBytes::of_page(100), [(); 100]);
+        let mut left = &rows[..];
+        let read: Vec<_> = std::iter::from_fn(|| page.next(&mut left)).map(<[()]>::len).collect();
+        assert_eq!(read, [16, 64, 20]);
     }
 }

@@ -48,11 +48,9 @@ impl Conn {
         mut bytes: PageBytes,
         see: impl Fn(Vec<Review>) -> Vec<Review>,
     ) -> Result<(Vec<Review>, Option<P>), Error> {
-        let (mut taken, mut rest) = (Vec::new(), places);
-        while !rest.is_empty() {
-            let (chunk, later) = rest.split_at(bytes.at_once().min(rest.len()));
-            rest = later;
-            let ids: Vec<Uuid> = chunk.iter().map(|(id, _)| *id).collect();
+        let (mut taken, mut left) = (Vec::new(), places);
+        while let Some(next) = bytes.next(&mut left) {
+            let ids: Vec<Uuid> = next.iter().map(|(id, _)| *id).collect();
             for review in see(self.reviews_in_order(&ids).await?) {
                 if !bytes.takes(&review)? {
                     let last = taken.last().map(|last: &Review| last.id.0);
