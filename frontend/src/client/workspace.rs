@@ -159,14 +159,10 @@ impl Workspace {
         self.drafts.with_untracked(|drafts| drafts.form(of).cloned())
     }
 
-    /// Notes what stands in a form, and keeps it; nothing: it was sent, or nothing was typed.
-    pub fn write_form(self, of: &Form, typed: Option<JsonMap>) {
-        self.note(|drafts, now| drafts.write_form(of, typed.map(|typed| (typed, false)), now));
-    }
-
-    /// Notes what stands in a form where a password may be typed: it is gone with the page.
-    pub fn write_secret_form(self, of: &Form, typed: Option<JsonMap>) {
-        self.note(|drafts, now| drafts.write_form(of, typed.map(|typed| (typed, true)), now));
+    /// Notes what stands in a form, and keeps it; nothing: it was sent, or nothing was typed. `in_memory`: a password may
+    /// be in it, so it is gone with the page.
+    pub fn write_form(self, of: &Form, typed: Option<JsonMap>, in_memory: bool) {
+        self.note(|drafts, now| drafts.write_form(of, typed, in_memory, now));
     }
 
     fn note(self, write: impl FnOnce(&mut Drafts, Timestamp) -> Vec<Subject>) {

@@ -36,7 +36,7 @@ pub fn More(pane: Pane) -> impl IntoView {
     let typed = move |said: String| {
         let fields = || [("text".to_owned(), said.clone().into())].into_iter().collect();
         let typed = (!said.trim().is_empty()).then(fields);
-        pane.workspace.write_form(&form(hands.get_untracked()), typed);
+        pane.workspace.write_form(&form(hands.get_untracked()), typed, false);
         text.set(said);
     };
     let start = move |hand: bool| {
@@ -73,7 +73,7 @@ pub fn More(pane: Pane) -> impl IntoView {
             };
             match answer {
                 Ok(decided) => {
-                    pane.workspace.write_form(&form(hand), None);
+                    pane.workspace.write_form(&form(hand), None, false);
                     open.set(false);
                     live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
                 }

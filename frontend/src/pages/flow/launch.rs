@@ -37,15 +37,11 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         let differs = |input: &Value| *input != json!({}) && empty.with_value(|empty| input != empty);
         input.with(differs) || context.with(|context| *context != json!({}))
     });
-    let is_secret = asks_password(&schema);
+    let in_memory = asks_password(&schema);
     Effect::new(move |_| {
         let parts = || [("input".to_owned(), input.get()), ("context".to_owned(), context.get())];
         let typed = is_typed.get().then(|| parts().into_iter().collect());
-        of.with_value(
-            |of| {
-                if is_secret { workspace.write_secret_form(of, typed) } else { workspace.write_form(of, typed) }
-            },
-        );
+        of.with_value(|of| workspace.write_form(of, typed, in_memory));
     });
     // Raised when the form is emptied: it is made anew.
     let emptied = RwSignal::new(0_u32);
@@ -63,7 +59,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         async move {
             match api.launch(&launch, Some(&key)).await {
                 Ok(run) => {
-                    of.try_with_value(|of| workspace.write_form(of, None));
+                    of.try_with_value(|of| workspace.write_form(of, None, in_memory));
                     navigate(&format!("/runs/{}", run.summary.id), NavigateOptions::default());
                 }
                 Err(refused) => {

@@ -113,7 +113,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
         let chosen = choices.map(|choice| choice.get());
         let is_typed = !content.trim().is_empty() || !context.trim().is_empty();
         let form = || json!({ "content": content, "context": context, "choices": chosen }).as_object().cloned();
-        workspace.write_form(&of, is_typed.then(form).flatten());
+        workspace.write_form(&of, is_typed.then(form).flatten(), false);
     });
     let give = Action::new_local(move |(): &()| {
         let new = NewFeedback {

@@ -38,12 +38,8 @@ where
         Self { most, drafts: BTreeMap::new() }
     }
 
-    pub fn kept(&self, of: &K) -> Option<&Kept<D>> {
-        self.drafts.get(of)
-    }
-
     pub fn get(&self, of: &K) -> Option<&D> {
-        self.kept(of).map(|kept| &kept.draft)
+        self.drafts.get(of).map(|kept| &kept.draft)
     }
 
     pub fn get_mut(&mut self, of: &K) -> Option<&mut D> {
@@ -62,11 +58,17 @@ where
         self.drafts.remove(of)
     }
 
-    /// Sets a draft, or forgets it. Gives the drafts that are to be kept anew or forgotten: none where it says the same.
+    /// Sets a draft, or forgets it, where it says something else now. Gives the drafts that are to be kept anew or
+    /// forgotten.
     pub fn write(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<Subject> {
         if self.get(&of) == kept.as_ref().map(|kept| &kept.draft) {
             return Vec::new();
         }
+        self.set(of, kept)
+    }
+
+    /// Sets a draft, or forgets it. Gives the drafts that are to be kept anew or forgotten.
+    pub fn set(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<Subject> {
         match kept {
             Some(kept) => self.put(of.clone(), kept),
             None => drop(self.take(&of)),
@@ -77,6 +79,9 @@ where
     /// Drops the drafts over the limit, and says which.
     pub fn drop_oldest(&mut self) -> Vec<K> {
         let over = self.drafts.len().saturating_sub(self.most);
+        if over == 0 {
+            return Vec::new();
+        }
         let mut by_age: Vec<_> = self.drafts.iter().map(|(of, kept)| (kept.touched, of.clone())).collect();
         by_age.sort();
         let dropped: Vec<K> = by_age.into_iter().take(over).map(|(_, of)| of).collect();
@@ -86,7 +91,7 @@ where
 
     /// A draft as JSON; `None` where there is none, or where it is kept in memory only.
     pub fn stored(&self, of: &K) -> Option<String> {
-        let kept = self.kept(of).filter(|kept| !kept.in_memory)?;
+        let kept = self.drafts.get(of).filter(|kept| !kept.in_memory)?;
         serde_json::to_string(kept).ok()
     }
 

@@ -269,7 +269,8 @@ impl Drafts {
     /// Changes what was typed for a review; an empty draft is forgotten. Gives the drafts that are to be kept anew or
     /// forgotten.
     pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<Subject> {
-        let Kept { mut draft, mut in_memory, .. } = self.reviews.kept(&review.id).cloned().unwrap_or_default();
+        // Taken out, not copied: it may be long, and this is done at each key.
+        let Kept { mut draft, mut in_memory, .. } = self.reviews.take(&review.id).unwrap_or_default();
         let begins = draft.is_empty();
         change(&mut draft);
         // Typing on does not make anybody look at a newer revision.
@@ -278,7 +279,7 @@ impl Drafts {
             draft.see(review);
         }
         let kept = (!draft.is_empty()).then_some(Kept { draft, touched: now, in_memory });
-        self.reviews.write(review.id, kept)
+        self.reviews.set(review.id, kept)
     }
 
     /// Notes what a version of a flow was changed to; `None`: it was saved, or discarded. Gives the drafts that are to be
@@ -288,10 +289,10 @@ impl Drafts {
         self.flows.write(edited.clone(), kept)
     }
 
-    /// Notes what stands in a form, and whether a password may be in it; `None`: it was sent, or nothing was typed. Gives
+    /// Notes what stands in a form; `None`: it was sent, or nothing was typed. `in_memory`: a password may be in it. Gives
     /// the drafts that are to be kept anew or forgotten.
-    pub fn write_form(&mut self, form: &Form, typed: Option<(JsonMap, bool)>, now: Timestamp) -> Vec<Subject> {
-        let kept = typed.map(|(form, in_memory)| Kept { draft: FormDraft { form }, touched: now, in_memory });
+    pub fn write_form(&mut self, form: &Form, typed: Option<JsonMap>, in_memory: bool, now: Timestamp) -> Vec<Subject> {
+        let kept = typed.map(|form| Kept { draft: FormDraft { form }, touched: now, in_memory });
         self.forms.write(form.clone(), kept)
     }
 

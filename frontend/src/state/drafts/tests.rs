@@ -142,17 +142,17 @@ fn each_version_of_a_flow_has_a_draft_of_its_own_and_what_is_saved_has_none() {
 fn what_stands_in_a_form_is_kept_until_it_is_sent_and_a_password_in_memory_only() {
     let (mut drafts, form) = (Drafts::default(), Form::Launch(article(1)));
     let of = [Subject::from(form.clone())];
-    let typed = |text: &str, is_secret| json!({ "event": text }).as_object().cloned().map(|form| (form, is_secret));
-    assert_eq!(drafts.write_form(&form, typed("Fair", false), Timestamp(1)), of);
-    assert_eq!(drafts.write_form(&form, typed("Fair", false), Timestamp(2)), [], "nothing new is to be kept");
+    let typed = |text: &str| json!({ "event": text }).as_object().cloned();
+    assert_eq!(drafts.write_form(&form, typed("Fair"), false, Timestamp(1)), of);
+    assert_eq!(drafts.write_form(&form, typed("Fair"), false, Timestamp(2)), [], "nothing new is to be kept");
     let kept = drafts.stored(&of[0]).unwrap();
     let mut later = Drafts::default();
     later.replace([(of[0].clone(), kept.as_str())]);
     assert_eq!(later.form(&form).unwrap()["event"], "Fair");
     assert_eq!(drafts.versions("article").count(), 0, "the flow itself is not edited");
-    assert_eq!(drafts.write_form(&form, typed("hunter2", true), Timestamp(3)), of);
+    assert_eq!(drafts.write_form(&form, typed("hunter2"), true, Timestamp(3)), of);
     assert_eq!((drafts.form(&form).is_some(), drafts.stored(&of[0])), (true, None));
-    assert_eq!(drafts.write_form(&form, None, Timestamp(4)), of);
+    assert_eq!(drafts.write_form(&form, None, false, Timestamp(4)), of);
     assert_eq!(drafts.form(&form), None);
 }
 
