@@ -84,12 +84,15 @@ impl ShownAction {
         self.action.with_value(|action| pointer(["verdict", "decisions", action.id.as_str()]))
     }
 
-    /// The other arguments that somebody would have, or that were approved; `None` where they are as asked for.
+    /// The other arguments that would be sent, or that were approved; `None` where they are as asked for. What somebody
+    /// has typed and does not send with the answer that is chosen now is kept, but shown in the form only.
     pub fn edited(self) -> Option<JsonMap> {
         let arguments = match self.outcome.get() {
             Some(CallOutcome::Edited(arguments)) => Some(arguments),
             Some(_) => None,
-            None => self.typed.with(|typed| typed.arguments.clone()),
+            None => {
+                self.typed.with(|typed| typed.arguments.clone()).filter(|_| self.chosen.get() == Some(ActionKind::Edit))
+            }
         };
         arguments.filter(|arguments| self.action.with_value(|action| action.arguments != *arguments))
     }
