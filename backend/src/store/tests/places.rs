@@ -269,7 +269,7 @@ async fn what_an_earlier_version_wrote_has_its_places() {
 /// the same with more rows, of a flow without one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lone_decision_changes_few_pages() {
-    const TIMES: u64 = 40;
+    const TIMES: usize = 40;
     let world = World::sqlite().await;
     let mut waiting = Vec::new();
     for round in 0..40 {
@@ -287,18 +287,21 @@ async fn a_lone_decision_changes_few_pages() {
     reader.execute_batch("BEGIN; SELECT COUNT(*) FROM meta").expect("begins");
     let log = std::path::PathBuf::from(format!("{}-wal", path.display()));
     let pages = || log.metadata().expect("is there").len() / 4120;
-    let (mut launched, mut decided) = (0, 0);
+    let (mut launches, mut decisions) = (Vec::new(), Vec::new());
     for _ in 0..TIMES {
         world.clock.advance(std::time::Duration::from_millis(7));
         let before = pages();
         waiting.push(world.launched_review("hello").await);
         let between = pages();
-        launched += between - before;
+        launches.push(between - before);
         let review = waiting.swap_remove(waiting.len() * 7 / 11);
-        super::support::decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
-        decided += pages() - between;
+        decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
+        decisions.push(pages() - between);
     }
-    println!("{} pages a launch and {} a decision, in tenths", launched * 10 / TIMES, decided * 10 / TIMES);
-    assert!(decided < 13 * TIMES, "{decided} pages for {TIMES} decisions");
-    assert!(launched < 23 * TIMES, "{launched} pages for {TIMES} launches");
+    // What the store writes by itself now and then falls into a few of them.
+    launches.sort_unstable();
+    decisions.sort_unstable();
+    let (launch, decision) = (launches[TIMES / 2], decisions[TIMES / 2]);
+    assert!(decision < 13, "{decisions:?} pages");
+    assert!(launch < 23, "{launches:?} pages");
 }
