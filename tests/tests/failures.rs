@@ -79,6 +79,7 @@ async fn a_flow_that_cannot_be_read_fails_its_runs_and_nothing_else() {
     let quick = QUICK.replace("URL", &recorder.url);
     server.save(&quick).await;
     server.save(TIMED).await;
+    server.save(&TIMED.replace("id: timed", "id: patient").replace("timeout: 2s", "timeout: 1h")).await;
     server.save(ASKS).await;
     let admin = server.admin().await;
     // More runs than there are slots for calls, and one timer; then nobody can read what they rest on.
@@ -87,7 +88,7 @@ async fn a_flow_that_cannot_be_read_fails_its_runs_and_nothing_else() {
         broken.push(launch(&admin, "quick").await.expect("launched").summary.id);
     }
     let timed = launch(&admin, "timed").await.expect("launched").summary.id;
-    let cancelled = launch(&admin, "timed").await.expect("launched").summary.id;
+    let cancelled = launch(&admin, "patient").await.expect("launched").summary.id;
     server.kill();
     let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
     for (good, bad) in [("Write about {{ topic }}", "Write about {{ topic? "), ("Go on with {{ topic }}", "Go {{ on?")]
