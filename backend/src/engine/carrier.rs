@@ -20,7 +20,7 @@ use shared::review::ReviewKind;
 use shared::run::Context;
 use shared::time::Span;
 
-use super::asks;
+use super::ask_builtin;
 use crate::flow::{self, Compiled};
 
 /// How the name of every such flow begins; a digest of the flow follows.
@@ -101,13 +101,13 @@ pub(super) fn title(input: &JsonMap) -> Option<&str> {
 /// What is wrong with the parameters of the tool.
 fn of_parameters(asked: &NewReview) -> Vec<Mistake> {
     let builtin = asked.kind.builtin();
-    let Some(schema) = asks::parameters(builtin) else { return Vec::new() };
+    let Some(schema) = ask_builtin::parameters(builtin) else { return Vec::new() };
     let arguments = asked.arguments();
     let mut mistakes = flow::check_value(&schema, &Value::Object(arguments.clone()), "");
     if mistakes.is_empty() {
-        let fits = asks::read(builtin, &arguments).and_then(|ask| {
-            asks::can_be_told_apart(&ask)?;
-            asks::votable(&ask, &asked.policy)
+        let fits = ask_builtin::read(builtin, &arguments).and_then(|ask| {
+            ask_builtin::can_be_told_apart(&ask)?;
+            ask_builtin::votable(&ask, &asked.policy)
         });
         mistakes.extend(fits.err().map(|why| invalid("", &why)));
     }
@@ -166,7 +166,7 @@ fn flow_of(asked: &NewReview) -> Result<Flow, Mistake> {
 
 /// The parameters of the tool, as properties of an input; `context` is one only where it is a text.
 fn parameters(asked: &NewReview) -> JsonMap {
-    let schema = asks::parameters(asked.kind.builtin()).unwrap_or_default();
+    let schema = ask_builtin::parameters(asked.kind.builtin()).unwrap_or_default();
     let names = schema["properties"].as_object().into_iter().flat_map(JsonMap::keys);
     let background = matches!(asked.context, Some(AskedContext::Background(_)));
     let names = names.filter(|name| *name != "context" || background);

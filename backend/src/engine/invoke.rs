@@ -10,7 +10,7 @@ use shared::id::Username;
 use shared::run::Step;
 use shared::time::Span;
 
-use super::asks::{self, Ask, Handoff};
+use super::ask_builtin::{self, Ask, Handoff};
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
@@ -107,10 +107,10 @@ impl Builder<'_> {
                 | Builtin::Checkpoint
                 | Builtin::Handoff),
             ) => {
-                let ask = asks::read(builtin, &call.arguments)?;
-                asks::can_wait(&ask)?;
-                asks::can_be_told_apart(&ask)?;
-                asks::votable(&ask, &tool.policy)?;
+                let ask = ask_builtin::read(builtin, &call.arguments)?;
+                ask_builtin::can_wait(&ask)?;
+                ask_builtin::can_be_told_apart(&ask)?;
+                ask_builtin::votable(&ask, &tool.policy)?;
                 if let Ask::Handoff(handoff) = ask {
                     Self::may_hand_over(&handoff, &tool.reviewers)?;
                     return Ok(Started::HandsOver);
@@ -206,7 +206,7 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
             let task = json!({ "type": "string", "minLength": 1, "description": "What it is to do, with all that it needs to know" });
             Some(object(&["task"], json!({ "task": task })))
         }
-        ToolKind::Builtin(builtin) => asks::parameters(builtin).map(Cow::Owned),
+        ToolKind::Builtin(builtin) => ask_builtin::parameters(builtin).map(Cow::Owned),
         ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function => None,
     }
 }

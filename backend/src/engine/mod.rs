@@ -7,7 +7,7 @@
 mod advance;
 mod answer;
 mod ask;
-mod asks;
+mod ask_builtin;
 mod builder;
 mod cancel;
 mod carrier;

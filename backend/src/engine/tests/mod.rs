@@ -3,8 +3,8 @@
 mod actions;
 mod agents;
 mod article;
-mod asks;
-mod asks_in_time;
+mod ask_builtin;
+mod ask_builtin_time;
 mod auto;
 mod chain;
 mod context;

@@ -17,7 +17,7 @@ use shared::run::Step;
 use super::content::{Content, Rules};
 use super::guardrail::PutIn;
 use super::title;
-use crate::engine::asks::{Ask, DraftToEdit, DraftType, read};
+use crate::engine::ask_builtin::{Ask, DraftToEdit, DraftType, read};
 use crate::engine::builder::Builder;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;

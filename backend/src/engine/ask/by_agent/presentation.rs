@@ -8,7 +8,7 @@ use shared::time::Span;
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
 use crate::engine::ask::content::schema_of;
 use crate::engine::ask::node::alternative;
-use crate::engine::asks::{
+use crate::engine::ask_builtin::{
     APPROVE, Ask, Checkpoint, Clarification, DraftToEdit, Escalation, Handoff, OfferedChoice, Proposal, REJECT,
 };
 

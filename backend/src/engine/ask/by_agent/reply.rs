@@ -11,7 +11,7 @@ use shared::id::Username;
 use super::AskingCall;
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, MODIFY, RESUME, TAKE_OVER};
 use crate::engine::ask::guardrail::PutIn;
-use crate::engine::asks::{APPROVE, Ask, REJECT};
+use crate::engine::ask_builtin::{APPROVE, Ask, REJECT};
 use crate::engine::builder::Builder;
 use crate::engine::next::{Reply, Takeover};
 use crate::engine::question::Subject;

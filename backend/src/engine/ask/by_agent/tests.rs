@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::definition::Builtin;
 
 use super::presentation::{AskContent, Relief};
-use crate::engine::asks::read;
+use crate::engine::ask_builtin::read;
 
 /// The text of a review: headline, prompt, contents, and each answer with what choosing it does and asks for.
 fn text(builtin: Builtin, arguments: Value, relief: &Relief) -> String {

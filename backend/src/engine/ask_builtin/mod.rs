@@ -1,4 +1,4 @@
-//! Builtins with which an agent asks people by itself: what a call of one asks.
+//! Builtins with which an agent asks people by itself: how the arguments of a call are read as what it asks.
 
 mod parameters;
 
