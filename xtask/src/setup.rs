@@ -22,9 +22,9 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// Sets up what building the console needs; each step is skipped where it is done.
 pub fn toolchain() -> Result<()> {
     wasm_target()?;
-    // Trunk finds here all that it would download otherwise: it needs no TLS, which takes long to build.
+    // Neither downloads anything here, so they need no TLS, which takes long to build.
     installed_by_cargo("trunk", ("trunk", TRUNK), &["--locked", "--no-default-features"])?;
-    installed_by_cargo("wasm-bindgen", ("wasm-bindgen-cli", WASM_BINDGEN), &[])
+    installed_by_cargo("wasm-bindgen", ("wasm-bindgen-cli", WASM_BINDGEN), &["--no-default-features"])
 }
 
 /// The compiler that builds the console, where it is not rustup's own: see [`debian_target`].
