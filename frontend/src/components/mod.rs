@@ -1,6 +1,7 @@
 //! The parts that pages are made of.
 
 pub mod arrival;
+pub mod autosize;
 pub mod dialog;
 pub mod diff;
 pub mod editor;
@@ -14,7 +15,6 @@ pub mod inert;
 pub mod markdown;
 pub mod notice;
 pub mod queue;
-pub mod queue_row;
 pub mod resize;
 pub mod review;
 pub mod schema_form;

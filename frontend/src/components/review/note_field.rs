@@ -4,8 +4,8 @@ use leptos::html;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::item::grow_once_shown;
 use super::pane::Pane;
+use crate::components::autosize::grow_once_shown;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
 

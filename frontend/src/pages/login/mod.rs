@@ -1,14 +1,20 @@
 //! Logging in: with a password, with the one-time secret of a link (`/login#token=…`), or by the identity provider.
 
+mod fields;
+mod refusal;
+
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate, use_query_map};
+use leptos_router::location::Location;
 use shared::api::{LoginRequest, User};
 use shared::error::Code;
 use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
 
+use self::fields::Fields;
+use self::refusal::{LINK_USED, why_not, why_refused};
 use crate::client::{Session, Workspace, use_api};
 use crate::components::arrival;
 use crate::components::focus::focus_on;
@@ -44,7 +50,6 @@ pub fn LoginPage() -> impl IntoView {
     // The link that is used, with whom it lets in, and the code of the second factor once it is asked for.
     let linked = RwSignal::new(None::<(String, User)>);
     let code = RwSignal::new(None::<String>);
-    let asks_code = Memo::new(move |_| code.with(Option::is_some));
     let owner = move || linked.with(|linked| linked.as_ref().map(|(_, owner)| owner.clone()));
     let enter = {
         let navigate = navigate.clone();
@@ -67,39 +72,21 @@ pub fn LoginPage() -> impl IntoView {
                         navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
                     }
                     Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
-                    Err(problem) => error.set(Some(match problem.code {
-                        Code::Unauthenticated if asked => {
-                            "This code is incorrect or was already used. Wait for the next one.".to_owned()
-                        }
-                        Code::Unauthenticated if link => {
-                            "This link was used before, or is too old. Ask for a new one.".to_owned()
-                        }
-                        Code::Unauthenticated => "Incorrect username or password.".to_owned(),
-                        _ => problem.to_string(),
-                    })),
+                    Err(problem) => error.set(Some(why_not(&problem, asked, link))),
                 }
             }
         })
     };
     let busy = enter.pending();
 
-    // The secret stands in the fragment, which is never sent; it is redeemed here and taken out of the address.
-    let fragment = location.hash.get_untracked();
-    let secret =
-        fragment.trim_start_matches('#').split('&').find_map(|pair| pair.strip_prefix("token=")).map(str::to_owned);
+    let secret = take_secret(&location);
     let opening = RwSignal::new(secret.is_some());
     if let Some(token) = secret {
-        if let Ok(history) = window().history() {
-            let search = location.search.get_untracked();
-            let mark = if search.is_empty() { "" } else { "?" };
-            let clean = format!("{}{mark}{search}", location.pathname.get_untracked());
-            drop(history.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&clean)));
-        }
         // Whoever sent the link may be somebody else: say whom it lets in, and ask.
         spawn_local(async move {
             match api.link_owner(token.clone()).await {
                 Ok(owner) => linked.set(Some((token, owner))),
-                Err(_) => error.set(Some("This link was used before, or is too old. Ask for a new one.".to_owned())),
+                Err(_) => error.set(Some(LINK_USED.to_owned())),
             }
             if let Ok(user) = api.me().await {
                 now.set(Some(user));
@@ -129,30 +116,6 @@ pub fn LoginPage() -> impl IntoView {
             enter.dispatch_local(());
         }
     };
-    let fields = move || {
-        if asks_code.get() {
-            return view! {
-                <div class="field">
-                    <label for="code">"Confirmation code"</label>
-                    <p class="hint">"From your authenticator app, or one of your recovery codes."</p>
-                    <input id="code" class="input" autocomplete="one-time-code" autofocus required
-                        prop:value=move || code.get().unwrap_or_default()
-                        on:input=move |event| code.set(Some(event_target_value(&event)))/>
-                </div>
-            }
-            .into_any();
-        }
-        match owner() {
-            Some(owner) => {
-                let name = owner.display_name.unwrap_or_else(|| owner.username.to_string());
-                let before = now.get().filter(|me| me.username != owner.username).map(|me| {
-                    view! { <p class="banner stop">{format!("You are logged in as {} now. This link logs you in as somebody else.", me.username)}</p> }
-                });
-                view! { <p>{format!("This link logs you in as {name} ({}).", owner.username)}</p>{before} }.into_any()
-            }
-            None => password_fields(first, username, password),
-        }
-    };
     let words = move || match (busy.get(), owner()) {
         (true, _) => "Logging in…".to_owned(),
         (false, Some(owner)) => format!("Log in as {}", owner.username),
@@ -179,7 +142,7 @@ pub fn LoginPage() -> impl IntoView {
                             <span>{error}</span>
                         </p>
                     </Show>
-                    {fields}
+                    <Fields code linked now first username password />
                     <button class="b primary" disabled=busy>
                         {words}
                     </button>
@@ -194,56 +157,23 @@ pub fn LoginPage() -> impl IntoView {
     }
 }
 
-fn password_fields(first: NodeRef<html::Input>, username: RwSignal<String>, password: RwSignal<String>) -> AnyView {
-    view! {
-        <div class="field">
-            <label for="username">"Username"</label>
-            <input
-                node_ref=first
-                id="username"
-                class="input"
-                autocomplete="username"
-                autocapitalize="none"
-                spellcheck="false"
-                required
-                bind:value=username
-            />
-        </div>
-        <div class="field">
-            <label for="password">"Password"</label>
-            <input
-                id="password"
-                type="password"
-                class="input"
-                autocomplete="current-password"
-                required
-                bind:value=password
-            />
-        </div>
+/// The secret of the link that was followed. It stands in the fragment, which is never sent, and is taken out of the
+/// address.
+fn take_secret(location: &Location) -> Option<String> {
+    let fragment = location.hash.get_untracked();
+    let secret = fragment.trim_start_matches('#').split('&').find_map(|pair| pair.strip_prefix("token="))?;
+    if let Ok(history) = window().history() {
+        let search = location.search.get_untracked();
+        let mark = if search.is_empty() { "" } else { "?" };
+        let clean = format!("{}{mark}{search}", location.pathname.get_untracked());
+        drop(history.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&clean)));
     }
-    .into_any()
+    Some(secret.to_owned())
 }
 
 /// Where to go after logging in: a page of this console, never another site.
 fn next_page(next: Option<String>) -> String {
     next.filter(|next| is_own_page(next)).unwrap_or_else(|| "/inbox".to_owned())
-}
-
-/// What somebody reads who came back from the identity provider and was not let in.
-fn why_refused(trouble: Trouble) -> &'static str {
-    match trouble {
-        Trouble::Attempt => "The sign-in was not started in this browser, or took too long. Please try again.",
-        Trouble::Denied => "The sign-in service did not sign you in. Please try again, or log in with a password.",
-        Trouble::Provider => "The sign-in service cannot be reached. Try again soon, or log in with a password.",
-        Trouble::Token => "The response from the sign-in service could not be verified. Please tell an admin.",
-        Trouble::Claims => "The sign-in service did not send enough information about you. Please tell an admin.",
-        Trouble::Groups => "You were signed in, but none of your groups may use this server. Please ask an admin.",
-        Trouble::Unknown => "You were signed in, but you have no account here. Please ask an admin for one.",
-        Trouble::Taken => "You were signed in, but another account here has your username. Please tell an admin.",
-        Trouble::Inactive => "You were signed in, but your account here is deactivated. Please ask an admin.",
-        Trouble::Off => "Single sign-on is no longer set up. Log in with a password.",
-        Trouble::Busy => "That is not possible right now. Please try again in a moment.",
-    }
 }
 
 #[cfg(test)]

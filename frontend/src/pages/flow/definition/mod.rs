@@ -1,27 +1,22 @@
 //! The definition of a flow: an editor that checks while one types, the picture beside it, and saving as a new version.
 
-use gloo_timers::future::TimeoutFuture;
+mod checks;
+
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 use shared::access::{Access, Act};
 use shared::api::Validation;
-use shared::error::{Mistake, Problem};
 
+use self::checks::{Checks, Mistakes, Status, use_checks};
 use super::Known;
 use super::template::template;
 use crate::client::{FlowVersion, Session, Workspace, use_api};
 use crate::components::editor::{Editor, marks};
-use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::notice::Notifier;
 use crate::state::drafts::Drafts;
 use crate::state::sentences::sentence;
-use crate::state::words;
-
-/// So many milliseconds after the last key the text is checked.
-const PAUSE_MS: u32 = 350;
 
 /// The tab "Definition". It stays when the flow is saved, so that who edits goes on where they were, and can undo.
 #[component]
@@ -55,45 +50,13 @@ pub fn Definition(
     let text = RwSignal::new(kept().unwrap_or_else(|| source.clone()));
     let source = RwSignal::new(source);
     let changed = Memo::new(move |_| text.with(|text| source.with(|source| text != source)));
-    let checked = RwSignal::new(None::<Validation>);
-    let error = RwSignal::new(None::<Problem>);
-    let checking = RwSignal::new(false);
-    let turn = StoredValue::new(0_u64);
     let jump = RwSignal::new(None);
     let denied = Memo::new(move |_| match session.access(Act::SaveFlow) {
         Access::Denied(why) => Some(why),
         Access::Allowed | Access::Hidden => None,
     });
 
-    Effect::new(move |_| {
-        let typed = text.get();
-        // Who may not save it cannot have it checked.
-        if denied.get().is_some() {
-            return;
-        }
-        turn.update_value(|turn| *turn += 1);
-        let mine = turn.get_value();
-        checking.set(true);
-        spawn_local(async move {
-            TimeoutFuture::new(PAUSE_MS).await;
-            // Typed on, or gone.
-            if turn.try_get_value() != Some(mine) {
-                return;
-            }
-            let answer = api.validate_flow(&typed).await;
-            if turn.try_get_value() != Some(mine) {
-                return;
-            }
-            checking.set(false);
-            match answer {
-                Ok(validation) => {
-                    error.set(None);
-                    checked.set(Some(validation));
-                }
-                Err(problem) => error.set(Some(problem)),
-            }
-        });
-    });
+    let Checks { checked, error, checking } = use_checks(text.into(), denied);
     Effect::new(move |_| {
         let edited = edited.get();
         workspace.write_flow(&edited, changed.get().then(|| text.get()));
@@ -168,23 +131,6 @@ pub fn Definition(
     let line_marks = Memo::new(move |_| {
         checked.with(|checked| checked.as_ref().map(|one| marks(&one.errors, &one.warnings)).unwrap_or_default())
     });
-    let status = move || {
-        if let Some(problem) = error.get() {
-            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Could not be checked: "{problem.to_string()}</span> }.into_any();
-        }
-        match checked.get() {
-            None => view! { <span class="muted">"Checking…"</span> }.into_any(),
-            Some(one) if one.valid => view! {
-                <span class="go"><Glyph icon=icondata::LuCircleCheck/>{match one.warnings.len() {
-                    0 => "Valid".to_owned(),
-                    some => format!("Valid, {}", words::count(some, "warning", "warnings")),
-                }}</span>
-            }.into_any(),
-            Some(one) => view! {
-                <span class="stop"><Glyph icon=icondata::LuCircleAlert/>{words::count(one.errors.len(), "error", "errors")}</span>
-            }.into_any(),
-        }
-    };
     // The last picture that could be drawn stays while a mistake is being typed.
     let graph = Memo::new(move |before: Option<&Option<shared::api::Graph>>| {
         let now = checked.with(|checked| checked.as_ref().and_then(|one| one.graph.clone()));
@@ -195,7 +141,7 @@ pub fn Definition(
         <div class="definition" on:keydown=shortcut>
             <div class="definition-edit">
                 <div class="definition-bar">
-                    <span class="definition-status" role="status" aria-busy=move || checking.get().to_string()>{status}</span>
+                    <span class="definition-status" role="status" aria-busy=move || checking.get().to_string()><Status checked error/></span>
                     <span class="grow"></span>
                     {move || old.get().map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
                     <Show when=move || { changed.get() && !fresh.get() }>
@@ -225,31 +171,5 @@ pub fn Definition(
                 }}
             </aside>
         </div>
-    }
-}
-
-/// All mistakes, then all warnings; each leads to its place.
-#[component]
-fn Mistakes(checked: RwSignal<Option<Validation>>, jump: RwSignal<Option<(u32, u32)>>) -> impl IntoView {
-    let row = move |mistake: Mistake, bad: bool| {
-        let place =
-            mistake.line.map_or_else(|| mistake.path.clone(), |line| format!("{line}:{}", mistake.column.unwrap_or(1)));
-        let to = (mistake.line.unwrap_or(1), mistake.column.unwrap_or(1));
-        view! {
-            <li>
-                <button class=if bad { "bad" } else { "doubt" } on:click=move |_| jump.set(Some(to))>
-                    <span class="place">{place}</span><span class="grow">{mistake.message}</span><code>{mistake.code}</code>
-                </button>
-            </li>
-        }
-    };
-    move || {
-        let one = checked.get()?;
-        if one.errors.is_empty() && one.warnings.is_empty() {
-            return None;
-        }
-        let errors = one.errors.into_iter().map(|mistake| row(mistake, true)).collect_view();
-        let warnings = one.warnings.into_iter().map(|mistake| row(mistake, false)).collect_view();
-        Some(view! { <ul class="mistakes" aria-label="Errors and warnings">{errors}{warnings}</ul> })
     }
 }

@@ -7,9 +7,9 @@ use shared::inbox::SOON;
 use shared::review::{Outcome, Review, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
 
-use super::glyph::Glyph;
-use super::inert::inert;
 use crate::client::{GlobalSignal, Live};
+use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
 use crate::state::inbox::InboxRow;
 use crate::state::subject::subject;
 use crate::state::{record, words};

@@ -1,0 +1,19 @@
+//! Text fields that are as high as their text.
+
+use leptos::html;
+use leptos::prelude::*;
+
+/// Makes a text field as high as its text once it is in the page: before that it has no height.
+pub fn grow_once_shown(field: NodeRef<html::Textarea>) {
+    if let Some(field) = field.get() {
+        request_animation_frame(move || grow(&field));
+    }
+}
+
+/// Makes a text field as high as its text.
+pub fn grow(field: &web_sys::HtmlTextAreaElement) {
+    let style = web_sys::HtmlElement::style(field);
+    // Setting a known property to a valid value cannot fail.
+    drop(style.set_property("height", "auto"));
+    drop(style.set_property("height", &format!("{}px", field.scroll_height() + 2)));
+}

@@ -1,0 +1,165 @@
+//! The list of the inbox: a window over the server's list. Only the rows in sight are in the page; what comes or leaves
+//! above them does not move them.
+
+mod position;
+mod row;
+
+use leptos::html;
+use leptos::prelude::*;
+use leptos::tachys::reactive_graph::OwnedView;
+use leptos::tachys::view::keyed::keyed;
+use leptos::task::spawn_local;
+use shared::id::ReviewId;
+
+use self::position::Position;
+use self::row::{Around, QueueRow};
+use super::focus::focus_on;
+use super::glyph::Glyph;
+use crate::client::{GlobalSignal, Live, ReviewList, Session, Workspace, after_paint};
+
+/// So many rows are in the page above and below those in sight, as soon as these are painted.
+const BEYOND: usize = 8;
+/// So many rows before the end of what is in memory more is asked for.
+const AHEAD: usize = 25;
+
+/// The list of reviews. Only the rows in and near the visible part are in the page.
+#[component]
+pub fn Queue(
+    /// Which one is read.
+    #[prop(into)]
+    open: Signal<Option<ReviewId>>,
+    /// Which one the keys stand on.
+    #[prop(into)]
+    at: Signal<Option<ReviewId>>,
+    /// What is behind the addresses of rows: the filter.
+    #[prop(into)]
+    search: Signal<String>,
+    /// How many rows the whole list has; none: not known.
+    #[prop(into)]
+    total: Signal<Option<u64>>,
+    /// How many rows that came stand above what is in sight. Set here; [`ToMoreUrgent`] shows it.
+    above: RwSignal<usize>,
+    /// What the rows are scrolled in.
+    scroller: NodeRef<html::Div>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let list = ReviewList::expect();
+    let (workspace, session) = (Workspace::expect(), Session::expect());
+    let position = Position::new(at, search, above, scroller);
+    let first = position.first;
+    let seen = Memo::new(move |_| position.rows_in_sight());
+    let beyond = RwSignal::new(0);
+    spawn_local(async move {
+        after_paint().await;
+        // It fails only where the list has gone meanwhile.
+        let _ = beyond.try_set(BEYOND);
+    });
+
+    let ids = Memo::new(move |_| {
+        let (first, seen, beyond) = (first.get(), seen.get(), beyond.get());
+        live.inbox.with(|inbox| {
+            let window = inbox.window();
+            let (before, rows) = (window.before(), window.rows());
+            let from = first.saturating_sub(before + beyond).min(rows.len());
+            let to = (first + seen + beyond).saturating_sub(before).min(rows.len());
+            let mut ids: Vec<ReviewId> = rows[from..to.max(from)].iter().map(|row| row.id).collect();
+            // Who has the focus keeps it, however far one scrolls.
+            if let Some(at) = at.get().filter(|at| !ids.contains(at))
+                && let Some(index) = inbox.index(at)
+            {
+                let end = if index < before + from { 0 } else { ids.len() };
+                ids.insert(end, at);
+            }
+            ids
+        })
+    });
+    let look_around = move || {
+        let (at, ids) = (at.get(), ids.get());
+        let drafted =
+            workspace.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.review(*id).is_some()).collect());
+        let sending =
+            workspace.outbox.with(|outbox| ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect());
+        Around {
+            open: open.get(),
+            at,
+            stop: at.filter(|at| ids.contains(at)).or_else(|| ids.first().copied()),
+            search: search.get(),
+            total: total.get(),
+            me: session.username(),
+            drafted,
+            sending,
+        }
+    };
+    let around = GlobalSignal::new(untrack(look_around));
+    Effect::new(move |_| around.set(look_around()));
+
+    let version = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().version()));
+    // What will be in sight soon is asked for.
+    Effect::new(move |_| {
+        let (first, seen, _) = (first.get(), seen.get(), version.get());
+        if list.busy.get() || list.error.with(Option::is_some) {
+            return;
+        }
+        let (before, end, more) = live.inbox.with_untracked(|inbox| {
+            let window = inbox.window();
+            (window.before(), window.before() + window.rows().len(), window.has_more())
+        });
+        if before > 0 && first < before + BEYOND {
+            list.back_to(first.saturating_sub(AHEAD));
+        } else if more && first + seen + AHEAD > end {
+            list.more();
+        }
+    });
+
+    view! {
+        <div
+            class="rows"
+            node_ref=scroller
+            on:scroll=move |_| position.scrolled()
+            on:mouseenter=move |_| position.hold()
+            on:focusin=move |_| position.hold()
+        >
+            <ul role="list" aria-label="Reviews, the most urgent first" node_ref=position.rows>
+                {list_of_rows(ids, around)}
+            </ul>
+        </div>
+    }
+}
+
+/// Says how many rows have come above what is in sight, and goes to them. Beside the heading, where it covers no row and
+/// moves none.
+#[component]
+pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> impl IntoView {
+    let to_top = move |_| {
+        let Some(scroller) = scroller.get_untracked() else { return };
+        scroller.set_scroll_top(0);
+        // The button goes when the list has been scrolled; the first row is in the page by then.
+        spawn_local(async move {
+            after_paint().await;
+            focus_on(".rows .row");
+        });
+    };
+    view! {
+        <Show when=move || { above.get() > 0 }>
+            <button class="above" on:click=to_top>
+                <Glyph icon=icondata::LuArrowUp />
+                {move || format!("{} more urgent", above.get())}
+            </button>
+        </Show>
+    }
+}
+
+/// The rows in the page, each kept while it is among them. As `For` makes them, but their owners are no children of the
+/// list's: an owner keeps a place for each child that it ever had, and rows come and go by the thousand.
+fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: GlobalSignal<Around>) -> impl IntoView {
+    let live = Live::expect();
+    let row = move |_, id| {
+        let owner = Owner::default();
+        let view = owner.with(|| {
+            provide_context(live);
+            view! { <QueueRow id around /> }.into_any()
+        });
+        (drop::<usize>, OwnedView::new_with_owner(view, owner))
+    };
+    move || keyed(ids.get(), |id| *id, row)
+}

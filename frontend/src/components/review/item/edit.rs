@@ -1,0 +1,86 @@
+//! Editing an item: a text field for texts, else a form made from its schema.
+
+use leptos::html;
+use leptos::prelude::*;
+use serde_json::Value;
+use shared::definition::ContentType;
+use shared::error::pointer;
+use shared::review::Item;
+
+use crate::components::autosize::{grow, grow_once_shown};
+use crate::components::focus::{FIELD, focus_within};
+use crate::components::review::pane::Pane;
+use crate::components::schema_form::SchemaForm;
+use crate::state::extent;
+use crate::state::verdict::is_at;
+
+/// The form of an item: a text field for texts, else made from its schema.
+#[component]
+pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
+    let draft = pane.workspace.draft_now(pane.id);
+    let current = draft.edits.get(&item.key).unwrap_or(&item.value).clone();
+    if let Some(reason) = extent::too_large_to_send(&current) {
+        return view! { <p class="banner warn">{reason}</p> }.into_any();
+    }
+    let form = NodeRef::<html::Div>::new();
+    Effect::new(move |_| {
+        // Where something is wrong, that is gone to.
+        let opened = focus.get_value() && pane.mistakes.with_untracked(Vec::is_empty);
+        if let (Some(form), true) = (form.get(), opened) {
+            focus_within(&form, FIELD);
+        }
+    });
+    let path = pointer(["edits", item.key.as_str()]);
+    let plain = item.schema.as_ref().is_none_or(|schema| {
+        schema.get("type").and_then(Value::as_str) == Some("string")
+            && schema.get("enum").is_none()
+            && schema.get("format").is_none()
+    });
+    let mistakes = Signal::derive(move || pane.mistakes.get());
+    let at = path.clone();
+    let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
+    let key = item.key.clone();
+    let shown = item.value.clone();
+    let write = move |value: Value| {
+        pane.workspace.write(&pane.review.get_untracked(), |draft| draft.edit(&key, value, &shown));
+    };
+    if let (Some(text), true) = (current.as_str(), plain) {
+        let code = item.content_type == ContentType::Code;
+        let node = NodeRef::<html::Textarea>::new();
+        Effect::new(move |_| grow_once_shown(node));
+        view! {
+            <div class="edit" node_ref=form>
+                <textarea
+                    node_ref=node
+                    class="textarea"
+                    class:mono=code
+                    aria-label=format!("Edit {}", item.label.as_deref().unwrap_or(&item.key))
+                    aria-invalid=move || wrong.get().to_string()
+                    prop:value=text.to_owned()
+                    spellcheck=if code { "false" } else { "true" }
+                    on:input=move |event| {
+                        write(Value::String(event_target_value(&event)));
+                        if let Some(field) = node.get_untracked() {
+                            grow(&field);
+                        }
+                    }
+                ></textarea>
+            </div>
+        }
+        .into_any()
+    } else {
+        let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
+        let value = RwSignal::new(current);
+        let sound = RwSignal::new(true);
+        pane.count_unsound(sound);
+        Effect::new(move |previous: Option<()>| {
+            let value = value.get();
+            if previous.is_some() && sound.get() {
+                write(value);
+            }
+        });
+        let label = item.label.clone().unwrap_or_else(|| item.key.clone());
+        view! { <div class="edit" node_ref=form><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
+                .into_any()
+    }
+}

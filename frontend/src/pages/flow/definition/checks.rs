@@ -1,0 +1,112 @@
+//! Checks of a flow's text while one types: what the server says of it, in a word and as a list.
+
+use gloo_timers::future::TimeoutFuture;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::api::Validation;
+use shared::error::{Mistake, Problem};
+
+use crate::client::use_api;
+use crate::components::glyph::Glyph;
+use crate::state::words;
+
+/// So many milliseconds after the last key the text is checked.
+const PAUSE_MS: u32 = 350;
+
+/// What the server says of the text.
+#[derive(Clone, Copy)]
+pub struct Checks {
+    /// Its answer for the newest text that it was asked about.
+    pub checked: RwSignal<Option<Validation>>,
+    /// Why it could not be asked.
+    pub error: RwSignal<Option<Problem>>,
+    /// Whether it has not answered for the text as it is now.
+    pub checking: RwSignal<bool>,
+}
+
+/// Has `text` checked whenever it has changed, unless a reason in `denied` says that the person may not.
+pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> Checks {
+    let api = use_api();
+    let checked = RwSignal::new(None::<Validation>);
+    let error = RwSignal::new(None::<Problem>);
+    let checking = RwSignal::new(false);
+    let turn = StoredValue::new(0_u64);
+    Effect::new(move |_| {
+        let typed = text.get();
+        // Who may not save it cannot have it checked.
+        if denied.get().is_some() {
+            return;
+        }
+        turn.update_value(|turn| *turn += 1);
+        let mine = turn.get_value();
+        checking.set(true);
+        spawn_local(async move {
+            TimeoutFuture::new(PAUSE_MS).await;
+            // Typed on, or gone.
+            if turn.try_get_value() != Some(mine) {
+                return;
+            }
+            let answer = api.validate_flow(&typed).await;
+            if turn.try_get_value() != Some(mine) {
+                return;
+            }
+            checking.set(false);
+            match answer {
+                Ok(validation) => {
+                    error.set(None);
+                    checked.set(Some(validation));
+                }
+                Err(problem) => error.set(Some(problem)),
+            }
+        });
+    });
+    Checks { checked, error, checking }
+}
+
+/// Whether the text is valid, in a word.
+#[component]
+pub fn Status(checked: RwSignal<Option<Validation>>, error: RwSignal<Option<Problem>>) -> impl IntoView {
+    move || {
+        if let Some(problem) = error.get() {
+            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Could not be checked: "{problem.to_string()}</span> }.into_any();
+        }
+        match checked.get() {
+            None => view! { <span class="muted">"Checking…"</span> }.into_any(),
+            Some(one) if one.valid => view! {
+                <span class="go"><Glyph icon=icondata::LuCircleCheck/>{match one.warnings.len() {
+                    0 => "Valid".to_owned(),
+                    some => format!("Valid, {}", words::count(some, "warning", "warnings")),
+                }}</span>
+            }.into_any(),
+            Some(one) => view! {
+                <span class="stop"><Glyph icon=icondata::LuCircleAlert/>{words::count(one.errors.len(), "error", "errors")}</span>
+            }.into_any(),
+        }
+    }
+}
+
+/// All mistakes, then all warnings; each leads to its place.
+#[component]
+pub fn Mistakes(checked: RwSignal<Option<Validation>>, jump: RwSignal<Option<(u32, u32)>>) -> impl IntoView {
+    let row = move |mistake: Mistake, bad: bool| {
+        let place =
+            mistake.line.map_or_else(|| mistake.path.clone(), |line| format!("{line}:{}", mistake.column.unwrap_or(1)));
+        let to = (mistake.line.unwrap_or(1), mistake.column.unwrap_or(1));
+        view! {
+            <li>
+                <button class=if bad { "bad" } else { "doubt" } on:click=move |_| jump.set(Some(to))>
+                    <span class="place">{place}</span><span class="grow">{mistake.message}</span><code>{mistake.code}</code>
+                </button>
+            </li>
+        }
+    };
+    move || {
+        let one = checked.get()?;
+        if one.errors.is_empty() && one.warnings.is_empty() {
+            return None;
+        }
+        let errors = one.errors.into_iter().map(|mistake| row(mistake, true)).collect_view();
+        let warnings = one.warnings.into_iter().map(|mistake| row(mistake, false)).collect_view();
+        Some(view! { <ul class="mistakes" aria-label="Errors and warnings">{errors}{warnings}</ul> })
+    }
+}

@@ -1,0 +1,62 @@
+//! Keeps the list of the inbox as the server has it: read again when the filter, the rights or the clock change what is
+//! in it, or when it is in doubt.
+
+use leptos::prelude::*;
+use shared::access::Principal;
+use shared::api::ReviewQuery;
+
+use crate::client::{Connection, Live, ReviewList, Session};
+use crate::state::inbox::Inbox;
+
+/// Shows the reviews that `query` asks for, and keeps them and their counts current while the page is open.
+pub fn keep_current(query: Memo<ReviewQuery>) {
+    let (live, session, list) = (Live::expect(), Session::expect(), ReviewList::expect());
+    let shown = move || {
+        // Also whenever what was told is no beginning any more, and whenever one's rights change.
+        live.renewed.track();
+        let (query, viewer) = (query.get(), session.principal());
+        viewer.map(|viewer| (query, viewer))
+    };
+    let show = move |shown: Option<(ReviewQuery, Principal)>| {
+        if let Some((query, viewer)) = shown {
+            list.show(query, viewer);
+        }
+    };
+    // Where the page has the list already, nothing is built that waits for it.
+    show(untrack(shown));
+    Effect::new(move |before: Option<()>| {
+        let shown = shown();
+        if before.is_some() {
+            show(shown);
+        }
+    });
+    let doubtful = Memo::new(move |_| live.inbox.with(Inbox::is_doubtful));
+    Effect::new(move |_| {
+        if doubtful.get() {
+            list.again_soon();
+        }
+    });
+    let changes = Memo::new(move |_| live.inbox.with(Inbox::changes));
+    Effect::new(move |before: Option<u64>| {
+        let changes = changes.get();
+        if before.is_some_and(|before| before != changes) {
+            list.count();
+        }
+        changes
+    });
+    // Deadlines come nearer and claims run out without anything being told.
+    let minute = Memo::new(move |_| live.now.get().0 / 60_000_000);
+    let is_open = Memo::new(move |_| live.connection.get() == Connection::Open);
+    Effect::new(move |before: Option<(i64, bool)>| {
+        let now = (minute.get(), is_open.get());
+        let by_clock =
+            query.with_untracked(|query| query.due.is_some() || query.age.is_some() || query.assigned.is_some());
+        if before.is_some_and(|before| before != now) && now.1 {
+            if by_clock || list.error.with_untracked(Option::is_some) {
+                list.again();
+            }
+            list.count();
+        }
+        now
+    });
+}

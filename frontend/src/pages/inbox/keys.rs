@@ -1,0 +1,120 @@
+//! The keys of the inbox: walking along the list, opening what one stands on, and going back to the list.
+
+use gloo_timers::callback::Timeout;
+use leptos::html;
+use leptos::prelude::*;
+use shared::id::ReviewId;
+use wasm_bindgen::JsCast;
+
+use crate::client::Live;
+use crate::components::arrival::Arrival;
+use crate::components::focus::focus_on;
+use crate::components::shortcuts::is_free;
+
+/// How long one stands on a row before it is read, in milliseconds: who walks on is not held up by what they pass.
+const PAUSE: u32 = 60;
+
+/// What the keys act on.
+pub struct Keys {
+    /// The row that they stand on.
+    pub at: RwSignal<Option<ReviewId>>,
+    /// The review that is read.
+    pub open: Memo<Option<ReviewId>>,
+    /// Where one searches.
+    pub search_field: NodeRef<html::Input>,
+    /// Opens a review.
+    pub read: Callback<ReviewId>,
+    /// Goes back to the list.
+    pub back: Callback<()>,
+}
+
+/// Listens to the keys while the page is open.
+pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
+    let (live, arrival) = (Live::expect(), Arrival::expect());
+    // Where one walks to is read when one stands there.
+    let walk = StoredValue::new_local(None::<Timeout>);
+    let read_where_one_is = move || {
+        walk.set_value(None);
+        if let Some(id) = at.get_untracked().filter(|id| open.get_untracked() != Some(*id)) {
+            arrival.keep_focus();
+            read.run(id);
+        }
+    };
+    let step = move |by: isize| {
+        let Some(id) = live.inbox.with_untracked(|inbox| inbox.beside(at.get_untracked(), by)) else { return };
+        at.set(Some(id));
+        focus_row(id);
+        // Beside the list there is room to read at once; on a phone the list stays.
+        if open.get_untracked().is_some() || wide() {
+            walk.set_value(Some(Timeout::new(PAUSE, read_where_one_is)));
+        }
+    };
+    let keys = window_event_listener(leptos::ev::keydown, move |event| {
+        if event.key() == "Escape" && !event.default_prevented() {
+            let focused =
+                document().active_element().and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok());
+            match focused.filter(|element| element.tag_name() != "BODY") {
+                Some(element) if !is_free(&event) => drop(element.blur()),
+                _ if is_free(&event) && open.get_untracked().is_some() && !wide() => back.run(()),
+                _ => {}
+            }
+            return;
+        }
+        if !is_free(&event) {
+            return;
+        }
+        match event.key().as_str() {
+            "j" | "ArrowDown" if !in_pane(&event) || event.key() == "j" => step(1),
+            "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
+            "/" => drop(search_field.get_untracked().map(|field| field.focus())),
+            // What is on screen is not yet what one has walked to: no key decides it.
+            _ if walk.with_value(Option::is_some) => read_where_one_is(),
+            "Enter" if on_body(&event) || on_row(&event) => match at.get_untracked() {
+                Some(id) if open.get_untracked() != Some(id) => read.run(id),
+                _ => focus_on(".read"),
+            },
+            _ => return,
+        }
+        event.prevent_default();
+    });
+    on_cleanup(move || {
+        keys.remove();
+        walk.set_value(None);
+    });
+}
+
+/// Whether list and pane stand beside each other.
+fn wide() -> bool {
+    let query = window().match_media("(min-width: 761px)").ok().flatten();
+    query.is_none_or(|query| query.matches())
+}
+
+fn target(event: &web_sys::KeyboardEvent) -> Option<web_sys::Element> {
+    event.target()?.dyn_into().ok()
+}
+
+/// Whether the focus is in the pane, whose own scrolling the arrow keys do.
+fn in_pane(event: &web_sys::KeyboardEvent) -> bool {
+    target(event).is_some_and(|target| target.closest(".read").ok().flatten().is_some())
+}
+
+/// Whether nothing has the focus that Enter would press.
+fn on_body(event: &web_sys::KeyboardEvent) -> bool {
+    target(event).is_none_or(|target| target.closest("a, button, summary").ok().flatten().is_none())
+}
+
+/// Whether a row of the list has the focus.
+fn on_row(event: &web_sys::KeyboardEvent) -> bool {
+    target(event).is_some_and(|target| target.closest(".rows .row").ok().flatten().is_some())
+}
+
+/// Gives the focus to a row, which stands where it is.
+fn focus_row(id: ReviewId) {
+    let row = document().get_element_by_id(&format!("row-{id}"));
+    if let Some(row) = row.and_then(|row| row.dyn_into::<web_sys::HtmlElement>().ok()) {
+        let options = web_sys::FocusOptions::new();
+        options.set_prevent_scroll(true);
+        // What cannot have the focus leaves it where it is.
+        drop(row.focus_with_options(&options));
+    }
+}

@@ -1,0 +1,172 @@
+//! The inbox: the list, beside which `review` shows the review that is read.
+
+mod current;
+mod keys;
+mod summary;
+
+use leptos::html;
+use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::components::Outlet;
+use leptos_router::hooks::{use_location, use_navigate, use_query_map};
+use shared::api::ReviewQuery;
+use shared::client::query_string;
+use shared::id::ReviewId;
+
+use self::current::keep_current;
+use self::keys::{Keys, use_keys};
+use self::summary::{Arrivals, Summary};
+use super::lazy::load_review_ahead;
+use super::review::back_to_the_list;
+use crate::client::{Live, ReviewList};
+use crate::components::arrival;
+use crate::components::filters::InboxFilters;
+use crate::components::queue::{Queue, ToMoreUrgent};
+use crate::components::states::{Empty, Failed, Loading};
+use crate::state::inbox::{Inbox, address};
+
+/// The list of reviews (`/inbox`), and beside it the review that is open (`/reviews/{id}`).
+#[component]
+pub fn InboxPage() -> impl IntoView {
+    let live = Live::expect();
+    let list = ReviewList::expect();
+    let navigate = StoredValue::new(use_navigate());
+    let location = use_location();
+    let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
+    let open = Memo::new(move |_| {
+        location.pathname.with(|path| path.strip_prefix("/reviews/").and_then(|id| id.parse::<ReviewId>().ok()))
+    });
+    let heading = arrival::heading::<html::H1>();
+    provide_context(Heading(heading));
+    let at = RwSignal::new(open.get_untracked());
+    let field = NodeRef::<html::Input>::new();
+
+    // What is shown stands in the address.
+    let parts = use_query_map();
+    let query = Memo::new(move |_| {
+        parts.with(|parts| address::read(parts.into_iter().map(|(name, value)| (name.as_ref(), value))))
+    });
+    let search = Memo::new(move |_| query.with(query_string));
+    let go = move |path: &str, query: &ReviewQuery, replace: bool| {
+        let options = NavigateOptions { replace, scroll: false, ..NavigateOptions::default() };
+        navigate.with_value(|navigate| navigate(&format!("{path}{}", query_string(query)), options));
+    };
+    let change = move |(query, replace): (ReviewQuery, bool)| go(&location.pathname.get_untracked(), &query, replace);
+    let filtered = Memo::new(move |_| query.with(|query| *query != ReviewQuery::default()));
+    keep_current(query);
+    Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
+    on_cleanup(move || live.inbox.update(Inbox::leave));
+
+    let numbers = Memo::new(move |_| live.inbox.with(Inbox::numbers));
+    let total = Memo::new(move |_| {
+        if filtered.get() {
+            list.facets.with(|facets| facets.as_ref().map(|facets| facets.total))
+        } else {
+            numbers.get().map(|numbers| numbers.pending)
+        }
+    });
+
+    let read = Callback::new(move |id: ReviewId| {
+        // Who reads one after the other goes back to the list by one step.
+        go(&format!("/reviews/{id}"), &query.get_untracked(), open.get_untracked().is_some());
+    });
+    Effect::new(move |_| {
+        if let Some(id) = open.get() {
+            at.set(Some(id));
+        }
+    });
+    use_keys(Keys { at, open, search_field: field, read, back: back_to_the_list() });
+
+    let (above, scroller) = (RwSignal::new(0), NodeRef::<html::Div>::new());
+    // Memos, so that the list is not made anew, and does not lose its place and the focus, whenever a row changes.
+    let is_read = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().is_read()));
+    let none = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().rows().is_empty()));
+    // The rows are what one came for; whoever opens one finds the rest already there.
+    Effect::new(move |_| {
+        if is_read.get() {
+            load_review_ahead();
+        }
+    });
+    let clear = Callback::new(move |()| change((ReviewQuery::default(), false)));
+    let again = Callback::new(move |()| list.again());
+    let unread = move || {
+        let problem = list.error.get()?;
+        Some(view! { <Failed title="The inbox could not be loaded" problem retry=again /> })
+    };
+    let partly = move || {
+        let problem = list.error.get().filter(|_| is_read.get())?;
+        Some(view! {
+            <div class="banner warn partly" role="alert">
+                <span class="grow">{format!("The list may be out of date: {problem}")}</span>
+                <button class="b sm" on:click=move |_| again.run(())>"Try again"</button>
+            </div>
+        })
+    };
+    view! {
+        <div class="inbox" class:reading=reading>
+            <section class="list" aria-label="Inbox" aria-busy=move || list.busy.get().to_string()>
+                <header>
+                    <div class="list-title">
+                        <h1 node_ref=heading tabindex="-1">"Inbox "<small><Summary filtered total /></small></h1>
+                        <ToMoreUrgent above scroller />
+                    </div>
+                    <InboxFilters query change=change field />
+                    {partly}
+                </header>
+                <Arrivals />
+                {move || match (is_read.get(), none.get()) {
+                    (false, _) if list.error.with(Option::is_some) => unread.into_any(),
+                    (false, _) => view! { <Loading rows=9 /> }.into_any(),
+                    (true, true) => view! { <NothingListed filtered clear /> }.into_any(),
+                    (true, false) => view! { <Queue open at search total above scroller /> }.into_any(),
+                }}
+            </section>
+            <Outlet />
+        </div>
+    }
+}
+
+/// In place of the list where no review is in it.
+#[component]
+fn NothingListed(filtered: Memo<bool>, clear: Callback<()>) -> impl IntoView {
+    move || {
+        if filtered.get() {
+            view! {
+                <Empty icon=icondata::LuSearch title="No matches">
+                    <p>"No pending review fits these filters."</p>
+                    <button class="b" on:click=move |_| clear.run(())>"Show all"</button>
+                </Empty>
+            }
+            .into_any()
+        } else {
+            view! {
+                <Empty icon=icondata::LuCheckCheck title="Nothing is waiting for you">
+                    <p>"New reviews appear here automatically."</p>
+                </Empty>
+            }
+            .into_any()
+        }
+    }
+}
+
+/// The heading of the list, which has the focus when one comes back to it.
+#[derive(Clone, Copy)]
+struct Heading(NodeRef<html::H1>);
+
+/// Beside the list, while no review is open.
+#[component]
+pub fn IdlePane() -> impl IntoView {
+    let live = Live::expect();
+    arrival::counted_title(
+        move || live.inbox.with(Inbox::numbers).map_or(0, |numbers| numbers.blocking()),
+        || "Inbox".to_owned(),
+    );
+    arrival::focus_on_arrival(expect_context::<Heading>().0);
+    view! {
+        <article class="read idle">
+            <Empty icon=icondata::LuInbox title="Choose a review to read it">
+                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"?"</kbd>" shows all keys."</p>
+            </Empty>
+        </article>
+    }
+}

@@ -1,0 +1,47 @@
+//! How many reviews there are: beside the heading of the inbox, and read out when more arrive.
+
+use leptos::prelude::*;
+
+use crate::client::{Live, ReviewList};
+use crate::state::inbox::{Inbox, Numbers};
+use crate::state::words::{count, thousands};
+
+/// The numbers beside the heading.
+#[component]
+pub fn Summary(
+    /// Whether a filter leaves reviews out.
+    filtered: Memo<bool>,
+    /// How many reviews the list has; none: not known.
+    total: Memo<Option<u64>>,
+) -> impl IntoView {
+    let (live, list) = (Live::expect(), ReviewList::expect());
+    move || {
+        let Some(numbers) = live.inbox.with(Inbox::numbers) else { return String::new() };
+        let mark =
+            if list.facets.with(|facets| facets.as_ref().is_some_and(|facets| facets.at_least)) { "+" } else { "" };
+        match total.get().filter(|_| filtered.get()) {
+            Some(total) => format!("{}{mark} of {}", thousands(total), numbers.says()),
+            None => numbers.says_mine(),
+        }
+    }
+}
+
+/// What arrives, for screen readers; once for all that came together.
+#[component]
+pub fn Arrivals() -> impl IntoView {
+    let live = Live::expect();
+    let arrivals = Memo::new(move |before: Option<&(Option<Numbers>, String)>| {
+        let now = live.inbox.with(Inbox::numbers);
+        let text = match (before, now) {
+            (Some((Some(known), _)), Some(now)) if now.pending > known.pending => {
+                let number = usize::try_from(now.pending - known.pending).unwrap_or(usize::MAX);
+                format!("{} arrived, {}", count(number, "review", "reviews"), now.says())
+            }
+            // What was said stays until there is something else to say: what is taken away at once is never read out.
+            (Some((known, text)), _) if now == *known => text.clone(),
+            _ => String::new(),
+        };
+        (now, text)
+    });
+    view! { <span class="sr" role="status" aria-live="polite">{move || arrivals.get().1}</span> }
+}

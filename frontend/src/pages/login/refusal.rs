@@ -1,0 +1,35 @@
+//! Why somebody was not let in, in words.
+
+use shared::error::{Code, Problem};
+use shared::single_sign_on::Trouble;
+
+/// What is said of a link that lets nobody in.
+pub const LINK_USED: &str = "This link was used before, or is too old. Ask for a new one.";
+
+/// Why a login was refused: with a code of the second factor, with a link, or with a password.
+pub fn why_not(problem: &Problem, with_code: bool, with_link: bool) -> String {
+    match problem.code {
+        Code::Unauthenticated if with_code => "This code is incorrect or was already used. Wait for the next one.",
+        Code::Unauthenticated if with_link => LINK_USED,
+        Code::Unauthenticated => "Incorrect username or password.",
+        _ => return problem.to_string(),
+    }
+    .to_owned()
+}
+
+/// What somebody reads who came back from the identity provider and was not let in.
+pub fn why_refused(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::Attempt => "The sign-in was not started in this browser, or took too long. Please try again.",
+        Trouble::Denied => "The sign-in service did not sign you in. Please try again, or log in with a password.",
+        Trouble::Provider => "The sign-in service cannot be reached. Try again soon, or log in with a password.",
+        Trouble::Token => "The response from the sign-in service could not be verified. Please tell an admin.",
+        Trouble::Claims => "The sign-in service did not send enough information about you. Please tell an admin.",
+        Trouble::Groups => "You were signed in, but none of your groups may use this server. Please ask an admin.",
+        Trouble::Unknown => "You were signed in, but you have no account here. Please ask an admin for one.",
+        Trouble::Taken => "You were signed in, but another account here has your username. Please tell an admin.",
+        Trouble::Inactive => "You were signed in, but your account here is deactivated. Please ask an admin.",
+        Trouble::Off => "Single sign-on is no longer set up. Log in with a password.",
+        Trouble::Busy => "That is not possible right now. Please try again in a moment.",
+    }
+}
