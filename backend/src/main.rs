@@ -1,4 +1,4 @@
-//! The binary: reads the command line, starts logging and the runtime, and hands over to `backend::cli`.
+//! The binary: reads the command line, starts logging and the runtime, and calls `backend::cli`.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -9,18 +9,18 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
 
-/// A third of the server's time went into the system's allocator: JSON is many small pieces.
+/// Replaces the system's allocator, which took a third of the server's time: JSON is many small allocations.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long what still runs may take when the command has ended.
+/// How long remaining work may take after the command has ended.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let chosen = std::env::var("COUNTERSIGN_LOG").ok().filter(|chosen| EnvFilter::try_new(chosen).is_ok());
     let filter = EnvFilter::new(cli.log_filter(chosen.as_deref()));
-    // In a file or a journal colours are noise.
+    // In a file or a journal, colours are noise.
     let coloured =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no_colour| no_colour.is_empty());
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured).with_writer(std::io::stderr);
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from);
     let outcome = runtime.and_then(|runtime| {
         let outcome = runtime.block_on(cli.run());
-        // What blocks a thread, such as a disk that does not answer, must not keep the process.
+        // A blocked thread, such as one that waits for a disk, must not keep the process alive.
         runtime.shutdown_timeout(END_LIMIT);
         outcome
     });
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             if is_server {
                 tracing::error!("{message}");
             } else {
-                // A reader that has gone away is no failure.
+                // A reader that has gone away is not an error.
                 let _ = writeln!(std::io::stderr(), "{message}");
             }
             quit.map_or(ExitCode::FAILURE, |quit| ExitCode::from(quit.exit as u8))
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error with what is behind it. Many say so themselves; it is said once.
+/// Formats an error with its causes. Many errors repeat their cause; it is printed once.
 fn message_of(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |told, cause| {
         let cause = cause.to_string();

@@ -1,4 +1,4 @@
-//! Agent flows that stop for people, inside a Rust program.
+//! Agent flows that stop for human approval, inside a Rust program.
 //!
 //! A flow is built in Rust or read from a file; whoever is asked is an async function. What a person stops is a typed
 //! error: it cannot be taken for a result.

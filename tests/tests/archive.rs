@@ -104,7 +104,7 @@ async fn survives(database: Database) {
     let verified = countersign(&server, database, &["audit", "verify", "--archive"]);
     let said = String::from_utf8_lossy(&verified.stdout);
     assert!(verified.status.success(), "{said}{}", String::from_utf8_lossy(&verified.stderr));
-    assert!(said.contains("are archived, and stand in the files"), "{said}");
+    assert!(said.contains("are archived, and are in the files"), "{said}");
     let shown = countersign(&server, database, &["archive", "show", &runs[1].to_string()]);
     let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
     assert_eq!(shown["run"]["state"]["note"], "1 ".repeat(2000));

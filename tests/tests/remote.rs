@@ -136,10 +136,10 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
         "{said}"
     );
     let (code, _, said) = house.run(&["review", "decide", &id]);
-    assert!(code == 7 && said.contains("standard input is no terminal"), "{said}");
+    assert!(code == 7 && said.contains("standard input is not a terminal"), "{said}");
     // What was seen before must be what is there.
     let (code, _, said) = house.run(&["review", "decide", &id, "--option", "fine", "--digest", "sha256:old"]);
-    assert!(code == 10 && said.contains("the content has changed since it was seen"), "{said}");
+    assert!(code == 10 && said.contains("the content has changed since you saw it"), "{said}");
     assert!(house.review(review.id).await.decisions.is_empty());
 
     let decide = ["review", "decide", &id, "--option", "fine", "--edit", "letter=Dear Tom", "--comment", "good"];

@@ -118,11 +118,11 @@ fn without_a_terminal_and_without_answers_it_says_so_at_once() {
         let ended = run(&example("article.yaml"), &["--input", "topic=the ocean"], answers);
         assert_eq!((ended.code, ended.stdout.as_str()), (7, ""));
         let last = ended.stderr.lines().last().unwrap_or_default();
-        assert!(last.contains("`review` is not decided: there is no answer: standard input is no terminal"), "{last}");
+        assert!(last.contains("`review` is not decided: there is no answer: standard input is not a"), "{last}");
     }
     let ended = run(&example("article.yaml"), &["--input", "topic=the ocean"], "9\n");
     assert_eq!(ended.code, 7);
-    assert!(ended.stderr.ends_with("`9` is no choice of review: 1 to 4, edit draft\n"), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with("`9` is not a choice of review: 1 to 4, edit draft\n"), "{}", ended.stderr);
 }
 
 #[test]

@@ -97,7 +97,7 @@ const SCRIPTS: &[Script] = &[
         seen: &[
             " strategy permission: debate\n",
             " | We disagree.\n",
-            " to is changed; `yes` makes the call with it\n",
+            " to is changed; `yes` approves the call with it\n",
             "talk: one changed the strategy to parallel",
         ],
     },
@@ -131,7 +131,7 @@ const SCRIPTS: &[Script] = &[
         flow: GATED,
         answers: "instructions: Be kind.\nyes\n",
         code: COMPLETED,
-        seen: &[" agent permission: clerk\n", " the agent is told this beside what is decided\n"],
+        seen: &[" agent permission: clerk\n", " the agent is told this together with the decision\n"],
     },
 ];
 

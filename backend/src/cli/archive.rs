@@ -1,4 +1,4 @@
-//! `countersign archive …`: runs that were archived, read back from their files. Works beside a running server.
+//! `countersign archive …`: reads archived runs back from their files. Works beside a running server.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,15 @@ use crate::app;
 use crate::archive::{Folder, look_up};
 use crate::config::{Storage, StorageArgs};
 
-/// What can be done with the archive.
+/// The commands for archived runs.
 #[derive(Debug, Subcommand)]
 pub enum ArchiveCommand {
-    /// Prints all that the archive has of a run as JSON: the run, its steps, its reviews and its entries in the log
+    /// Print an archived run as JSON: the run, its steps, its reviews and its log entries
     Show {
-        /// The id of the run
+        /// Id of the run
         run: RunId,
-        /// The folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: that of the settings file, or archive in the
-        /// data folder]
+        /// Folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: the folder in the settings file, or archive in
+        /// the data folder]
         #[arg(long, value_name = "FOLDER")]
         archive: Option<PathBuf>,
         #[command(flatten)]
@@ -27,7 +27,7 @@ pub enum ArchiveCommand {
     },
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub async fn run(command: ArchiveCommand) -> anyhow::Result<()> {
     let ArchiveCommand::Show { run, archive, storage } = command;
     let storage = Storage::resolve(&storage)?.0;

@@ -1,5 +1,5 @@
-//! `countersign audit …`: the proof that the audit log is what it was, at a terminal: against the database, or against an
-//! export without either. Works beside a running server.
+//! `countersign audit …`: verifies the audit log in the database, or an export of it without database or server. Works
+//! beside a running server.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,47 +16,47 @@ use crate::audit::{FileCheck, Head, HeadFile, KeyError, SealKey, Seals, Trusted,
 use crate::config::{Storage, StorageArgs};
 use crate::store::{Change, Operation};
 
-/// What can be done with the audit.
+/// The commands for the audit log.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// Holds every entry against the seals; names the first that was changed, removed, added or moved, and exits with 1
+    /// Check every entry against the seals; report the first that was changed, removed, added or moved, and exit with 1
     Verify {
-        /// The JSON lines of an export, to be verified by themselves, in place of the database
+        /// Export to verify instead of the database, as JSON lines
         #[arg(long, value_name = "FILE")]
         export: Option<PathBuf>,
-        /// A key to trust: ed25519:…, or a file of them; may be repeated [default: seal.pub beside the private key]
+        /// Key to trust: ed25519:…, or a file of keys; may be repeated [default: seal.pub beside the private key]
         #[arg(long = "public-key", value_name = "KEY")]
         public_keys: Vec<String>,
-        /// A head that `countersign audit head` printed: also proves that nothing before it was cut or made anew
+        /// Head that `countersign audit head` printed: also proves that nothing up to it was cut off or rewritten
         #[arg(long, value_name = "HEAD")]
         expect: Option<Head>,
-        /// Also reads the files of the archive, and holds their entries against the seals [default folder:
-        /// COUNTERSIGN_ARCHIVE, that of the settings file, or archive in the data folder]
+        /// Also check the entries in the archive files against the seals [default folder: COUNTERSIGN_ARCHIVE, the
+        /// folder in the settings file, or archive in the data folder]
         #[arg(long, value_name = "FOLDER", conflicts_with = "export")]
         #[expect(clippy::option_option, reason = "with or without a folder")]
         archive: Option<Option<PathBuf>>,
-        /// Do not expect the head that is kept beside the key: a backup is older than it
+        /// Do not expect the head that is stored beside the key, which is newer than a backup
         #[arg(long)]
         ignore_head: bool,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Accepts that the audit log ends with another seal than the one that is kept beside the key, such as after a backup
-    /// was restored, and writes that to the audit log. Look at it first: `countersign audit verify --ignore-head`
+    /// Accept the current head of the audit log in place of the one stored beside the key, for example after restoring
+    /// a backup, and record this in the audit log. Check it first with `countersign audit verify --ignore-head`
     Accept {
-        /// The head that the audit log has now, as `countersign audit head` prints it; or none, where nothing is sealed
+        /// Current head of the audit log, as `countersign audit head` prints it; `none` if nothing is sealed
         head: String,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Prints the newest seal as <number>:<SHA-256>: keep it where the database's owner cannot change it
+    /// Print the newest seal as <number>:<SHA-256>: keep it where the database's owner cannot change it
     Head {
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Prints the public key of the seals
+    /// Print the public key of the seals
     Key {
-        /// Puts a new key in the place of the one that is there, which stays trusted; start the servers again
+        /// Create a new key; the old one stays trusted. Restart the servers afterwards
         #[arg(long)]
         new: bool,
         #[command(flatten)]
@@ -64,7 +64,7 @@ pub enum AuditCommand {
     },
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
@@ -75,13 +75,13 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             let checked = verify_file(BufReader::new(file), &trusted, expect.as_ref());
             let FileCheck { check, part } = checked.with_context(|| format!("{shown} cannot be read"))?;
             if check.valid && check.entries == 0 {
-                bail!("{shown} has no entries, and proves nothing; was the export refused?");
+                bail!("{shown} has no entries and proves nothing; was the export refused?");
             }
             report(&check)?;
             if part {
-                print("This is a part of the audit log: that no entry is missing in it cannot be told.");
+                print("This is a part of the audit log: it cannot be proven that no entry is missing from it.");
                 if expect.is_some() {
-                    bail!("a part of the audit log proves nothing of its end; export all of it, without a filter");
+                    bail!("a part of the audit log proves nothing about its end; export it whole, without a filter");
                 }
             }
         }
@@ -107,17 +107,17 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             };
             if let Some(kept) = kept.filter(is_behind) {
                 let file = storage.seal_head.display();
-                print(&format!("expected {kept}, which {file} keeps (a backup is older: --ignore-head)"));
+                print(&format!("expected head {kept} from {file}; for an older backup, use --ignore-head"));
             }
             report(&checked)?;
             if checked.erased > 0 {
-                print(&format!("{} of them had a person erased from them, as the audit log says", checked.erased));
+                print(&format!("a person was erased from {} of them, as the audit log records", checked.erased));
             }
             match (checked.archived, with_files) {
                 (0, _) => {}
-                (archived, true) => print(&format!("{archived} of them are archived, and stand in the files")),
+                (archived, true) => print(&format!("{archived} of them are archived, and are in the files")),
                 (archived, false) => print(&format!(
-                    "{archived} of them are archived, as the audit log says; --archive looks into the files"
+                    "{archived} of them are archived, as the audit log records; use --archive to check the files"
                 )),
             }
         }
@@ -131,7 +131,7 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             match head? {
                 Some(head) => print(&head.head),
                 None => {
-                    bail!("there is no seal that a key in {} made", storage.seal_key.with_extension("pub").display())
+                    bail!("no seal was made with a key in {}", storage.seal_key.with_extension("pub").display())
                 }
             }
         }
@@ -144,7 +144,7 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps the head that the audit log has now, whatever was kept before.
+/// Stores the current head of the audit log in place of the one that was stored before.
 async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
     let file = HeadFile::at(storage.seal_head.clone());
     file.check()?;
@@ -158,18 +158,18 @@ async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
         report(&check)?;
         let found = check.head.as_deref().unwrap_or("none");
         if found != head {
-            bail!("the audit log ends with {found}, not with {head}: nothing was changed");
+            bail!("the audit log ends with {found}, not with {head}; nothing was changed");
         }
         let previous = file.read()?;
         if previous == accepted {
-            print(&format!("{head} is the head that is kept already"));
+            print(&format!("{head} is already the stored head"));
             return Ok(());
         }
         let text = |head: &Option<Head>| head.as_ref().map(Head::to_string);
         let operation = Operation::AcceptHead { previous: text(&previous), head: text(&accepted) };
         store.commit(Change::by_server(operation)).await?;
         file.replace(accepted.as_ref())?;
-        print(&format!("accepted {head} in the place of {}", text(&previous).as_deref().unwrap_or("none")));
+        print(&format!("accepted {head} in place of {}", text(&previous).as_deref().unwrap_or("none")));
         Ok(())
     };
     let done = done.await;
@@ -177,24 +177,24 @@ async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
     done
 }
 
-/// The keys that are named, or those beside the private one.
+/// The named keys, or the keys beside the private one.
 fn trusted(storage: &Storage, named: &[String]) -> Result<Trusted, KeyError> {
     if named.is_empty() { Trusted::beside(&storage.seal_key) } else { Trusted::named(named) }
 }
 
-/// Says what was found; what does not hold is the command's failure.
+/// Prints what was found; a log that does not verify is an error of the command.
 fn report(check: &SealCheck) -> anyhow::Result<()> {
     let waiting = check.entries - check.sealed;
     match (&check.first_bad, &check.head) {
         (Some(bad), _) => {
-            print(&format!("{} entries hold up to there", check.sealed));
-            bail!("the audit log does not hold: {}", bad.message);
+            print(&format!("{} entries are valid up to there", check.sealed));
+            bail!("the audit log is not valid: {}", bad.message);
         }
         (None, Some(head)) => {
-            print(&format!("{} entries hold; {waiting} wait for their seal", check.sealed));
+            print(&format!("{} entries are valid; {waiting} are not sealed yet", check.sealed));
             print(&format!("head {head}"));
         }
-        (None, None) => print(&format!("nothing is sealed yet; {waiting} entries wait for it")),
+        (None, None) => print(&format!("nothing is sealed yet; {waiting} entries are waiting")),
     }
     Ok(())
 }

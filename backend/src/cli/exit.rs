@@ -1,4 +1,4 @@
-//! How commands end: one number for each kind of end, the same for every command.
+//! The exit codes, which are the same for every command.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use shared::error::{Code, Problem};
 
 use super::terminal::text;
 
-/// The exit codes. `0` is success, and clap takes `2` for a command line that cannot be read.
+/// The exit codes. `0` is success, and clap uses `2` for an invalid command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Anything else went wrong.
+    /// Any other error.
     Error = 1,
-    /// The flow, the input or the decision has mistakes.
+    /// The flow, the input or the decision has errors.
     Invalid = 3,
     /// The run failed.
     Failed = 4,
@@ -20,17 +20,17 @@ pub enum Exit {
     Rejected = 5,
     /// The run was cancelled.
     Cancelled = 6,
-    /// Somebody was asked, and there was no answer, or none that fits.
+    /// A person was asked, and there was no valid answer.
     Unanswered = 7,
-    /// There is no such thing, or none that one may see.
+    /// Not found, or not visible to the caller.
     NotFound = 8,
-    /// Nobody is logged in, or they may not do this.
+    /// Not logged in, or not allowed.
     Forbidden = 9,
-    /// It is too late, or what was seen has changed.
+    /// Too late, or the content has changed.
     Conflict = 10,
-    /// The server cannot be reached, or is too busy.
+    /// The server cannot be reached or is too busy.
     Unavailable = 11,
-    /// Ctrl+C, or a signal to stop.
+    /// Interrupted by Ctrl+C or a stop signal.
     Interrupted = 130,
 }
 
@@ -40,18 +40,18 @@ pub enum Exit {
 pub struct Quit {
     /// The exit code.
     pub exit: Exit,
-    /// Why, for people; may have several lines.
+    /// The reason, for people; may have several lines.
     pub message: String,
 }
 
 impl Quit {
-    /// An end with this code.
+    /// Creates an end with this code.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
     }
 }
 
-/// A problem with its code, its words, and each mistake on a line of its own.
+/// Converts a problem to its exit code and text, with each error on its own line.
 impl From<Problem> for Quit {
     fn from(problem: Problem) -> Self {
         let exit = match problem.code {
@@ -85,7 +85,7 @@ impl From<Problem> for Quit {
             let _ = write!(message, "\n  {mistake}");
         }
         if problem.code == Code::Unauthenticated {
-            message.push_str("\nA token says who is calling: make one in the console (Tokens), for COUNTERSIGN_TOKEN");
+            message.push_str("\nSet COUNTERSIGN_TOKEN to a token; create one in the console, under Tokens");
         }
         // It may quote what agents wrote.
         Self { exit, message: text::lines(&message).join("\n") }

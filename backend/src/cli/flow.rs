@@ -1,4 +1,4 @@
-//! `countersign flow …`: checking and running flow files without a server.
+//! `countersign flow …`: checks and runs flow files without a server.
 
 mod called;
 mod narrate;
@@ -12,28 +12,28 @@ use super::exit::{Exit, Quit};
 use super::print;
 use crate::flow::{self, Here};
 
-/// What can be done with flow files.
+/// The commands for flow files.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
-    /// Prints the JSON Schema of the flow format, for editors that complete and check as you type
+    /// Print the JSON Schema of the flow format, for editors that complete and check as you type
     Schema,
-    /// Checks flow files, and names every mistake with its line and column
+    /// Check flow files, and report every error with its line and column
     ///
-    /// The flows that they call are looked for in the same folder.
+    /// The flows that they call are looked up in the same folder.
     Check {
-        /// The flow files to check, in YAML or JSON.
+        /// Flow files to check, in YAML or JSON.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Runs a flow in this process, and asks at the terminal
+    /// Run a flow in this process, and ask in the terminal
     ///
-    /// Questions are asked as numbered menus on standard error; answers are lines of standard input, so a script can
-    /// pipe them in ("2\n1\n" chooses 2 at the first question, and 1 at the next). Calls that need approval are
-    /// answered with yes, no, edit or respond.
+    /// Questions appear as numbered menus on standard error. Answers are lines of standard input, so a script can pipe
+    /// them in ("2\n1\n" chooses 2 at the first question, and 1 at the next). Answer calls that need approval with yes,
+    /// no, edit or respond.
     Run(run::RunArgs),
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
     match command {
         FlowCommand::Run(args) => Box::pin(run::run(args)).await?,

@@ -1,4 +1,4 @@
-//! `countersign log`: what happens on a server, in order, none missed.
+//! `countersign log`: prints what happens on a server, in order and without gaps.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use super::remote::ServerArgs;
 use super::table::time;
 use super::terminal::text;
 
-/// How often the log is looked at while nothing happens.
+/// How often the log is read while nothing happens.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause while the server is away.
+/// The longest pause while the server cannot be reached.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// What `countersign log` takes.
+/// The arguments of `countersign log`.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// Follows new entries, and reconnects if the server cannot be reached
+    /// Follow new entries, and reconnect if the server cannot be reached
     #[arg(long, short)]
     follow: bool,
     /// Filter by run
     #[arg(long)]
     run: Option<RunId>,
-    /// Only what comes after this cursor, as JSON entries have one
+    /// Print only entries after this cursor, which each JSON entry has
     #[arg(long, value_name = "CURSOR", conflicts_with = "new")]
     after: Option<String>,
-    /// Only what happens from now on
+    /// Print only entries from now on
     #[arg(long, requires = "follow")]
     new: bool,
     #[command(flatten)]
@@ -53,8 +53,8 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
             Ok(page) => page,
             Err(problem) if args.follow && matches!(problem.code, Code::Unavailable | Code::TooManyRequests) => {
                 if pause == PAUSE {
-                    // A reader that has gone away is no failure.
-                    let _ = writeln!(std::io::stderr(), "{}; it is waited for", text::line(&problem.to_string()));
+                    // A reader that has gone away is not an error.
+                    let _ = writeln!(std::io::stderr(), "{}; waiting for the server", text::line(&problem.to_string()));
                 }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST);
@@ -70,7 +70,7 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
             }
         }
         let has_more = page.next_cursor.is_some();
-        // Where nothing was to be seen, the place stays where it is.
+        // If there was nothing to see, the place stays the same.
         let place = page.next_cursor.or_else(|| page.items.last().map(|last| last.cursor.to_string()));
         query.after = place.or(query.after);
         if has_more {
@@ -93,7 +93,7 @@ fn line(entry: &Entry) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// The node that an entry speaks of, and what is most worth saying of it.
+/// Returns the node of an entry, and the most useful detail.
 fn subject(event: &Event) -> (Option<String>, Option<String>) {
     match event.read() {
         Some(EventData::ModelAnswered(answered)) => return (Some(answered.node.to_string()), None),

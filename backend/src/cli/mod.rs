@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! The command line, with one file for each command.
 
 mod archive;
 mod audit;
@@ -21,75 +21,75 @@ use crate::config::ServeArgs;
 
 /// The command line of the program.
 #[derive(Debug, Parser)]
-#[command(name = "countersign", version, about = "Agent flows that stop for people", arg_required_else_help = true)]
-#[command(after_help = EXITS)]
+#[command(name = "countersign", version, about = "Agent flows that stop for human approval")]
+#[command(arg_required_else_help = true, after_help = EXITS)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 const EXITS: &str = "\
-`review`, `run` and `log` talk to a server: COUNTERSIGN_SERVER says where it is, and COUNTERSIGN_TOKEN who is calling.
+`review`, `run` and `log` use a server: COUNTERSIGN_SERVER is its URL, and COUNTERSIGN_TOKEN is your token.
 
 Exit codes:
-  0    done; the run completed
-  1    something else went wrong
-  2    the command line cannot be read
-  3    the flow, the input or the decision has mistakes
+  0    success; the run completed
+  1    another error
+  2    the command line is invalid
+  3    the flow, the input or the decision has errors
   4    the run failed
   5    a person stopped the run
   6    the run was cancelled
-  7    somebody was asked, and there was no answer, or none that fits
-  8    there is no such thing, or none that you may see
-  9    nobody is logged in, or they may not do this
-  10   too late, or what was seen has changed
-  11   the server cannot be reached, or is too busy
-  130  interrupted; the run was cancelled";
+  7    a person was asked, and there was no valid answer
+  8    not found, or not visible to you
+  9    not logged in, or not allowed
+  10   too late, or the content has changed
+  11   the server cannot be reached or is too busy
+  130  interrupted (Ctrl+C or a stop signal); the run was cancelled";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serves the console and the API, and runs flows.
+    /// Serve the console and the API, and run flows.
     ///
-    /// Each setting is a flag, else an environment variable, else a key of the settings file. Keys of model providers
-    /// come from the environment: OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), ANTHROPIC_API_KEY
-    /// (and ANTHROPIC_BASE_URL), OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools COUNTERSIGN_SECRET_NAME as secret.NAME.
-    /// COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the first start. COUNTERSIGN_LOG says what is
-    /// logged to standard error (info, or such as warn,backend::worker=debug), and COUNTERSIGN_LOG_FORMAT=json makes
-    /// each line JSON.
+    /// Settings come from flags, then environment variables, then the settings file. The keys of model providers come
+    /// from the environment: OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), ANTHROPIC_API_KEY (and
+    /// ANTHROPIC_BASE_URL), OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools see
+    /// COUNTERSIGN_SECRET_NAME as secret.NAME. COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the
+    /// first start. COUNTERSIGN_LOG sets what is logged to standard error (for example info, or
+    /// warn,backend::worker=debug), and COUNTERSIGN_LOG_FORMAT=json makes each line JSON.
     Serve(ServeArgs),
-    /// Checks and runs flow files, and prints the schema of their format.
+    /// Check and run flow files, and print the schema of their format.
     #[command(subcommand)]
     Flow(flow::FlowCommand),
-    /// Proves that the audit log is what it was: verifies its seals, prints their head and their key.
+    /// Verify the audit log, and print its newest seal and its public key.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// Reads runs that were archived.
+    /// Read archived runs.
     #[command(subcommand)]
     Archive(archive::ArchiveCommand),
-    /// Lists, shows and decides reviews of a server.
+    /// List, show and decide reviews on a server.
     #[command(subcommand)]
     Review(review::ReviewCommand),
-    /// Lists, shows and cancels runs of a server.
+    /// List, show and cancel runs on a server.
     #[command(subcommand)]
     Run(run::RunCommand),
-    /// Prints the log of a server: what was committed, in order.
+    /// Print the log of a server, in order.
     Log(log::LogArgs),
-    /// Prints a script with which a shell completes commands, flags and their values.
+    /// Print a completion script for a shell.
     Completions {
-        /// The shell that the script is for.
+        /// Shell to complete for.
         shell: clap_complete::Shell,
     },
-    /// Adds people, and makes links that log them in.
+    /// Add and manage users, and create login links.
     #[command(subcommand)]
     User(user::UserCommand),
 }
 
-/// How much libraries log of which the messages may have content of calls and rows.
+/// The log levels of libraries whose messages may contain the content of calls and rows.
 const LIBRARIES: &str = "sqlx=warn,memory_serve=warn,rmcp=error";
 
 impl Cli {
-    /// What is logged: what `chosen` says, and where it says nothing, what a server does; other commands speak for
-    /// themselves. Libraries that write what they carry stay quiet, unless they are chosen by name.
+    /// The log filter: `chosen` if it is set, otherwise `info` for the server and `error` for other commands.
+    /// Libraries that log the content that they carry stay quiet, unless `chosen` names them.
     pub fn log_filter(&self, chosen: Option<&str>) -> String {
         match chosen {
             Some(chosen) => format!("{LIBRARIES},{chosen}"),
@@ -98,12 +98,12 @@ impl Cli {
         }
     }
 
-    /// Whether this is the server, whose errors belong into its log.
+    /// Whether this is the server, whose errors belong in its log.
     pub fn is_server(&self) -> bool {
         matches!(self.command, Command::Serve(_))
     }
 
-    /// Carries the command out.
+    /// Runs the command.
     pub async fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Serve(args) => serve::run(args).await,
@@ -124,22 +124,22 @@ impl Cli {
     }
 }
 
-/// Prints a line for people or programs to read. A reader that has gone away is no failure.
+/// Prints a line to standard output. A reader that has gone away is not an error.
 pub(crate) fn print(line: &str) {
     let _ = is_read(line);
 }
 
-/// The same, and whether there is still somebody who reads.
+/// Prints a line like `print`, and returns whether someone still reads it.
 fn is_read(line: &str) -> bool {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
 
-/// Says where a list goes on.
+/// Prints the cursor at which a list continues.
 fn more(cursor: Option<&str>) {
     use std::io::Write;
     if let Some(cursor) = cursor {
-        let _ = writeln!(std::io::stderr(), "there are more: --cursor {cursor}");
+        let _ = writeln!(std::io::stderr(), "more results: --cursor {cursor}");
     }
 }

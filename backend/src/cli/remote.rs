@@ -1,4 +1,4 @@
-//! A server, for the commands that talk to one: where it is, who is calling, and the typed client over HTTP.
+//! The server that a command uses: its address, the caller's token, and the typed client over HTTP.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use shared::client::{Client, HttpRequest, HttpResponse, Transport};
 
 use super::exit::{Exit, Quit};
 
-/// How long an answer may take.
+/// How long a response may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// Says what decisions came through; a label for the record, and nothing else.
+/// The header that names the channel of a decision; only a label for the audit log.
 const VIA: HeaderName = HeaderName::from_static("countersign-via");
 
-/// Which server, and who is calling.
+/// The server, and the token of the caller.
 #[derive(Debug, Args)]
 pub struct ServerArgs {
-    /// Where the server is
+    /// URL of the server
     #[arg(
         long,
         env = "COUNTERSIGN_SERVER",
@@ -27,10 +27,10 @@ pub struct ServerArgs {
         default_value = "http://127.0.0.1:8080"
     )]
     server: String,
-    /// A file with the token that says who is calling, instead of the variable COUNTERSIGN_TOKEN
+    /// File with your token, instead of the variable COUNTERSIGN_TOKEN
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Prints JSON for programs, not tables for people
+    /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
 }
@@ -39,11 +39,11 @@ pub struct ServerArgs {
 pub type Api = Client<Http>;
 
 impl ServerArgs {
-    /// The client. A token never stands on the command line, where others on the machine could read it.
+    /// Returns the client. The token is never on the command line, where others on the machine could read it.
     pub fn client(&self) -> Result<Api, Quit> {
         let base = self.server.trim_end_matches('/');
         if !reqwest::Url::parse(base).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
-            let message = format!("--server {base}: expected an address such as https://reviews.example.org");
+            let message = format!("--server {base}: expected a URL such as https://reviews.example.org");
             return Err(Quit::new(Exit::Error, message));
         }
         let token = match &self.token_file {
@@ -53,17 +53,17 @@ impl ServerArgs {
         };
         let token = token.trim();
         if token.is_empty() {
-            let message = "a token says who is calling: make one in the console (Tokens), and put it into \
-                           COUNTERSIGN_TOKEN, or into a file for --token-file";
+            let message = "no token is set: create one in the console, under Tokens, and set COUNTERSIGN_TOKEN to it, \
+                           or name a file that contains it with --token-file";
             return Err(Quit::new(Exit::Forbidden, message));
         }
-        let wrong = |what: &str| Quit::new(Exit::Error, format!("the token {what}"));
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| wrong("is none"))?;
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
+            .map_err(|_| Quit::new(Exit::Error, "the token has characters that no token has".to_owned()))?;
         bearer.set_sensitive(true);
         let mut headers = HeaderMap::new();
         headers.insert(reqwest::header::AUTHORIZATION, bearer);
         headers.insert(VIA, HeaderValue::from_static("cli"));
-        // An HTTP client cannot be made before it is known how TLS is done.
+        // An HTTP client needs a TLS provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .default_headers(headers)
@@ -93,10 +93,10 @@ impl Transport for Http {
             builder = builder.header("idempotency-key", key);
         }
         let away = |error: reqwest::Error| {
-            // What went wrong is said by the innermost: `Connection refused`.
+            // The innermost error has the cause: `Connection refused`.
             let whys = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
             let why = whys.last().map(ToString::to_string).unwrap_or_default();
-            format!("{} does not answer: {why}", self.base)
+            format!("{} cannot be reached: {why}", self.base)
         };
         let response = builder.send().await.map_err(away)?;
         let status = response.status().as_u16();

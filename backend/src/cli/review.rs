@@ -1,4 +1,4 @@
-//! `countersign review …`: the reviews of a server.
+//! `countersign review …`: lists, shows and decides reviews on a server.
 
 mod decide;
 
@@ -18,33 +18,33 @@ use super::table::{parse_word, print_json, print_table, time};
 use super::terminal::{self, text};
 use super::{more, print};
 
-/// What can be done with reviews.
+/// The commands for reviews.
 #[derive(Debug, Subcommand)]
 pub enum ReviewCommand {
-    /// Lists reviews that one may see, newest first
+    /// List the reviews that you may see, newest first
     List(ListArgs),
-    /// Shows a review: what is asked, on which content, and what became of it
+    /// Show a review: the question, the content and the outcome
     Show {
-        /// The id of the review
+        /// Id of the review
         id: ReviewId,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Decides a review, on exactly the content that it shows
+    /// Decide a review, on exactly the content that is shown
     ///
-    /// Without a decision on the command line it asks at the terminal, as `flow run` does. The decision names the
-    /// revision and the digest that were just shown; with --revision and --digest, of what was seen before, it is
-    /// refused where the content has changed since.
+    /// Without a decision on the command line, the command asks in the terminal, like `flow run`. The decision names
+    /// the revision and the digest that were just shown. Use --revision and --digest to pin what you saw earlier: the
+    /// decision is refused if the content has changed since.
     Decide(decide::DecideArgs),
 }
 
-/// What `countersign review list` takes.
+/// The arguments of `countersign review list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Where they stand: pending, resolved, expired, withdrawn, or all
+    /// Filter by status: pending, resolved, expired, withdrawn, or all
     #[arg(long, default_value = "pending")]
     status: String,
-    /// Only those that one may decide oneself
+    /// Only reviews that you may decide
     #[arg(long)]
     mine: bool,
     /// Filter by kind: approval, tool_calls, …
@@ -59,10 +59,10 @@ pub struct ListArgs {
     /// Filter by flow
     #[arg(long)]
     flow: Option<String>,
-    /// Filter by required tag
+    /// Filter by tag that reviewers need
     #[arg(long)]
     tag: Option<String>,
-    /// Filter by deadline, at the latest: 30m, 2026-11-20T12:00:00Z, or none for those without one
+    /// Filter by latest deadline: 30m, 2026-11-20T12:00:00Z, or none for reviews without one
     #[arg(long)]
     due: Option<Due>,
     /// Only reviews whose consequences cannot be undone
@@ -77,20 +77,20 @@ pub struct ListArgs {
     /// Search for words in the content
     #[arg(long, short)]
     query: Option<String>,
-    /// How many at most, up to 200
+    /// Maximum number of reviews, up to 200
     #[arg(long, default_value_t = 50)]
     limit: u32,
-    /// In which order: newest, or urgency (what is pending; the soonest deadline first, then what has the most at stake)
+    /// Order: newest, or urgency (only pending reviews: the soonest deadline first, then the highest severity)
     #[arg(long, value_parser = parse_word::<ReviewOrder>)]
     order: Option<ReviewOrder>,
-    /// Goes on where an earlier list in the same order ended
+    /// Cursor at which an earlier list in the same order ended
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
     match command {
         ReviewCommand::List(args) => {
@@ -120,7 +120,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
             };
             let api = args.server.client()?;
             let mut page = api.reviews(&query).await.map_err(Quit::from)?;
-            // A page that has looked at enough may have found nothing, and still not be the last.
+            // A page may be empty without being the last.
             while page.items.is_empty() && page.next_cursor.is_some() {
                 query.cursor = page.next_cursor;
                 page = api.reviews(&query).await.map_err(Quit::from)?;
@@ -159,7 +159,7 @@ fn row(review: &Review) -> [String; 8] {
     ]
 }
 
-/// A review as people read it: its name and digest, what is asked, and what was said.
+/// Renders a review for people: its id and digest, the question, and the answers.
 fn render(review: &Review) -> String {
     let mut all = format!(
         "review {}, revision {}, {}\n{} · asked for {} at {}\n{}",
@@ -172,7 +172,7 @@ fn render(review: &Review) -> String {
         terminal::render(review),
     );
     if let Some(used) = review.usage.summary() {
-        let _ = writeln!(all, " the run has used {used}");
+        let _ = writeln!(all, " usage so far: {used}");
     }
     for action in &review.actions {
         let _ = writeln!(all, " action {}: {}", action.id, text::line(&action.name));
@@ -197,7 +197,7 @@ fn render(review: &Review) -> String {
     all + " " + &state(review) + "\n"
 }
 
-/// Where it stands, in a line.
+/// Returns the status of a review, in a line.
 fn state(review: &Review) -> String {
     match &review.resolution {
         None => review.status.as_str().to_owned(),

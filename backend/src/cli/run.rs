@@ -1,4 +1,4 @@
-//! `countersign run …`: the runs of a server.
+//! `countersign run …`: lists, shows and cancels runs on a server.
 
 use clap::Subcommand;
 use shared::api::{Reason, RunQuery};
@@ -11,10 +11,10 @@ use super::table::{parse_word, print_json, print_table, time};
 use super::terminal::text;
 use super::{more, print};
 
-/// What can be done with runs.
+/// The commands for runs.
 #[derive(Debug, Subcommand)]
 pub enum RunCommand {
-    /// Lists runs, newest first
+    /// List runs, newest first
     List {
         /// Filter by status: running, waiting_for_human, completed, failed, cancelled
         #[arg(long, value_parser = parse_word::<RunStatus>)]
@@ -22,27 +22,27 @@ pub enum RunCommand {
         /// Filter by flow
         #[arg(long)]
         flow: Option<String>,
-        /// How many at most, up to 200
+        /// Maximum number of runs, up to 200
         #[arg(long, default_value_t = 50)]
         limit: u32,
-        /// Goes on where an earlier list ended
+        /// Cursor at which an earlier list ended
         #[arg(long)]
         cursor: Option<String>,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Shows a run: where it stands, and what each visit of each node did
+    /// Show a run: its status, and what each visit of each node did
     Show {
-        /// The id of the run
+        /// Id of the run
         id: RunId,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Cancels a run
+    /// Cancel a run
     Cancel {
-        /// The id of the run
+        /// Id of the run
         id: RunId,
-        /// The reason, which reviewers and the audit log are shown
+        /// Reason, which is shown to reviewers and written to the audit log
         #[arg(long)]
         reason: Option<String>,
         #[command(flatten)]
@@ -50,14 +50,14 @@ pub enum RunCommand {
     },
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub async fn run(command: RunCommand) -> anyhow::Result<()> {
     match command {
         RunCommand::List { status, flow, limit, cursor, server } => {
             let mut query = RunQuery { status, flow, limit: Some(limit), cursor };
             let api = server.client()?;
             let mut page = api.runs(&query).await.map_err(Quit::from)?;
-            // A page that has looked at enough may have found nothing, and still not be the last.
+            // A page may be empty without being the last.
             while page.items.is_empty() && page.next_cursor.is_some() {
                 query.cursor = page.next_cursor;
                 page = api.runs(&query).await.map_err(Quit::from)?;
@@ -106,7 +106,7 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
             let rows: Vec<_> = report.steps.iter().map(row).collect();
             print_table(["NODE", "VISIT", "KIND", "STATUS", "TOOK", "NOTE"], &rows);
             for review in report.reviews.iter().filter(|review| review.is_pending()) {
-                print(&format!("waits for review {} ({})", review.id, text::line(&review.title)));
+                print(&format!("waiting for review {} ({})", review.id, text::line(&review.title)));
             }
             for (key, value) in run.output.as_ref().unwrap_or(&run.state) {
                 print(&format!("\n{key}:\n{}", text::barred(&text::value(value)).trim_end()));

@@ -1,4 +1,4 @@
-//! `countersign serve`: the server, until it is told to stop.
+//! `countersign serve`: runs the server until it is told to stop.
 
 use super::print;
 use crate::app::App;
@@ -24,18 +24,18 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     tokio::select! {
         () = stop_signal() => {}
         task = app.failed() => {
-            // What is half alive is worse than what is started again.
-            anyhow::bail!("the {task} stopped unexpectedly, so the server shuts down; its log says why. Start it again");
+            // A server without one of its tasks is worse than one that is restarted.
+            anyhow::bail!("the {task} stopped unexpectedly, so the server shuts down; see its log, then restart it");
         }
     }
-    tracing::info!("stopping: what is under way is finished or given back; a second signal ends the process at once");
+    tracing::info!("stopping: work in progress is finished or released; a second signal ends the process at once");
     tokio::select! {
         () = app.stop() => Ok(()),
-        () = stop_signal() => anyhow::bail!("ended at once by a second signal; what was acknowledged is on disk"),
+        () = stop_signal() => anyhow::bail!("ended by a second signal; everything that was acknowledged is on disk"),
     }
 }
 
-/// Ctrl+C, or what service managers send.
+/// Waits for Ctrl+C, or for the stop signal of a service manager.
 pub(super) async fn stop_signal() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
@@ -49,6 +49,6 @@ pub(super) async fn stop_signal() {
             return;
         }
     }
-    // Where signals cannot be listened to, the process ends by being killed, which loses nothing.
+    // If the process cannot listen for signals, it has to be killed, which loses nothing.
     let _ = interrupt.await;
 }

@@ -6,7 +6,7 @@ use shared::time::Timestamp;
 use super::print;
 use super::terminal::text;
 
-/// Prints rows under their heads, each column as wide as it must be; the last one is as long as it is.
+/// Prints rows under their heads, with each column as wide as its longest cell.
 pub fn print_table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) {
     let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| text::line(cell))).collect();
     let mut widths = heads.map(|head| head.chars().count());
@@ -28,7 +28,7 @@ pub fn print_json(value: &impl Serialize) {
     print(&text::json(value));
 }
 
-/// A time in whole seconds.
+/// Formats a time in whole seconds.
 pub fn time(at: Timestamp) -> String {
     let mut text = at.to_string();
     text.truncate(19);

@@ -1,4 +1,4 @@
-//! `countersign user …`: adding people at the server's own terminal. Works beside a running server.
+//! `countersign user …`: adds and manages users in the database. Works beside a running server.
 
 use std::io::BufRead;
 
@@ -14,75 +14,75 @@ use crate::clock::SharedClock;
 use crate::config::{Storage, StorageArgs};
 use crate::store::{ProviderAccount, Store};
 
-/// What can be done with people.
+/// The commands for users.
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
-    /// Adds a person
+    /// Add a user
     Add {
-        /// The username, with which they log in
+        /// Username to log in with
         username: Username,
-        /// A role: reviewer, developer, admin, or one of your own; may be repeated
+        /// Role: reviewer, developer, admin, or one of your own; may be repeated
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<String>,
-        /// The name that others are shown
+        /// Name that others see
         #[arg(long, value_name = "NAME")]
         display_name: Option<String>,
-        /// The e-mail address
+        /// E-mail address
         #[arg(long, value_name = "ADDRESS")]
         email: Option<String>,
-        /// Reads their password, one line, from standard input
+        /// Read the password from standard input, as one line
         #[arg(long, required = true)]
         password_stdin: bool,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Sets somebody's password; their sessions, tokens and links end
+    /// Set a user's password; their sessions, tokens and login links end
     Password {
-        /// The username of the person who gets the password.
+        /// Username of the user who gets the password.
         username: Username,
-        /// Reads the password, one line, from standard input
+        /// Read the password from standard input, as one line
         #[arg(long, required = true)]
         password_stdin: bool,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Removes a user's second factor, for example when their device is lost
+    /// Remove a user's second factor, for example if their device is lost
     ResetSecondFactor {
-        /// The username of the person who loses the second factor.
+        /// Username of the user whose second factor is removed.
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Switches an existing user from a password to single sign-on
+    /// Switch a user from a password to single sign-on
     SingleSignOn {
-        /// The username here
+        /// Username of the user in Countersign
         username: Username,
-        /// What the provider calls them: `sub`, as the audit shows it of a sign-in that was refused
+        /// Id of the user at the provider (`sub`), which the audit log shows for a refused sign-in
         #[arg(long, required_unless_present = "remove", conflicts_with = "remove")]
         subject: Option<String>,
-        /// Ends single sign-on for them; set a password then
+        /// End single sign-on for this user; set a password afterwards
         #[arg(long)]
         remove: bool,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Erases the personal data of somebody who may no longer log in; a server takes them out of all that names them
+    /// Erase the personal data of a deactivated user; a running server then erases them from everything that names them
     Erase {
-        /// The username of the person to erase, who must be deactivated already.
+        /// Username of the person to erase, who must already be deactivated.
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Prints a secret that logs a person in once, within a day: open /login#token=<secret> on the server
+    /// Print a link that logs a user in once, within a day: open /login#token=<secret> on the server
     Link {
-        /// The username of the person whom the link logs in.
+        /// Username of the user whom the link logs in.
         username: Username,
         #[command(flatten)]
         storage: StorageArgs,
     },
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
@@ -93,7 +93,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             let added = auth::add_user(&store, &clock, &Passwords::new(clock.clone()), None, new).await;
             store.close().await;
             match added {
-                Ok(user) => print(&format!("{} may log in, with the roles: {}", user.username, user.roles.join(", "))),
+                Ok(user) => print(&format!("{} may log in, with roles: {}", user.username, user.roles.join(", "))),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -104,21 +104,21 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             let set = auth::set_password(&store, &passwords, &username, password).await;
             store.close().await;
             set?;
-            print(&format!("{username} has a new password; what let them in before has ended"));
+            print(&format!("{username} has a new password; their earlier sessions and tokens have ended"));
         }
         UserCommand::ResetSecondFactor { username, storage } => {
             let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
             let removed = auth::reset_second_factor(&store, username.clone()).await;
             store.close().await;
             removed.with_context(|| format!("the second factor of {username}"))?;
-            print(&format!("{username} logs in without a second factor"));
+            print(&format!("{username} can log in without a second factor"));
         }
         UserCommand::SingleSignOn { username, subject, remove: _, storage } => {
             let (storage, file) = Storage::resolve(&storage)?;
             let account = match subject {
                 None => None,
                 Some(subject) => {
-                    let oidc = file.oidc.context("the settings name no identity provider: add [oidc]")?;
+                    let oidc = file.oidc.context("the settings name no identity provider; add [oidc]")?;
                     Some(ProviderAccount { issuer: oidc.issuer, subject })
                 }
             };
@@ -127,19 +127,19 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             let linked = auth::link_account(&store, username.clone(), account).await;
             store.close().await;
             linked.with_context(|| format!("the account of {username}"))?;
-            print(&format!("{username} signs in by {by}; what let them in before has ended"));
+            print(&format!("{username} signs in with {by}; their earlier sessions and tokens have ended"));
         }
         UserCommand::Erase { username, storage } => {
             let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
             let erased = auth::erase_user(&store, username.clone()).await;
             store.close().await;
             let erasure = erased.with_context(|| format!("the personal data of {username}"))?;
-            print(&format!("{username} is {} from now on", erasure.username));
+            print(&format!("{username} is now {}", erasure.username));
             if !erasure.done {
-                print("what else names them is erased by a server that runs on this database, within minutes");
+                print("a server on this database erases everything else that names them, within minutes");
             }
             if erasure.archived_runs > 0 {
-                print(&format!("{} of their runs are archived: the files still name them", erasure.archived_runs));
+                print(&format!("{} of their runs are archived; the files still name them", erasure.archived_runs));
             }
         }
         UserCommand::Link { username, storage } => {
@@ -147,7 +147,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             let known = store.user(&username).await?;
             let link = match known {
                 Some(_) => auth::login_link(&store, &clock, username.clone()).await,
-                None => bail!("there is nobody named {username}"),
+                None => bail!("there is no user named {username}"),
             };
             store.close().await;
             print(&format!("/login#token={}", link?));
@@ -156,10 +156,10 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens the database that a server has made. Nobody is added to a new one by mistake.
+/// Opens the database that a server has created, so that no user is added to a new one by mistake.
 async fn open(storage: &Storage, clock: &SharedClock) -> anyhow::Result<Store> {
     if !Store::may_exist(&storage.database) {
-        bail!("there is no database at {} yet: start a server first, or name its folder with --data", storage.database);
+        bail!("there is no database at {}; start a server first, or name its folder with --data", storage.database);
     }
     Ok(app::open_to_write(storage, clock.clone()).await?.0)
 }

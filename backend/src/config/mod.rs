@@ -1,8 +1,8 @@
-//! Settings of the server: flag, then environment, then file.
+//! The settings of the server: flags, then the environment, then the file.
 //!
-//! Everything that a flow must not hold stands here: model providers, the commands of MCP servers, the hosts that
-//! tools may reach, limits, prices, who is told of reviews. Imports the shapes of MCP servers, prices and receivers from
-//! `crate::tool`, `crate::agent`, `crate::auth` and `crate::notify` only.
+//! Contains everything that a flow must not contain: model providers, the commands of MCP servers, the hosts that tools
+//! may reach, limits, prices, and who is notified of reviews. Imports the types of MCP servers, prices and receivers
+//! only, from `crate::tool`, `crate::agent`, `crate::auth` and `crate::notify`.
 
 mod network;
 
@@ -25,22 +25,22 @@ use crate::notify;
 use crate::rate_limit::WriteLimits;
 use crate::tool::{McpServer, SecretSettings};
 
-/// The file that is read from the data folder where no other is named.
+/// The file that is read from the data folder if no other is named.
 pub const FILE: &str = "countersign.toml";
 
-/// What `countersign serve` takes.
+/// The arguments of `countersign serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
-    /// The address to listen on [default: 127.0.0.1:8080]
+    /// Address to listen on [default: 127.0.0.1:8080]
     #[arg(long, env = "COUNTERSIGN_LISTEN", hide_env_values = true, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// Where things are stored
     #[command(flatten)]
     pub storage: StorageArgs,
-    /// A folder of flow files that are loaded at the start; one whose content is stored already is skipped
+    /// Folder of flow files to load at the start; files whose content is already stored are skipped
     #[arg(long, env = "COUNTERSIGN_FLOWS", hide_env_values = true, value_name = "FOLDER")]
     pub flows: Option<PathBuf>,
-    /// Further origins (such as https://reviews.example.org) from which browsers may write, beside the one listened on
+    /// Additional origins (such as https://reviews.example.org) from which browsers may write
     #[arg(
         long = "origin",
         env = "COUNTERSIGN_ORIGINS",
@@ -52,44 +52,44 @@ pub struct ServeArgs {
     /// How callers reach the server
     #[command(flatten)]
     pub network: NetworkArgs,
-    /// How many model and tool calls run at once [default: 16]
+    /// Number of model and tool calls that run at once [default: 16]
     #[arg(long, env = "COUNTERSIGN_WORKERS", hide_env_values = true, value_name = "NUMBER")]
     pub workers: Option<usize>,
-    /// How long "allow for this run" and "allow for this flow" may hold at most, such as 30m or 8h [default: 24h]
+    /// Longest time that a remembered approval may last, such as 30m or 8h [default: 24h]
     #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", hide_env_values = true, value_name = "TIME")]
     pub longest_grant: Option<Span>,
-    /// The folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: archive in the data folder]
+    /// Folder of archived runs [env: COUNTERSIGN_ARCHIVE] [default: archive in the data folder]
     #[arg(long, value_name = "FOLDER")]
     pub archive: Option<PathBuf>,
-    /// Also makes two reviewers, ana and tom, and prints a link that logs in for each; on a loopback address only
+    /// Create two reviewers, ana and tom, and print a login link for each; on a loopback address only
     #[arg(long)]
     pub demo: bool,
 }
 
-/// Where things are stored; the same for every command that opens the database.
+/// Where data is stored; the same for every command that opens the database.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StorageArgs {
-    /// The database: sqlite:<file> or postgres://… [default: sqlite:countersign.db in the data folder]
+    /// Database: sqlite:<file> or postgres://… [default: sqlite:countersign.db in the data folder]
     #[arg(long, env = "COUNTERSIGN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database: Option<String>,
-    /// The folder of everything that is kept in files [default: ./data]
+    /// Data folder, for everything that is stored in files [default: ./data]
     #[arg(long, env = "COUNTERSIGN_DATA", hide_env_values = true, value_name = "FOLDER")]
     pub data: Option<PathBuf>,
-    /// The key that seals the audit [default: seal.key in the data folder, made where there is none]
+    /// Private key that seals the audit log [default: seal.key in the data folder, created if missing]
     #[arg(long, env = "COUNTERSIGN_SEAL_KEY", hide_env_values = true, value_name = "FILE")]
     pub seal_key: Option<PathBuf>,
-    /// The file that keeps the newest seal, which is replaced often [default: beside the key, as .head]
+    /// File for the newest seal, which is replaced often [default: beside the key, as .head]
     #[arg(long, env = "COUNTERSIGN_SEAL_HEAD", hide_env_values = true, value_name = "FILE")]
     pub seal_head: Option<PathBuf>,
-    /// The folder of archived runs, where the command's own `--archive` names none
+    /// Folder of archived runs, if the command's own `--archive` names none
     #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide = true, value_name = "FOLDER")]
     pub archive_folder: Option<PathBuf>,
-    /// The settings file [default: countersign.toml in the data folder, where there is one]
+    /// Settings file [default: countersign.toml in the data folder, if it exists]
     #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
-/// The settings file. Every key may be left out.
+/// The settings file. Every key is optional.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SettingsFile {
@@ -99,45 +99,45 @@ pub struct SettingsFile {
     pub database: Option<String>,
     /// The file of the key that seals the audit log; `--seal-key` takes precedence.
     pub seal_key: Option<PathBuf>,
-    /// The file that keeps the newest seal; `--seal-head` takes precedence.
+    /// The file for the newest seal; `--seal-head` takes precedence.
     pub seal_head: Option<PathBuf>,
     /// The folder of archived runs; `--archive` and `COUNTERSIGN_ARCHIVE` take precedence.
     pub archive: Option<PathBuf>,
-    /// How long what is over is kept.
+    /// How long finished runs stay in the database.
     pub retention: RetentionSettings,
-    /// The folder of flow files that are loaded at the start; `--flows` takes precedence.
+    /// The folder of flow files to load at the start; `--flows` takes precedence.
     pub flows: Option<PathBuf>,
-    /// Further origins from which browsers may write; they count where `--origin` names none.
+    /// Additional origins from which browsers may write; `--origin` takes precedence.
     pub origins: Vec<String>,
-    /// How callers reach the server.
+    /// How clients reach the server.
     pub network: NetworkSettings,
-    /// What each person may write.
+    /// How much each person may write.
     pub limits: WriteLimits,
     /// How many model and tool calls run at once, from 1 to 1024; `--workers` takes precedence.
     pub workers: Option<usize>,
-    /// How long a grant may hold at most; `--longest-grant` takes precedence.
+    /// The longest time that a remembered approval may last; `--longest-grant` takes precedence.
     pub longest_grant: Option<Span>,
     /// What tools may do.
     pub tools: ToolSettings,
-    /// MCP servers by the name under which flows know them.
+    /// MCP servers, by the names that flows use.
     pub mcp: BTreeMap<String, McpServer>,
-    /// Where secrets may be sent, by their names.
+    /// Where secrets may be sent, by name.
     pub secrets: BTreeMap<String, SecretSettings>,
-    /// What models' tokens cost.
+    /// The prices of models' tokens.
     pub prices: Prices,
-    /// Who outside is told of reviews.
+    /// Who is notified of reviews.
     pub notifications: notify::NotificationSettings,
     /// How long sessions and tokens last, and who must have a second factor.
     pub logins: auth::LoginPolicy,
-    /// The identity provider by which people sign in.
+    /// The identity provider with which people sign in.
     pub oidc: Option<OidcSettings>,
 }
 
-/// How long what is over is kept in the database.
+/// How long finished runs stay in the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionSettings {
-    /// Finished runs, before they are archived; none: for ever. A flow may say it for its own (`retention`).
+    /// How long a finished run stays before it is archived; none: for ever. A flow may set its own (`retention`).
     pub runs: Option<Span>,
 }
 
@@ -149,61 +149,61 @@ pub struct ToolSettings {
     pub allowed_hosts: Vec<String>,
 }
 
-/// The settings that count.
+/// The settings that are in effect.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// Where things are stored.
+    /// Where data is stored.
     pub storage: Storage,
     /// A folder of flow files.
     pub flows: Option<PathBuf>,
-    /// Further origins from which browsers may write.
+    /// Additional origins from which browsers may write.
     pub origins: Vec<String>,
-    /// How callers reach the server.
+    /// How clients reach the server.
     pub network: NetworkSettings,
-    /// What each person may write.
+    /// How much each person may write.
     pub limits: WriteLimits,
     /// How many calls run at once.
     pub workers: usize,
-    /// Whether the examples' people are made.
+    /// Whether the users of the demo are created.
     pub demo: bool,
-    /// How long a grant may hold.
+    /// The longest time that a remembered approval may last.
     pub longest_grant: Duration,
-    /// How long what is over is kept.
+    /// How long finished runs stay in the database.
     pub retention: RetentionSettings,
     /// What tools may do.
     pub tools: ToolSettings,
-    /// MCP servers by the name under which flows know them.
+    /// MCP servers, by the names that flows use.
     pub mcp: BTreeMap<String, McpServer>,
     /// Where secrets may be sent.
     pub secrets: BTreeMap<String, SecretSettings>,
-    /// What models' tokens cost.
+    /// The prices of models' tokens.
     pub prices: Prices,
-    /// Who outside is told of reviews.
+    /// Who is notified of reviews.
     pub notifications: notify::NotificationSettings,
     /// How long sessions and tokens last, and who must have a second factor.
     pub logins: auth::LoginPolicy,
-    /// The identity provider by which people sign in.
+    /// The identity provider with which people sign in.
     pub oidc: Option<OidcSettings>,
 }
 
-/// Where things are stored.
+/// Where data is stored.
 #[derive(Debug, Clone)]
 pub struct Storage {
     /// The URL of the database: `sqlite:<file>` or `postgres://…`.
     pub database: String,
-    /// The folder of files.
+    /// The data folder.
     pub data: PathBuf,
-    /// The key that seals the audit.
+    /// The key that seals the audit log.
     pub seal_key: PathBuf,
-    /// The file that keeps the newest head of the audit.
+    /// The file for the newest head of the audit log.
     pub seal_head: PathBuf,
     /// The folder of archived runs.
     pub archive: PathBuf,
 }
 
-/// Why the settings do not hold.
+/// Why the settings are not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
@@ -214,32 +214,32 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The file has a mistake.
+    /// The file has an error.
     #[error("the settings file {path}: {source}")]
     SettingsFile {
         /// The path of the settings file: that of `--config`, or of `countersign.toml` in the data folder.
         path: String,
-        /// What and where, with the line.
+        /// The error, with its line.
         source: Box<toml::de::Error>,
     },
-    /// A folder cannot be made.
-    #[error("the data folder {path} cannot be made: {source}; name another with --data")]
+    /// A folder cannot be created.
+    #[error("the data folder {path} cannot be created: {source}; choose another one with --data")]
     Data {
-        /// The path of the data folder; `data` where `--data` names none.
+        /// The path of the data folder; `data` if `--data` names none.
         path: String,
         /// What the system said.
         source: std::io::Error,
     },
-    /// `--demo` makes links that log in, and is not for networks.
-    #[error("--demo prints links that log in, so it listens on a loopback address only, not on {0}")]
+    /// `--demo` prints login links, and is not for networks.
+    #[error("--demo prints login links, so it needs a loopback address to listen on, not {0}")]
     DemoAddress(SocketAddr),
-    /// A number that cannot be.
+    /// A number that is out of range.
     #[error("--workers must be between 1 and 1024, not {0}")]
     Workers(usize),
 }
 
 impl Storage {
-    /// Settles where things are stored, and makes the data folder.
+    /// Resolves where data is stored, and creates the data folder.
     pub fn resolve(args: &StorageArgs) -> Result<(Self, SettingsFile), Error> {
         let data = args.data.clone().unwrap_or_else(|| PathBuf::from("data"));
         let file = SettingsFile::read(args.config.as_deref(), &data)?;
@@ -256,7 +256,7 @@ impl Storage {
 }
 
 impl Settings {
-    /// Settles what counts: flag or environment, then file, then default.
+    /// Resolves each setting: flag or environment, then file, then default.
     pub fn resolve(args: ServeArgs) -> Result<Self, Error> {
         let (mut storage, file) = Storage::resolve(&args.storage)?;
         if let Some(archive) = args.archive {
@@ -294,7 +294,7 @@ impl Settings {
 }
 
 impl SettingsFile {
-    /// The settings file of this path; without one, none.
+    /// Reads the settings file at this path; without a path, returns the defaults.
     pub fn load(path: Option<&Path>) -> Result<Self, Error> {
         path.map_or_else(|| Ok(Self::default()), |path| Self::read(Some(path), Path::new("")))
     }

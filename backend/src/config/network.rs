@@ -1,4 +1,4 @@
-//! Settings of how callers reach the server: the table `[network]` of the file, and its flags.
+//! How clients reach the server: the table `[network]` of the settings file, and its flags.
 
 use std::num::NonZeroUsize;
 
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use crate::client_address::TrustedProxy;
 use crate::server::Limits;
 
-/// The flags of `countersign serve` that say how callers reach the server.
+/// The flags of `countersign serve` for how clients reach the server.
 #[derive(Debug, Clone, Default, Args)]
 pub struct NetworkArgs {
-    /// Proxies (addresses, or networks such as 10.0.0.0/8) whose `Forwarded` and `X-Forwarded-For` name the client
+    /// Trusted proxies (addresses, or networks such as 10.0.0.0/8), whose `Forwarded` or `X-Forwarded-For` is used
     #[arg(
         long = "trusted-proxy",
         env = "COUNTERSIGN_TRUSTED_PROXIES",
@@ -22,29 +22,29 @@ pub struct NetworkArgs {
     pub trusted_proxies: Vec<TrustedProxy>,
 }
 
-/// The table of the settings file. Every key may be left out.
+/// The table of the settings file. Every key is optional.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkSettings {
-    /// Proxies whose `Forwarded` and `X-Forwarded-For` name the client; they count where `--trusted-proxy` names none.
+    /// Proxies whose `Forwarded` and `X-Forwarded-For` name the client; `--trusted-proxy` takes precedence.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// How many connections there are at once; default: as many as the limit of open files leaves room for.
+    /// The most connections at once; default: as many as the limit of open files leaves room for.
     pub max_connections: Option<NonZeroUsize>,
-    /// How many there are at once from one address; default: half of all, and at most 1,000.
+    /// The most connections at once from one address; default: half of all, and at most 1,000.
     pub max_connections_per_address: Option<NonZeroUsize>,
-    /// Further names by which the server is reached; `*`: any.
+    /// Additional names of the server; `*`: any.
     pub hosts: Vec<String>,
 }
 
 impl NetworkSettings {
-    /// What connections may take.
+    /// Returns the limits of connections.
     pub fn limits(&self) -> Limits {
         let limits = self.max_connections.map_or_else(Limits::default, |all| Limits::of(all.get()));
         let each = self.max_connections_per_address.map_or(limits.connections_per_address, NonZeroUsize::get);
         Limits { connections_per_address: each, ..limits }
     }
 
-    /// With what flags or the environment set instead.
+    /// Applies what flags or the environment set.
     pub(super) fn overridden_by(self, args: NetworkArgs) -> Self {
         let NetworkArgs { trusted_proxies } = args;
         let trusted_proxies = if trusted_proxies.is_empty() { self.trusted_proxies } else { trusted_proxies };

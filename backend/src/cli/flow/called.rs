@@ -1,4 +1,4 @@
-//! The flows that a flow file calls, from the files beside it: without a server there are no others.
+//! The flows that a flow file calls, from the files beside it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What happens in a run, in a line for people.
+//! Describes what happens in a run, one line per event.
 
 use shared::definition::Effect;
 use shared::log::{Event, EventData};
@@ -7,7 +7,7 @@ use shared::run::Step;
 
 use super::super::terminal::text;
 
-/// The line of an event; none where it says nothing that is not seen otherwise.
+/// Returns the line of an event, or none if it is shown in another way.
 pub fn narrate(event: &Event) -> Option<String> {
     Some(match event.read()? {
         EventData::RunStarted(of) => format!("run {} of `{}` has started", event.run_id?, of.run.flow),
@@ -18,7 +18,7 @@ pub fn narrate(event: &Event) -> Option<String> {
             format!("{}: done{note}", place(&done.step))
         }
         EventData::StepRetrying(failed) => {
-            format!("{}: failed, and is tried again: {}", place(&failed.step), text::line(&failed.error.message))
+            format!("{}: failed, retrying: {}", place(&failed.step), text::line(&failed.error.message))
         }
         EventData::StepFailed(of) => {
             let why = of.step.error.as_ref().map(|error| text::line(&error.message)).unwrap_or_default();
@@ -27,13 +27,13 @@ pub fn narrate(event: &Event) -> Option<String> {
         EventData::ToolExecuted(call) => {
             let (tool, at) = (text::line(&call.tool), text::line(&call.node));
             match &call.error {
-                Some(error) => format!("{at}: {tool} was not successful: {}", text::line(&error.message)),
+                Some(error) => format!("{at}: {tool} failed: {}", text::line(&error.message)),
                 None => format!("{at}: {tool} was called"),
             }
         }
         EventData::SpecialistMade(made) => {
             let (by, role) = (text::line(&made.by), text::line(&made.role));
-            format!("{}: {by} made the specialist {role}", text::line(made.node.as_str()))
+            format!("{}: {by} created the specialist {role}", text::line(made.node.as_str()))
         }
         EventData::StrategyChanged(changed) => {
             let (by, to) = (text::line(&changed.by), changed.to.as_str());

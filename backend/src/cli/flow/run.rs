@@ -1,4 +1,4 @@
-//! `countersign flow run`: a flow in this one process, with the person at the terminal, or a script, as its reviewer.
+//! `countersign flow run`: runs a flow in this process, with the person at the terminal, or a script, as its reviewer.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,54 +26,54 @@ use crate::config;
 use crate::embed::{Options, RunError};
 use crate::flow::{self, Here, Reach};
 
-/// How long what is under way may take to end, once nobody waits for it.
+/// How long work in progress may take to end once the run is over.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What `countersign flow run` takes.
+/// The arguments of `countersign flow run`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXITS)]
 pub struct RunArgs {
-    /// The flow file
+    /// Flow file
     file: PathBuf,
-    /// An input, as key=value; may be repeated. JSON, or text where it is none or the flow says `type: string`
+    /// Input value as key=value; may be repeated. Text if the flow says `type: string` or it is not valid JSON
     #[arg(long = "input", short, value_name = "KEY=VALUE")]
     inputs: Vec<String>,
-    /// The input as one JSON object, or @FILE; `--input` comes on top of it
+    /// Input as one JSON object, or @FILE; `--input` overrides single values
     #[arg(long, value_name = "JSON")]
     input_json: Option<String>,
-    /// Context of the run (user, tenant, session, metadata), as a JSON object or @FILE
+    /// Context of the run (user, tenant, session, metadata) as a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
-    /// A file with one answer a line, instead of standard input; `-` is standard input
+    /// File with one answer per line; `-` is standard input [default: standard input]
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
-    /// Who decides [default: who is logged in to this machine]. Said again, each is asked. The first one starts the run
+    /// Person who decides; may be repeated, and the first one starts the run [default: the user of this machine]
     #[arg(long = "as", value_name = "NAME")]
     names: Vec<Username>,
-    /// A folder of flow files that this one may call [default: its own folder, where it calls any]
+    /// Folder of the flow files that this flow may call [default: its own folder]
     #[arg(long, value_name = "FOLDER")]
     flows: Option<PathBuf>,
-    /// A settings file, as for `countersign serve`
+    /// Settings file, as for `countersign serve`
     #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Shows questions only, not each step
+    /// Show only questions, not each step
     #[arg(long, short)]
     quiet: bool,
 }
 
 const EXITS: &str = "\
-Questions and steps go to standard error, the output of the run as JSON to standard output. Nothing is kept.
+Questions and steps go to standard error, and the output of the run goes to standard output as JSON. Nothing is stored.
 
 Exit codes:
   0    the run completed
-  1    something else went wrong
-  2    the command line cannot be read
-  3    the flow or its input has mistakes
+  1    another error
+  2    the command line is invalid
+  3    the flow or its input has errors
   4    the run failed
   5    a person stopped the run (FLOW_HUMAN_REJECTED)
   6    the run was cancelled
-  7    somebody was asked, and there was no answer, or none that fits
-  130  interrupted; the run was cancelled";
+  7    a person was asked, and there was no valid answer
+  130  interrupted (Ctrl+C or a stop signal); the run was cancelled";
 
 /// Runs the flow, and prints its output.
 pub async fn run(args: RunArgs) -> anyhow::Result<()> {
@@ -148,7 +148,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         Err(error) => Err(error),
     };
     screen.close();
-    // Nothing is kept, so nothing has to be waited for.
+    // Nothing is stored, so there is nothing to wait for.
     let _ = timeout(TIMEOUT, countersign.shutdown()).await;
     match ended {
         Ok(finished) => {
@@ -159,7 +159,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     }
 }
 
-/// How a run that did not complete ends this process. `alone`: one person sits at the terminal.
+/// How this process ends if the run did not complete. `alone`: one person is at the terminal.
 fn quit(error: RunError, shown: &str, interrupted: bool, alone: bool) -> Quit {
     let message = text::lines(&error.to_string()).join("\n");
     let at = |failure: &shared::error::RunError| {
@@ -176,7 +176,7 @@ fn quit(error: RunError, shown: &str, interrupted: bool, alone: bool) -> Quit {
                 || review.reviewers.not_same_as.is_some()
                 || review.policy != Policy::default();
             let remedy = if needs_others && alone {
-                "\n`--as NAME`, said once for each person, answers for several"
+                "\nrepeat `--as NAME` once for each person to answer for several"
             } else {
                 ""
             };
@@ -191,7 +191,7 @@ fn listed(file: &str, mistakes: &[Mistake]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The input: an object, and single values on top of it.
+/// Returns the input: the object, with single values on top of it.
 fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap, Quit> {
     let invalid = |message: String| Quit::new(Exit::Invalid, message);
     let mut input = match object {
@@ -207,18 +207,18 @@ fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap
     Ok(input)
 }
 
-/// A JSON object that stands on the command line, or in a file.
+/// Reads a JSON object from the command line, or from a file.
 fn object<T: DeserializeOwned>(flag: &str, json: &str) -> Result<T, Quit> {
     let text = match json.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file)
             .map_err(|error| Quit::new(Exit::Error, format!("{file} cannot be read: {error}")))?,
         None => json.to_owned(),
     };
-    let invalid = |error| Quit::new(Exit::Invalid, format!("{flag} is no JSON object of the right form: {error}"));
+    let invalid = |error| Quit::new(Exit::Invalid, format!("{flag} must be a JSON object of the right form: {error}"));
     serde_json::from_str(&text).map_err(invalid)
 }
 
-/// What the flow says is text stays text, whatever it looks like.
+/// Reads a value; what the flow declares as text stays text.
 fn read_value(flow: &Flow, key: &str, value: &str) -> Value {
     let schema = flow.input.as_ref().and_then(|input| input.get("properties")?.get(key)?.get("type"));
     let is_text = schema.and_then(Value::as_str) == Some("string");
@@ -226,7 +226,7 @@ fn read_value(flow: &Flow, key: &str, value: &str) -> Value {
     read.unwrap_or_else(|| Value::from(value))
 }
 
-/// Every role and tag that a flow names: at a terminal there is one person for all of them.
+/// Returns every role and tag that a flow names: at a terminal, each person has all of them.
 fn roles(flow: &Value) -> BTreeSet<String> {
     let below: Vec<&Value> = match flow {
         Value::Object(map) => map.values().collect(),
@@ -244,7 +244,7 @@ fn roles(flow: &Value) -> BTreeSet<String> {
     found
 }
 
-/// Who is logged in to this machine, as far as that is a name here.
+/// Returns the user of this machine, if that is a valid username; otherwise `terminal`.
 fn whoever() -> Result<Username, Quit> {
     let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
     let named = named.and_then(|name| name.to_lowercase().parse().ok());

@@ -1,4 +1,4 @@
-//! `countersign review decide`: says what it decides on, and decides that and nothing else.
+//! `countersign review decide`: shows a review, and decides exactly what it showed.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write as _};
@@ -19,65 +19,65 @@ use super::super::terminal::{self, InputLines, Screen, Terminal, text};
 use super::{render, state};
 use crate::embed::Reviewer as _;
 
-/// What `countersign review decide` takes.
+/// The arguments of `countersign review decide`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("verdict").multiple(false).args(["option", "text", "approve", "reject", "actions"]))]
 pub struct DecideArgs {
-    /// The review's id
+    /// Id of the review
     id: ReviewId,
-    /// Chooses this option, by its id
+    /// Id of the option to choose
     #[arg(long, value_name = "ID")]
     option: Option<String>,
-    /// What goes with the option, as one JSON object or @FILE; where it is left out at a terminal, it is asked for
+    /// Values of the option's fields, as one JSON object or @FILE; without it, a terminal asks for them
     #[arg(long, value_name = "JSON", requires = "option")]
     fields: Option<String>,
-    /// Says this, or what is in @FILE: a correction beside options, else the answer
+    /// Free text, or @FILE: a correction if the review has options, otherwise the answer
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// Lets every call that is held back run as asked
+    /// Approve every call as it is
     #[arg(long)]
     approve: bool,
-    /// Lets none of them run, for this reason
+    /// Reject every call, for this reason
     #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
     reject: Option<String>,
-    /// The answer to one call; said again for each: ACTION=approve, ACTION=reject[:why], ACTION=respond:text,
+    /// Answer to one call; repeat it for each: ACTION=approve, ACTION=reject[:why], ACTION=respond:text,
     /// ACTION=edit:{all arguments as JSON} or ACTION=choose:ALTERNATIVE
     #[arg(long = "action", value_name = "ACTION=ANSWER")]
     actions: Vec<String>,
-    /// What the agent is told beside the answers to its calls
+    /// Instructions for the agent, in addition to the answers to its calls
     #[arg(long, value_name = "TEXT")]
     instructions: Option<String>,
-    /// Changes an editable value, with an option that accepts or an answer; said again for each: KEY=VALUE or
-    /// KEY=@FILE; text where the value is text, else JSON
+    /// New value for an editable key, with an option that accepts or an answer; may be repeated. VALUE, or @FILE, is
+    /// text if the value is text, otherwise JSON
     #[arg(long = "edit", value_name = "KEY=VALUE")]
     edits: Vec<String>,
-    /// A remark for the record, and for the step that a correction runs again
+    /// Comment for the audit log, and for the step that a correction runs again
     #[arg(long)]
     comment: Option<String>,
-    /// Something for the context of all later steps; said again for each; JSON, or text where it is none
+    /// Value for the context of all later steps; may be repeated. JSON, or text if it is not valid JSON
     #[arg(long, value_name = "KEY=VALUE")]
     metadata: Vec<String>,
-    /// The revision that was seen before: refused where it is another one now
+    /// Revision that you saw; the decision is refused if the review has another one now
     #[arg(long)]
     revision: Option<u32>,
-    /// The digest that was seen before: refused where the content is another one now
+    /// Digest that you saw; the decision is refused if the content has changed since
     #[arg(long)]
     digest: Option<String>,
-    /// Makes it safe to say the same again: the answer is then that of the first time
+    /// Key that makes the command safe to repeat: a repetition returns the first result
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// Shows the review, and decides it.
+/// Shows the review and decides it.
 pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
     let api = args.server.client()?;
     let review = api.review(args.id).await.map_err(Quit::from)?;
     pinned(&args, &review)?;
     let request = match verdict(&args, &review).await? {
         Some(verdict) => {
-            // Standard output is for the answer. A reader that has gone away is no failure.
+            // Standard output is for the result. A reader that has gone away is not an error.
             let _ = write!(std::io::stderr(), "{}", render(&review));
             DecisionRequest {
                 revision: review.revision,
@@ -96,12 +96,12 @@ pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
     } else if decided.outcome == DecisionEffect::Resolved {
         print(&state(&decided.review));
     } else {
-        print("recorded; the review waits for others");
+        print("recorded; the review is waiting for other reviewers");
     }
     Ok(())
 }
 
-/// What was seen before is what is there now.
+/// Checks that the content is still what the caller saw.
 fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
     let same = args.revision.is_none_or(|seen| seen == review.revision)
         && args.digest.as_ref().is_none_or(|seen| *seen == review.digest);
@@ -109,24 +109,24 @@ fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
         return Ok(());
     }
     let message = format!(
-        "the content has changed since it was seen: this is revision {}. Nothing was decided.\n{}",
+        "the content has changed since you saw it: this is revision {}. Nothing was decided.\n{}",
         review.revision,
         render(review).trim_end()
     );
     Err(Quit::new(Exit::Conflict, message))
 }
 
-/// At the terminal, with the same menu as a flow that runs there.
+/// Asks in the terminal, with the same menu as `flow run`.
 async fn ask_at_terminal(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Quit> {
     if !args.edits.is_empty() || args.comment.is_some() || args.instructions.is_some() {
-        let message = "--edit, --comment and --instructions go with a decision: --option, --text, --approve, --reject or --action";
+        let message = "--edit, --comment and --instructions need --option, --text, --approve, --reject or --action";
         return Err(Quit::new(Exit::Invalid, message));
     }
     if !review.is_pending() {
         return Err(Quit::new(Exit::Conflict, state(review)));
     }
     if !std::io::stdin().is_terminal() {
-        let message = "standard input is no terminal: say what is decided with --option, --text, --approve, --reject \
+        let message = "standard input is not a terminal; give the decision with --option, --text, --approve, --reject \
                        or --action";
         return Err(Quit::new(Exit::Unanswered, message));
     }
@@ -140,7 +140,7 @@ async fn ask_at_terminal(args: &DecideArgs, review: &Review) -> Result<DecisionR
 async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, Quit> {
     if args.instructions.is_some() && (args.option.is_some() || args.text.is_some()) {
         let message =
-            "--instructions goes with --approve, --reject or --action: it is for the agent whose calls are decided";
+            "--instructions needs --approve, --reject or --action: it is for the agent whose calls are decided";
         return Err(Quit::new(Exit::Invalid, message));
     }
     let all = |decision: &ActionDecision| Verdict::Actions {
@@ -153,7 +153,7 @@ async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, 
         Verdict::Text { text: given(said)? }
     } else if args.approve && review.is_one_by_one() {
         let message = format!(
-            "{} calls are critical here, and are answered one by one: --action ID=approve for each",
+            "{} critical calls must be answered one by one: use --action ID=approve for each",
             review.actions.len()
         );
         return Err(Quit::new(Exit::Invalid, message));
@@ -169,11 +169,11 @@ async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, 
     }))
 }
 
-/// What goes with an option: as it was said, or as it is asked for where somebody sits here.
+/// Returns the values of an option's fields, from the command line or by asking in the terminal.
 async fn fields(args: &DecideArgs, review: &Review, option: &str) -> Result<JsonMap, Quit> {
     if let Some(said) = &args.fields {
         return serde_json::from_str(&given(said)?)
-            .map_err(|error| Quit::new(Exit::Invalid, format!("--fields is no JSON object: {error}")));
+            .map_err(|error| Quit::new(Exit::Invalid, format!("--fields is not a JSON object: {error}")));
     }
     let schema = review.options.iter().find(|offered| offered.id == option).and_then(|offered| offered.fields.as_ref());
     match schema {
@@ -197,7 +197,7 @@ fn action(said: &str) -> Result<(String, ActionDecision), Quit> {
         ("respond", Some(message)) => ActionDecision::Respond { message: given(message)? },
         ("edit", Some(arguments)) => {
             let arguments = serde_json::from_str(&given(arguments)?)
-                .map_err(|error| wrong(&format!("the arguments are no JSON object: {error}")))?;
+                .map_err(|error| wrong(&format!("the arguments are not a JSON object: {error}")))?;
             ActionDecision::Edit { arguments }
         }
         _ => return Err(wrong("expected approve, reject, reject:why, respond:text, edit:{…} or choose:ALTERNATIVE")),
@@ -215,7 +215,7 @@ fn edits(said: &[String], review: &Review) -> Result<JsonMap, Quit> {
         let value = if item.is_none_or(terminal::takes_text) {
             Value::String(value)
         } else {
-            serde_json::from_str(&value).map_err(|error| wrong(format!("the value is no JSON: {error}")))?
+            serde_json::from_str(&value).map_err(|error| wrong(format!("the value is not valid JSON: {error}")))?
         };
         edits.insert(key.to_owned(), value);
     }
@@ -228,7 +228,7 @@ fn metadata(said: &[String]) -> Result<JsonMap, Quit> {
     pairs.collect()
 }
 
-/// Text, or what is in `@FILE`.
+/// Returns the text, or the content of `@FILE`.
 fn given(said: &str) -> Result<String, Quit> {
     let Some(file) = said.strip_prefix('@') else { return Ok(said.to_owned()) };
     let text = std::fs::read_to_string(file)

@@ -1,5 +1,4 @@
-//! Leave for what a gate holds back, one call after the other: yes, no, with other arguments, or an answer in its
-//! place.
+//! Approval of the calls that a gate holds back, one after the other: yes, no, edited arguments, or an answer instead.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +12,7 @@ use shared::review::{Action, ActionType, Review};
 use super::{Prompter, menu, text};
 use crate::embed::{Choice, Declined};
 
-/// Asks for each call, and answers for all of them at once.
+/// Asks about each call, and returns the answers to all of them.
 pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Choice, Declined> {
     let mut decisions = BTreeMap::new();
     let mut instructions = None;
@@ -37,11 +36,11 @@ async fn decide(
             asking.metadata(pair)?;
             continue;
         }
-        // A tool node has nobody who would hear it; an agent that is about to begin is the action itself.
+        // A tool node has no agent to tell; an agent that is about to begin is the action itself.
         let has_agent = action.agent.is_some() || action.action_type == ActionType::Agent;
         let instructions_given = said.strip_prefix("instructions:").filter(|_| has_agent);
         if let Some(instructions_given) = instructions_given {
-            asking.screen.say(" the agent is told this beside what is decided");
+            asking.screen.say(" the agent is told this together with the decision");
             *instructions = Some(instructions_given.trim().to_owned());
             continue;
         }
@@ -56,11 +55,11 @@ async fn decide(
             "n" | "no" | "reject" => ActionKind::Reject,
             "e" | "edit" => ActionKind::Edit,
             "r" | "respond" => ActionKind::Respond,
-            // Whoever wrote a script is not there to be asked again, and said no yes.
+            // A script cannot be asked again, and this was not a yes.
             _ if asking.is_scripted() => return Ok(ActionDecision::Reject { message: Some(said.trim().to_owned()) }),
             _ => {
                 asking.wrong(format!(
-                    "`{}` is no answer to {}: {}",
+                    "`{}` is not an answer to {}: {}",
                     text::line(&said),
                     action.name,
                     words(review, action)
@@ -92,7 +91,7 @@ async fn decide(
                     continue;
                 };
                 if let Some(value) = asking.value(old, old.is_string(), file.trim()).await? {
-                    asking.screen.say(&format!(" {} is changed; `yes` makes the call with it", text::line(name)));
+                    asking.screen.say(&format!(" {} is changed; `yes` approves the call with it", text::line(name)));
                     arguments.insert(name.to_owned(), value);
                 }
             }

@@ -1,5 +1,5 @@
-//! What goes with an option, as its JSON Schema says: a person is asked for each value by itself, a script gives all of
-//! them as an object in one line. Whether they fit in every way is for the review to say.
+//! The values of an option's fields, as its JSON Schema describes them: a person is asked for each value separately,
+//! and a script gives all of them in one line, as a JSON object. The review validates them.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use shared::JsonMap;
 use super::{Prompter, text};
 use crate::embed::Declined;
 
-/// Asks for what goes with an option.
+/// Asks for the values of an option's fields.
 pub(super) async fn ask(asking: &mut Prompter<'_>, schema: &Value) -> Result<JsonMap, Declined> {
     match schema.get("properties").and_then(Value::as_object) {
         Some(properties) if !asking.is_scripted() => {
@@ -29,13 +29,13 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, schema: &Value) -> Result<Jso
     }
 }
 
-/// All of them at once.
+/// Asks for all values at once.
 async fn whole(asking: &mut Prompter<'_>) -> Result<JsonMap, Declined> {
     loop {
-        let said = asking.line(" what goes with it, as an object in JSON: ").await?;
+        let said = asking.line(" the values of the option, as a JSON object: ").await?;
         match serde_json::from_str(&said) {
             Ok(fields) => return Ok(fields),
-            Err(error) => asking.wrong(format!("expected an object in JSON: {error}"))?,
+            Err(error) => asking.wrong(format!("expected a JSON object: {error}"))?,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Field<'_> {
         self.schema.get("enum").and_then(Value::as_array)
     }
 
-    /// Whether what is typed is the value itself, and not JSON.
+    /// Whether the typed text is the value itself, and not JSON.
     fn takes_text(&self) -> bool {
         match self.choices() {
             Some(choices) => choices.iter().all(Value::is_string),
@@ -63,7 +63,7 @@ impl Field<'_> {
         }
     }
 
-    /// ` Agent (writer or editor; may be left out): `
+    /// ` Agent (writer or editor; optional): `
     fn prompt(&self) -> String {
         let name = self.word("title").unwrap_or(self.name);
         let mut about = Vec::new();
@@ -72,7 +72,7 @@ impl Field<'_> {
             about.push(self.word("type").map_or("JSON".to_owned(), |what| format!("{}, as JSON", text::line(what))));
         }
         if !self.required {
-            about.push("may be left out".to_owned());
+            about.push("optional".to_owned());
         }
         let mut prompt = format!(" {}", text::line(name));
         if !about.is_empty() {
@@ -90,7 +90,7 @@ impl Field<'_> {
         match self.choices() {
             Some(choices) if !choices.contains(&value) => {
                 let choices = choices.iter().map(display).collect::<Vec<_>>().join(" or ");
-                Err(format!("`{}` is none of these: {choices}", text::line(said)))
+                Err(format!("`{}` is not one of these: {choices}", text::line(said)))
             }
             _ => Ok(value),
         }
@@ -101,7 +101,7 @@ fn display(value: &Value) -> String {
     text::line(&value.as_str().map_or_else(|| text::json_line(value), str::to_owned))
 }
 
-/// One of them; none where it is left out.
+/// Asks for one value; none if it is left out.
 async fn one(asking: &mut Prompter<'_>, field: &Field<'_>) -> Result<Option<Value>, Declined> {
     if let Some(description) = field.word("description") {
         asking.screen.say(text::barred(description).trim_end_matches('\n'));
@@ -110,7 +110,7 @@ async fn one(asking: &mut Prompter<'_>, field: &Field<'_>) -> Result<Option<Valu
         let said = asking.line(&field.prompt()).await?;
         match field.read(&said) {
             _ if said.is_empty() && !field.required => return Ok(None),
-            _ if said.is_empty() => asking.wrong(format!("{} is needed", text::line(field.name)))?,
+            _ if said.is_empty() => asking.wrong(format!("{} is required", text::line(field.name)))?,
             Ok(value) => return Ok(Some(value)),
             Err(why) => asking.wrong(why)?,
         }

@@ -1,6 +1,6 @@
-//! Lines of answers, from a terminal, a pipe or a file.
+//! The lines of answers, from a terminal, a pipe or a file.
 //!
-//! A thread of its own reads, so that whoever waits for a line can be told that it is no longer wanted.
+//! A separate thread reads, so that waiting for a line can be cancelled.
 
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
@@ -18,32 +18,32 @@ pub const MAX_LINE: usize = 100_000;
 pub struct InputLines {
     lines: mpsc::Receiver<Result<String, String>>,
     interactive: bool,
-    /// Whether what was typed before a question is no answer to it.
+    /// Whether lines that were typed before a question are discarded.
     forgets: bool,
     /// What to do when there are no more.
     remedy: &'static str,
 }
 
 impl InputLines {
-    /// Standard input. Where it is no terminal, it counts as a script: an answer that does not fit is not asked again.
+    /// Reads standard input. If it is not a terminal, it counts as a script: an invalid answer is not asked again.
     pub fn stdin() -> Self {
         let interactive = std::io::stdin().is_terminal();
         let remedy = if interactive {
             "the terminal was closed"
         } else {
-            "standard input is no terminal, and has no more answers: run it at a terminal, or pipe one line for each \
-             answer"
+            "standard input is not a terminal and has no more answers; run the command in a terminal, or pipe one line \
+             for each answer"
         };
         Self::reading(std::io::stdin(), interactive, remedy)
     }
 
-    /// A file with one line for each answer, which counts as a script; an error where it cannot be opened.
+    /// Reads a file with one line for each answer, which counts as a script; an error if it cannot be opened.
     pub fn file(path: &Path) -> std::io::Result<Self> {
-        let remedy = "the file of answers has no more: add one line for each answer";
+        let remedy = "the answers file has no more lines; add one line for each answer";
         Ok(Self::reading(std::fs::File::open(path)?, false, remedy))
     }
 
-    /// Lines of anything that a program has. They count as a script: an answer that does not fit is not asked again.
+    /// Reads lines from any source. They count as a script: an invalid answer is not asked again.
     pub fn lines_of(mut source: impl AsyncBufRead + Send + Unpin + 'static) -> Self {
         let (send, lines) = mpsc::channel(16);
         tokio::spawn(async move {
@@ -74,7 +74,7 @@ impl InputLines {
     }
 
     fn reading(source: impl Read + Send + 'static, interactive: bool, remedy: &'static str) -> Self {
-        // Little is read ahead: what is not asked for stays where it is.
+        // Little is read ahead: lines that no question needs stay in the source.
         let (send, lines) = mpsc::channel(16);
         thread::spawn(move || {
             let mut source = BufReader::new(source);
@@ -93,12 +93,12 @@ impl InputLines {
         self.interactive
     }
 
-    /// Takes away what a person typed before they were asked.
+    /// Discards what a person typed before they were asked.
     pub fn forget_early(&mut self) {
         while self.forgets && self.lines.try_recv().is_ok() {}
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub async fn next(&mut self) -> Result<String, Declined> {
         match self.lines.recv().await {
             Some(line) => Ok(line?),
@@ -107,14 +107,14 @@ impl InputLines {
     }
 }
 
-/// A line without its end; none at the end of everything.
+/// Reads a line without its line break; none at the end of the source.
 fn read(source: &mut impl BufRead) -> Option<Result<String, String>> {
     let mut line = Vec::new();
     let read = source.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line);
     whole(read, line)
 }
 
-/// What was read as a line without its end; none at the end of everything.
+/// Converts what was read to a line without its line break; none at the end of the source.
 fn whole(read: std::io::Result<usize>, line: Vec<u8>) -> Option<Result<String, String>> {
     match read {
         Ok(0) => return None,

@@ -35,13 +35,13 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Ch
                 continue;
             };
             if let Some(value) = asking.value(&item.value, takes_text(item), file.trim()).await? {
-                asking.screen.say(&format!(" {key} is changed, once something is chosen that accepts"));
+                asking.screen.say(&format!(" {key} is changed if you choose an option that accepts"));
                 edits.insert(key.to_owned(), value);
             }
             continue;
         }
         let Some(entry) = menu.entry(&said) else {
-            asking.wrong(format!("`{}` is no choice of {}: {}", text::line(&said), menu.name, menu.range()))?;
+            asking.wrong(format!("`{}` is not a choice of {}: {}", text::line(&said), menu.name, menu.range()))?;
             continue;
         };
         let choice = match entry {
@@ -52,12 +52,12 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Ch
     }
 }
 
-/// What is shown of a review.
+/// The menu of a review, as it is shown.
 pub(super) fn render(review: &Review) -> String {
     Menu::of(review).text()
 }
 
-/// A correction without words of its own asks for them; so does an option with fields.
+/// Builds the choice of an option; asks for a correction's missing message, and for the option's fields.
 async fn chosen(asking: &mut Prompter<'_>, option: &ReviewOption) -> Result<Choice, Declined> {
     let fields = match &option.fields {
         Some(schema) => fields::ask(asking, schema).await?,
@@ -70,16 +70,16 @@ async fn chosen(asking: &mut Prompter<'_>, option: &ReviewOption) -> Result<Choi
     Ok(choice)
 }
 
-/// What has a number.
+/// An entry with a number.
 enum MenuEntry<'a> {
     Option(&'a ReviewOption),
     FreeText,
 }
 
-/// What is shown of a review.
+/// The menu of a review, as it is shown.
 struct Menu<'a> {
     review: &'a Review,
-    /// Where it is asked.
+    /// The node that asks, or else the title.
     name: String,
     editable: Vec<&'a Item>,
 }
@@ -90,12 +90,12 @@ impl<'a> Menu<'a> {
         Self { review, name, editable: review.items.iter().filter(|item| item.editable).collect() }
     }
 
-    /// No choice at all: the next line is the answer.
+    /// Whether there is nothing to choose: the next line is the answer.
     fn is_question(&self) -> bool {
         self.review.options.is_empty() && self.editable.is_empty()
     }
 
-    /// How many numbers there are.
+    /// Returns the number of entries.
     fn count(&self) -> usize {
         self.review.options.len() + usize::from(self.review.free_text)
     }
@@ -112,7 +112,7 @@ impl<'a> Menu<'a> {
         self.editable.iter().fold(String::new(), |all, item| all + ", edit " + &item.key)
     }
 
-    /// What a number or an id names.
+    /// Returns the entry that a number or an id names.
     fn entry(&self, said: &str) -> Option<MenuEntry<'a>> {
         let options = &self.review.options;
         match said.parse::<usize>() {
@@ -153,7 +153,7 @@ impl<'a> Menu<'a> {
     }
 }
 
-/// The title between two rules, and what is asked.
+/// Returns the title between two rules, and the question.
 pub(super) fn head(title: &str, prompt: &str) -> String {
     // A question of several lines could look like the menu.
     let prompt = match text::lines(prompt).as_slice() {
@@ -167,7 +167,7 @@ pub(super) fn rule() -> &'static str {
     RULE
 }
 
-/// What is at stake, and how long there is.
+/// Returns what is at stake, and the time limit.
 pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
     let mut words = Vec::new();
     if stakes.severity != shared::definition::Severity::default() {
@@ -204,7 +204,7 @@ pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
         let until = asked.until.map(|until| format!(" until {until}")).unwrap_or_default();
         let _ = writeln!(all, " - {} may answer{until}", text::line(&asked.by));
     }
-    // What is offered as an option stands in the menu.
+    // Alternatives that are options are in the menu.
     let is_option = |alternative: &&Alternative| alternative.choice().is_some() && review.actions.is_empty();
     for alternative in stakes.alternatives.iter().filter(|alternative| !is_option(alternative)) {
         let chosen = alternative.choice().map(|choice| format!("choose {}: ", text::line(&choice.id)));
@@ -213,7 +213,7 @@ pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
     all
 }
 
-/// What the run has used before this was asked, in a line above the menu; nothing where it has called no model.
+/// Returns the usage so far, as a line above the menu; empty if the run has called no model.
 pub(super) fn took(review: &Review) -> String {
     let Some(summary) = review.usage.summary() else { return String::new() };
     let seconds = review.usage.elapsed_ms / 1000;
@@ -221,7 +221,7 @@ pub(super) fn took(review: &Review) -> String {
     format!(" Usage so far: {summary}{since}\n")
 }
 
-/// What a timer does, in words.
+/// Describes what a timer does.
 fn after(then: &OnTimeout) -> String {
     match then {
         OnTimeout::Reject => "reject".to_owned(),
@@ -236,7 +236,7 @@ fn after(then: &OnTimeout) -> String {
     }
 }
 
-/// Whether what is typed is the value itself, and not JSON.
+/// Whether the typed text is the value itself, and not JSON.
 pub fn takes_text(item: &Item) -> bool {
     let named = item.schema.as_ref().and_then(|schema| schema.get("type")).and_then(Value::as_str);
     named.map_or(item.value.is_string(), |named| named == "string")

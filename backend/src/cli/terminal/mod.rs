@@ -1,8 +1,8 @@
-//! A reviewer at a terminal, or at the end of a pipe: shows what is asked, and reads what is chosen.
+//! A reviewer at a terminal, or at the end of a pipe: shows the question and reads the answer.
 //!
 //! The shape of the menu is a contract with scripts: options are numbered from 1, free text is the last number, and an
-//! answer is a line. What agents wrote is shown inert, and cannot look like a menu: each of its lines has a bar before
-//! it.
+//! answer is a line. Text written by agents is made inert and cannot look like a menu: each of its lines has a bar
+//! before it.
 
 mod calls;
 mod fields;
@@ -31,15 +31,15 @@ pub use screen::Screen;
 
 use crate::embed::{Choice, Declined, Reviewer};
 
-/// Somebody at a terminal, or a script.
+/// A person at a terminal, or a script.
 pub struct Terminal {
     screen: Screen,
-    /// One question at a time has the input.
+    /// The input, for one question at a time.
     answers: Arc<Mutex<InputLines>>,
-    /// Held until what was said is committed.
+    /// Held until the answer is committed.
     turn: Arc<Mutex<()>>,
     interactive: bool,
-    /// Who is asked, where several sit here.
+    /// The person who is asked, if the terminal serves several.
     person: Option<Username>,
 }
 
@@ -56,13 +56,13 @@ impl Terminal {
         Self { screen, answers: Arc::new(Mutex::new(answers)), turn: Arc::default(), interactive, person: None }
     }
 
-    /// The same terminal for one of several people who sit at it: each question says who is asked.
+    /// Returns the same terminal for one of several people; each question says who is asked.
     pub fn of(&self, person: Username) -> Self {
         let (screen, answers, turn) = (self.screen.clone(), Arc::clone(&self.answers), Arc::clone(&self.turn));
         Self { screen, answers, turn, interactive: self.interactive, person: Some(person) }
     }
 
-    /// Asks for what goes with an option that was chosen already.
+    /// Asks for the values of an option that was already chosen.
     pub async fn fields(&self, schema: &Value) -> Result<JsonMap, Declined> {
         let mut answers = self.answers.lock().await;
         answers.forget_early();
@@ -78,9 +78,9 @@ impl Terminal {
 impl Reviewer for Terminal {
     async fn review(&self, review: &Review) -> Result<Choice, Declined> {
         let mut answers = self.answers.lock().await;
-        // What was typed before the question was there is no answer to it.
+        // Text typed before the question appeared does not answer it.
         answers.forget_early();
-        // The time may be up while somebody thinks.
+        // The timer may fire while the person thinks.
         let _closed = Closing(&self.screen);
         if let Some(person) = &self.person {
             self.screen.say(&format!("{person} is asked:"));
@@ -97,7 +97,7 @@ impl Reviewer for Terminal {
     async fn refused(&self, _: &Review, mistakes: &[Mistake]) -> Result<(), Declined> {
         let words = mistakes.iter().map(|mistake| text::line(&mistake.to_string())).collect::<Vec<_>>().join("; ");
         if !self.interactive {
-            return Err(format!("the answer does not fit: {words}").into());
+            return Err(format!("the answer is not valid: {words}").into());
         }
         self.screen.say(&format!(" {words}"));
         Ok(())
@@ -108,7 +108,7 @@ impl Reviewer for Terminal {
     }
 }
 
-/// What a review asks, as it is shown before the question.
+/// Returns the text of a review, as it is shown before the question.
 pub fn render(review: &Review) -> String {
     if review.actions.is_empty() {
         return menu::render(review);
@@ -116,7 +116,7 @@ pub fn render(review: &Review) -> String {
     review.actions.iter().enumerate().map(|(index, action)| calls::render(review, index, action)).collect()
 }
 
-/// `KEY=VALUE`, where the value is JSON, or text where it is none.
+/// Parses `KEY=VALUE`, where the value is JSON, or else text.
 pub(super) fn key_value(pair: &str) -> Option<(String, Value)> {
     let (key, value) = pair.split_once('=')?;
     let key = key.trim();
@@ -124,7 +124,7 @@ pub(super) fn key_value(pair: &str) -> Option<(String, Value)> {
     (!key.is_empty()).then(|| (key.to_owned(), value))
 }
 
-/// Closes what is open when nobody asks any more.
+/// Closes the open question when dropped.
 struct Closing<'a>(&'a Screen);
 
 impl Drop for Closing<'_> {
@@ -138,7 +138,7 @@ struct Prompter<'a> {
     screen: &'a Screen,
     answers: &'a mut InputLines,
     interactive: bool,
-    /// What goes into the context of later steps, whatever is decided.
+    /// The metadata for the context of later steps, whatever is decided.
     metadata: JsonMap,
 }
 
@@ -152,11 +152,11 @@ impl Prompter<'_> {
         Ok(line?.trim().to_owned())
     }
 
-    /// `metadata KEY=VALUE`: something for the context of all later steps.
+    /// Reads `metadata KEY=VALUE`, for the context of all later steps.
     fn metadata(&mut self, pair: &str) -> Result<(), Declined> {
         match key_value(pair) {
             Some((key, value)) => {
-                self.screen.say(&format!(" {} goes with what is decided", text::line(&key)));
+                self.screen.say(&format!(" {} is added to your decision", text::line(&key)));
                 self.metadata.insert(key, value);
                 Ok(())
             }
@@ -169,7 +169,7 @@ impl Prompter<'_> {
         !self.interactive
     }
 
-    /// What was said does not fit. At a terminal it is asked again; a script is told, and ends.
+    /// Handles an invalid answer: a person is asked again, and a script ends with an error.
     fn wrong(&self, why: String) -> Result<(), Declined> {
         if !self.interactive {
             return Err(why.into());
@@ -178,10 +178,10 @@ impl Prompter<'_> {
         Ok(())
     }
 
-    /// A new value in the place of `old`: from a file where one is named, else lines until a lone `.`.
+    /// Reads a new value to replace `old`: from the named file, or lines until a lone `.`.
     async fn value(&mut self, old: &Value, is_text: bool, file: &str) -> Result<Option<Value>, Declined> {
         let new = if file.is_empty() {
-            self.screen.say(" the new value, ended by a line with nothing but a dot:");
+            self.screen.say(" enter the new value; end it with a line that is only a dot:");
             let mut lines = Vec::new();
             loop {
                 self.screen.ask(" | ");

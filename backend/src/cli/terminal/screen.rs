@@ -1,4 +1,4 @@
-//! Where everything but the result is shown: questions, and what happens while one is open.
+//! The screen for everything but the result: questions, and what happens while one is open.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ pub struct Screen(Arc<Mutex<ScreenState>>);
 
 struct ScreenState {
     out: Box<dyn Write + Send>,
-    /// The prompt behind which the cursor stands.
+    /// The open prompt, with the cursor after it.
     open: Option<String>,
 }
 
 impl Screen {
-    /// A screen on standard error: standard output is for the result.
+    /// Creates a screen on standard error: standard output is for the result.
     pub fn stderr() -> Self {
         Self::on(Box::new(std::io::stderr()))
     }
 
-    /// A screen on anything.
+    /// Creates a screen on any output.
     pub fn on(out: Box<dyn Write + Send>) -> Self {
         Self(Arc::new(Mutex::new(ScreenState { out, open: None })))
     }
 
-    /// Shows lines. Where a question is open, it is shown again behind them.
+    /// Shows lines. An open question is shown again after them.
     pub fn say(&self, lines: &str) {
         let mut shown = self.0.lock();
         match shown.open.clone() {
@@ -45,8 +45,8 @@ impl Screen {
         shown.open = Some(prompt.to_owned());
     }
 
-    /// Closes it. At a terminal the person has ended the line; else the answer is shown, so that what is read later
-    /// is whole.
+    /// Closes the question. At a terminal, the person has ended the line; otherwise, the answer is shown, so that the
+    /// transcript is complete.
     pub fn answered(&self, echo: &str, ended: bool) {
         let mut shown = self.0.lock();
         shown.open = None;
@@ -55,7 +55,7 @@ impl Screen {
         }
     }
 
-    /// Closes a question that nobody answers any more.
+    /// Closes a question that no longer needs an answer.
     pub fn close(&self) {
         let mut shown = self.0.lock();
         if shown.open.take().is_some() {
@@ -66,7 +66,7 @@ impl Screen {
 
 impl ScreenState {
     fn write(&mut self, text: &str) {
-        // A reader that has gone away is no failure.
+        // A reader that has gone away is not an error.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 }

@@ -138,7 +138,7 @@ async fn an_editable_value_is_edited_until_a_lone_dot() {
 #[tokio::test]
 async fn a_script_ends_with_a_wrong_answer_and_with_its_last_one() {
     for (answers, why) in [
-        ("7\n", "`7` is no choice of review: 1 to 5, edit draft"),
+        ("7\n", "`7` is not a choice of review: 1 to 5, edit draft"),
         ("2\n", "there is no answer"),
         ("", "there is no answer"),
         ("edit topic\n", "`topic` cannot be edited here"),
@@ -154,7 +154,7 @@ async fn a_script_ends_with_a_wrong_answer_and_with_its_last_one() {
 async fn a_person_is_asked_again() {
     let (ended, shown) = run(article(), "7\nedit draft\nMine.\n.\n2\n1\n", true).await;
     assert_eq!(draft(ended).split('\n').next(), Some("A long draft."));
-    assert!(shown.contains("`7` is no choice") && shown.contains("edits go with an accept option"), "{shown}");
+    assert!(shown.contains("`7` is not a choice") && shown.contains("edits go with an accept option"), "{shown}");
 }
 
 #[tokio::test]
@@ -258,5 +258,5 @@ async fn a_script_gives_what_goes_with_an_option_in_the_line_after_it() {
     assert_eq!((&fields["agent"], &fields["instructions"]), (&json!("editor"), &json!("Go.")));
     assert_eq!(request.metadata["ticket"], json!(42));
     let (choice, _) = asked(&review, "delegate\nnobody\n", false).await;
-    assert!(choice.unwrap_err().to_string().contains("expected an object in JSON"));
+    assert!(choice.unwrap_err().to_string().contains("expected a JSON object"));
 }

@@ -1,27 +1,27 @@
-//! Text that somebody else wrote, made harmless for a terminal: what would move the cursor, colour, hide or turn text
-//! around is shown by its name.
+//! Makes foreign text harmless for a terminal: characters that would move the cursor, or colour, hide or reverse text,
+//! are shown by name.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 use shared::invisible_characters::{TextPart, parts};
 
-/// One line: line breaks are shown too.
+/// Returns one harmless line, in which line breaks are shown too.
 pub fn line(text: &str) -> String {
     lines(text).join("‹U+000A›")
 }
 
-/// Lines, each harmless.
+/// Returns the lines, each harmless.
 pub fn lines(text: &str) -> Vec<String> {
     text.replace("\r\n", "\n").split('\n').map(inert).collect()
 }
 
-/// Lines with a bar before each, so that none can be taken for a part of the menu.
+/// Returns the lines with a bar before each, so that none can be mistaken for the menu.
 pub fn barred(text: &str) -> String {
     lines(text).iter().fold(String::new(), |all, line| all + format!(" | {line}").trim_end() + "\n")
 }
 
-/// A value as people read it: text as it is, everything else as JSON.
+/// Formats a value for people: text as it is, everything else as JSON.
 pub fn value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -30,12 +30,12 @@ pub fn value(value: &Value) -> String {
     }
 }
 
-/// JSON in which what hides is escaped: the same value for a program, and harmless where a terminal shows it.
+/// Formats a value as JSON with hidden characters escaped: the same for a program, and harmless in a terminal.
 pub fn json(value: &impl serde::Serialize) -> String {
     escaped(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// The same in one line.
+/// Formats a value as JSON in one line.
 pub fn json_line(value: &impl serde::Serialize) -> String {
     escaped(&serde_json::to_string(value).unwrap_or_default())
 }
