@@ -85,7 +85,7 @@ impl BackgroundTask {
     pub async fn stop(self) {
         drop(self.stop);
         if let Err(error) = self.task.await {
-            tracing::error!(%error, task = self.name, "a background task did not stop in order");
+            tracing::error!(%error, task = self.name, "a background task did not stop cleanly");
         }
     }
 }
@@ -108,7 +108,7 @@ impl Drop for TaskGuard {
     fn drop(&mut self) {
         let unasked = (self.ended || std::thread::panicking()) && !self.stop.is_cancelled();
         if unasked {
-            tracing::error!(task = self.name, "a background task ended unasked");
+            tracing::error!(task = self.name, "a background task ended unexpectedly");
             self.failed.send_modify(|failed| {
                 failed.get_or_insert(self.name);
             });

@@ -174,13 +174,15 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
     let is_admin = principal.has(ADMIN);
     match act {
         Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
-        Act::SeeSource => Access::from(principal.has(DEVELOPER), "the source of flows is for developers"),
+        Act::SeeSource => Access::from(principal.has(DEVELOPER), "only developers may see the source of flows"),
         Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
         Act::Ask => Access::from(principal.has(DEVELOPER), "asking people needs the role developer"),
         Act::SeeFlows | Act::SeeStatistics => {
-            Access::from(!principal.token || !principal.roles.is_empty(), "this token has no role")
+            Access::from(!principal.token || !principal.roles.is_empty(), "this token has no roles")
         }
-        Act::ManageTokens => Access::from(!principal.token || is_admin, "a token manages no tokens; log in to do it"),
+        Act::ManageTokens => {
+            Access::from(!principal.token || is_admin, "a token cannot manage tokens; log in to do so")
+        }
         Act::SeeRun(run, involvement) => {
             let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
             if principal.has(DEVELOPER) || involved { Access::Allowed } else { Access::Hidden }
@@ -202,7 +204,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             }
         }
         Act::Decide(review) | Act::Handle(review) if review.unreadable => {
-            let reason = "this review cannot be decided: its record is damaged";
+            let reason = "this review cannot be decided: its stored data is damaged";
             if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
         }
         Act::Decide(review) | Act::Handle(review) => match voice(principal, review) {
@@ -215,11 +217,14 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
                 return Access::Hidden;
             }
             let own = launched(principal, &review.requested_by);
-            Access::from(is_admin || own, "a review is withdrawn by who asked or started its run, or by an admin")
+            Access::from(
+                is_admin || own,
+                "a review can be withdrawn only by the person who asked or started its run, or by an admin",
+            )
         }
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
-            Access::from(works, "the names of reviewers are for reviewers and developers")
+            Access::from(works, "only reviewers and developers may see the names of reviewers")
         }
         Act::SeeFeedback(by) => {
             let own = by.is_some_and(|by| reviews_as(principal, by));
@@ -232,11 +237,11 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         }
         // Else an admin could decide what is for a role that nobody gave them.
         Act::NameDeputy(person, deputy) if principal.username == *deputy && principal.username != *person => {
-            Access::Denied("nobody makes themselves a deputy: the person who is away names you, or another admin")
+            Access::Denied("you cannot make yourself a deputy: ask the person who is away, or another admin")
         }
         Act::NameDeputy(person, _) | Act::RemoveDeputy(person) => {
             let own = principal.username == *person && !principal.token;
-            Access::from(own || is_admin, "people name their own deputies; an admin may do it for them")
+            Access::from(own || is_admin, "only an admin may name deputies for others")
         }
         Act::SeeDeputyship(span) => {
             let own = reviews_as(principal, &span.person) || reviews_as(principal, &span.deputy);
@@ -244,7 +249,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         }
         Act::ManageNotifications(person) => {
             let own = principal.username == *person && !principal.token;
-            Access::from(own || is_admin, "people choose themselves what they are told; an admin may do it for them")
+            Access::from(own || is_admin, "only an admin may change the notifications of others")
         }
         // To everybody else it does not exist.
         Act::RevokeGrant(giver) if reviews_as(principal, giver) || is_admin => Access::Allowed,
@@ -253,9 +258,9 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = actor == Some(&principal.username) && !principal.token;
             if own || is_admin { Access::Allowed } else { Access::Hidden }
         }
-        Act::ManagePeople => Access::from(is_admin, "people are the admins' to change"),
-        Act::ManageDeliveries => Access::from(is_admin, "messages that went out are the admins' to see"),
-        Act::ReadAudit => Access::from(is_admin, "the audit is the admins' to read"),
+        Act::ManagePeople => Access::from(is_admin, "only admins may add or change users"),
+        Act::ManageDeliveries => Access::from(is_admin, "only admins may see deliveries"),
+        Act::ReadAudit => Access::from(is_admin, "only admins may read the audit log"),
     }
 }
 
@@ -290,7 +295,7 @@ fn concerns(principal: &Principal, review: &Review) -> bool {
 /// Why somebody may not decide a review, in nobody's name, if so.
 fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     if review.reviewers.not_requester && review.requested_by == *username {
-        return Some("this review is not for the one who started the run");
+        return Some("this review is not for the person who started the run");
     }
     if review.barred.contains(username) {
         return Some("this review is not for those who decided the step that it checks (four eyes)");

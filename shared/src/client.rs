@@ -99,7 +99,7 @@ pub fn read<A: DeserializeOwned>(text: &str) -> serde_json::Result<A> {
 
 fn unreadable(status: u16, error: &serde_json::Error) -> Problem {
     Problem { status, ..Problem::new(Code::Internal) }
-        .detail(format!("the answer with status {status} could not be read: {error}"))
+        .detail(format!("the response with status {status} could not be read: {error}"))
 }
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
@@ -260,7 +260,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", format!("/api/v1/reviews/{id}/claim"), &serde_json::json!({}), None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/release`: ends the caller's claim; `409` where somebody else has claimed the review.
+    /// `POST /api/v1/reviews/{id}/release`: ends the caller's claim; `409` where someone else has claimed the review.
     pub async fn release(&self, id: ReviewId) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/release"), &serde_json::json!({}), None).await
     }
@@ -380,7 +380,7 @@ fn escape(text: &str) -> PercentEncode<'_> {
 /// an empty one names the list; nothing has such an id.
 fn segment(id: &str) -> ApiResult<PercentEncode<'_>> {
     if matches!(id, "" | "." | "..") {
-        return Err(Problem::new(Code::NotFound).detail(format!("`{id}` is no id")));
+        return Err(Problem::new(Code::NotFound).detail(format!("`{id}` is not an id")));
     }
     Ok(escape(id))
 }

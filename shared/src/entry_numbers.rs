@@ -80,7 +80,8 @@ impl std::str::FromStr for EntryNumbers {
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let range = first.parse().ok().zip(last.parse().ok()).filter(|(first, last)| 0 < *first && first <= last);
-            let (first, last) = range.ok_or_else(|| format!("`{part}` is no range of numbers from 1, such as 3-7"))?;
+            let (first, last) =
+                range.ok_or_else(|| format!("`{part}` is not a range of numbers from 1, such as 3-7"))?;
             all.add_range(first, last);
         }
         Ok(all)

@@ -34,7 +34,7 @@ pub enum Code {
     ReviewResolved,
     /// 409: the content has changed; `review` is what it is now.
     RevisionChanged,
-    /// 409: somebody else has claimed the review.
+    /// 409: someone else has claimed the review.
     ReviewClaimed,
     /// 409: the run is over.
     RunOver,
@@ -96,18 +96,18 @@ impl Code {
         match self {
             Self::BadRequest => "The request cannot be read",
             Self::Unauthenticated => "Please log in",
-            Self::SecondFactorRequired => "The code of your second factor is needed",
+            Self::SecondFactorRequired => "The code of your second factor is required",
             Self::Forbidden => "You may not do this",
             Self::SecondFactorMissing => "Please set up a second factor first",
             Self::ForeignOrigin => "The request came from another site",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "Method not allowed",
-            Self::ReviewResolved => "The review has been resolved already",
+            Self::ReviewResolved => "The review has already been resolved",
             Self::RevisionChanged => "The content has changed since you saw it",
-            Self::ReviewClaimed => "Somebody else has claimed the review",
+            Self::ReviewClaimed => "Someone else has claimed the review",
             Self::RunOver => "The run is over",
             Self::Conflict => "Conflict",
-            Self::Unreadable => "What is stored cannot be read by this version",
+            Self::Unreadable => "This version cannot read the stored data",
             Self::RunArchived => "The run is archived",
             Self::TooLarge => "The request is too large",
             Self::UnsupportedMediaType => "Unsupported media type",
@@ -116,8 +116,8 @@ impl Code {
             Self::VisitLimit => "The step has no visits left",
             Self::KeyReused => "The idempotency key was used with another body",
             Self::TooManyRequests => "Too many requests",
-            Self::TooManyPending => "Too many questions wait",
-            Self::Internal => "Something went wrong here",
+            Self::TooManyPending => "Too many pending questions",
+            Self::Internal => "The server failed",
             Self::Unavailable => "Not available right now",
         }
     }

@@ -138,9 +138,8 @@ impl FromStr for Due {
             return Ok(Self::Never);
         }
         let time = text.parse().map(Self::By).ok();
-        time.or_else(|| text.parse().map(Self::Within).ok()).ok_or_else(|| {
-            format!("`{text}` is no length of time such as 30m, no RFC 3339 time in UTC, and not `none`")
-        })
+        time.or_else(|| text.parse().map(Self::Within).ok())
+            .ok_or_else(|| format!("`{text}` is not a length of time such as 30m, an RFC 3339 time in UTC, or `none`"))
     }
 }
 

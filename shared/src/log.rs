@@ -201,7 +201,7 @@ impl std::fmt::Display for EntryKind {
 impl std::str::FromStr for EntryKind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::of_word(text).ok_or_else(|| format!("`{text}` is no kind of entry"))
+        Self::of_word(text).ok_or_else(|| format!("`{text}` is not a kind of entry"))
     }
 }
 

@@ -78,7 +78,7 @@ impl TryFrom<String> for Topic {
                 .strip_prefix("run:")
                 .and_then(|id| id.parse().ok())
                 .map(Self::Run)
-                .ok_or_else(|| format!("`{text}` is no topic: reviews, runs, inbox or run:<id>")),
+                .ok_or_else(|| format!("`{text}` is not a topic: expected reviews, runs, inbox or run:<id>")),
         }
     }
 }

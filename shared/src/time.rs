@@ -91,7 +91,7 @@ impl Span {
     /// Why nobody is given this time to answer; none where they can be.
     pub fn why_no_wait(self) -> Option<String> {
         if self.0.is_zero() {
-            Some("a timeout must be longer than nothing".to_owned())
+            Some("a timeout must be longer than zero".to_owned())
         } else if self > Self::LONGEST_WAIT {
             Some(format!("a timeout is at most {}", Self::LONGEST_WAIT))
         } else {

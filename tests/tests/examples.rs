@@ -99,7 +99,7 @@ const ENDS: &[End] = &[
     ("survey", &["-i", "customer=Lind"], "1\nToo short.\n", UNANSWERED, "Please say it in a whole sentence."),
     ("survey", &["-i", "customer=Lind"], "edit seats\n3\n.\n1\nThey wait too long for us.\n", COMPLETED, "3 seats"),
     ("team", &[], "yes\nyes\n", COMPLETED, "discuss: critic changed the strategy to parallel"),
-    ("team", &[], "yes\nno\nno\n", COMPLETED, "discuss: critic made the specialist operator"),
+    ("team", &[], "yes\nno\nno\n", COMPLETED, "discuss: critic created the specialist operator"),
     ("team", &[], "no\nno\nno\nno\n", COMPLETED, "Ship it on Friday morning"),
     ("translate", &["-i", "text=Hello", "-i", "language=Portuguese"], "2\n1\n", COMPLETED, "Abrimos segunda-feira"),
     ("triage", COMPLAINT, "1\n", COMPLETED, "Refund of 12 EUR"),

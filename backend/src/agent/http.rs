@@ -63,7 +63,7 @@ impl HttpModels {
     /// The server of a model, and the model's name there.
     fn server<'m>(&self, model: &'m str) -> Result<(ModelEndpoint, &'m str), TaskFailure> {
         let Some((provider, name)) = model.split_once('/') else {
-            return Err(failed(format!("the model `{model}` is not written as provider/model"), false));
+            return Err(failed(format!("the model `{model}` must be written as provider/model"), false));
         };
         let options = &self.options;
         let server = match provider {
@@ -85,7 +85,7 @@ impl HttpModels {
                 wire: Box::new(Ollama),
             },
             other => {
-                let message = format!("no provider is called `{other}`: use openai, anthropic, ollama or demo");
+                let message = format!("there is no provider `{other}`: use openai, anthropic, ollama or demo");
                 return Err(failed(message, false));
             }
         };
@@ -108,7 +108,7 @@ impl HttpModels {
         let tokens = used.total();
         if request.budget.is_some() && tokens == 0 {
             let message = format!(
-                "agent `{}` has a budget, but the server of `{}` does not say how many tokens it used",
+                "agent `{}` has a budget, but the provider of `{}` does not report how many tokens it used",
                 request.agent, request.model
             );
             return Err(failed(message, false));
@@ -143,13 +143,14 @@ impl HttpModels {
     /// What a fault means.
     fn fault(&self, model: &str, fault: AnswerFault) -> TaskFailure {
         match fault {
-            AnswerFault::BrokenOff(why) if why.is_empty() => failed(format!("the answer of `{model}` broke off"), true),
+            AnswerFault::BrokenOff(why) if why.is_empty() => {
+                failed(format!("the answer of `{model}` ended before it was complete"), true)
+            }
             AnswerFault::BrokenOff(why) => {
-                failed(format!("the model `{model}` failed: the connection broke off: {}", self.excerpt(&why)), true)
+                failed(format!("the model `{model}` failed: the connection was lost: {}", self.excerpt(&why)), true)
             }
             AnswerFault::Form => {
-                let message =
-                    format!("the model `{model}` answers in another form than expected; is its address right?");
+                let message = format!("the model `{model}` answered in an unexpected format; is its address right?");
                 failed(message, false)
             }
             AnswerFault::TooLarge => failed(format!("the answer of `{model}` is more than {MAX_BYTES} bytes"), false),
@@ -159,7 +160,7 @@ impl HttpModels {
             }
             AnswerFault::CutOff => failed(
                 format!(
-                    "the answer of `{model}` was cut off at its limit of tokens; raise the agent's `max_tokens`, or ask \
+                    "the answer of `{model}` was cut off at its token limit; raise the agent's `max_tokens`, or ask \
                      for less"
                 ),
                 true,
@@ -225,17 +226,17 @@ fn key(
     model: &str,
 ) -> Result<HeaderMap, TaskFailure> {
     let key = key.ok_or_else(|| {
-        failed(format!("the model `{model}` needs a key: set {variable} where the server starts"), false)
+        failed(format!("the model `{model}` needs a key: set {variable} in the server's environment"), false)
     })?;
     let mut value = HeaderValue::from_str(&format!("{before}{key}"))
-        .map_err(|_| failed(format!("the key in {variable} has characters that no key has"), false))?;
+        .map_err(|_| failed(format!("the key in {variable} contains invalid characters"), false))?;
     value.set_sensitive(true);
     Ok(HeaderMap::from_iter([(header, value)]))
 }
 
 /// A path below an address, which may end with a slash, and may have a query.
 fn below(base: &str, path: &[&str]) -> Result<Url, TaskFailure> {
-    let unusable = || failed("the address of the model's server is not a URL of http or https", false);
+    let unusable = || failed("the address of the model's server is not an http or https URL", false);
     let mut url = Url::parse(base).map_err(|_| unusable())?;
     url.path_segments_mut().map_err(|()| unusable())?.pop_if_empty().extend(path);
     Ok(url)

@@ -31,7 +31,7 @@ impl TryFrom<PriceSettings> for Price {
         if fits(input) && fits(output) {
             Ok(Self { input, output })
         } else {
-            Err("a price is US dollars for a million tokens, 0 or more")
+            Err("a price is in US dollars per million tokens, 0 or more")
         }
     }
 }
@@ -55,8 +55,8 @@ impl Prices {
         if price.is_none() && limited {
             let ModelRequest { agent, model, .. } = request;
             let message = format!(
-                "agent `{agent}` has a budget of costs, but the price of `{model}` is not known: add \
-                 [prices.\"{model}\"] with input and output to the server's settings, or take budget.cost_usd away"
+                "agent `{agent}` has a cost budget, but the price of `{model}` is unknown: add \
+                 [prices.\"{model}\"] with input and output to the server's settings, or remove budget.cost_usd"
             );
             return Err(failed(message, false));
         }

@@ -52,7 +52,7 @@ async fn save(store: &Store, file: FlowFile, people: Option<&[Principal]>, reach
     if let Some(flow) = draft.flow()
         && store.is_superseded(&flow.id, &digest).await?
     {
-        tracing::info!("{name} is not loaded: `{}` has been saved with other content since", flow.id);
+        tracing::info!("{name} was not loaded: `{}` has since been saved with different content", flow.id);
         return Ok(());
     }
     let library = match draft.flow() {

@@ -30,7 +30,7 @@ pub fn count_rows(store: Store, stopping: &CancellationToken) {
                         metrics::gauge!("countersign_rows", "table" => table).set(number(rows));
                     }
                 }
-                Err(error) => tracing::warn!(%error, "rows could not be counted"),
+                Err(error) => tracing::warn!(%error, "the rows of a table could not be counted"),
             }
             sleep(ROWS.max(begun.elapsed() * REST)).await;
         }

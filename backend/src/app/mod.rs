@@ -99,7 +99,7 @@ pub enum Error {
     #[error(transparent)]
     Register(#[from] audit::RegisterError),
     /// Nobody can be asked over HTTP.
-    #[error("no requests can be made: {0}")]
+    #[error("the HTTP client cannot be created: {0}")]
     Requests(String),
     /// Metrics cannot be kept.
     #[error("metrics: {0}")]
@@ -241,7 +241,7 @@ impl App {
             store.close().await;
         };
         if tokio::time::timeout_at(until, orderly).await.is_err() {
-            tracing::warn!("not everything could be ended in order; what was acknowledged is on disk");
+            tracing::warn!("some tasks did not stop in time; everything that was acknowledged is on disk");
         }
     }
 }

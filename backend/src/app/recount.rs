@@ -42,7 +42,7 @@ pub fn start(store: Store, stopping: &CancellationToken) -> Arc<dyn Observe> {
                 else => return,
             };
             if let Err(error) = looked {
-                tracing::warn!(%error, "who may decide could not be looked at again; trying again");
+                tracing::warn!(%error, "could not recheck who may decide; trying again");
                 tokio::time::sleep(PAUSE).await;
                 heard.notify_one();
                 continue;
@@ -134,7 +134,7 @@ impl Recounts {
                 Ok(_) | Err(CommitError::Refused(Refusal::Unchanged)) => {}
                 Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => return Err(error),
                 Err(error) => {
-                    tracing::warn!(%error, %run, %review, "who may decide could not be looked at again");
+                    tracing::warn!(%error, %run, %review, "could not recheck who may decide a review");
                     if self.failed.len() >= MOST_FAILED {
                         self.failed.clear();
                     }

@@ -66,7 +66,7 @@ pub fn metrics_token() -> Option<[u8; 32]> {
 pub fn secrets(settings: &BTreeMap<String, SecretSettings>) -> Secrets {
     let secrets = Secrets::from_env(std::env::vars(), settings);
     for secret in secrets.unbound() {
-        tracing::warn!(secret, "every flow may send this secret to the hosts that it writes out: bind it to hosts");
+        tracing::warn!(secret, "every flow may send this secret to any host that it names; bind it to hosts");
     }
     secrets
 }
@@ -102,7 +102,7 @@ pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: Sh
     let secrets = handler_secret();
     let keys = secrets.as_deref().and_then(SigningKeys::read);
     if secrets.is_some() && keys.is_none() {
-        tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is asked", standard_webhooks::SECRET);
+        tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is called", standard_webhooks::SECRET);
     }
     let options = handler::Options { allowed_hosts: allowed_hosts.to_vec(), keys, server, clock };
     Webhooks::new(options).map_err(|error| Error::Requests(error.to_string()))

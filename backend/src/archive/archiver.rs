@@ -54,7 +54,7 @@ pub enum ArchiveError {
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// An archive could not be made.
-    #[error("an archive could not be made: {0}")]
+    #[error("an archive could not be written: {0}")]
     Io(#[from] std::io::Error),
     /// What is there is not what was sealed.
     #[error("{0}")]
@@ -108,7 +108,7 @@ impl Archiver {
                     Ok(runs) => tracing::info!(runs, took = ?begun.elapsed(), "finished runs were archived"),
                     Err(error) => {
                         metrics::counter!("countersign_archive_failures_total").increment(1);
-                        tracing::warn!(%error, "finished runs could not be archived; they stay where they are");
+                        tracing::warn!(%error, "finished runs could not be archived; they stay in the database");
                     }
                 }
                 tokio::time::sleep(EVERY).await;
@@ -204,7 +204,7 @@ impl Archiver {
             let whole = match self.store.whole_run(run.id).await {
                 Ok(whole) => whole,
                 Err(store::Error::Stored(why)) => {
-                    tracing::warn!(run = %run.id, %why, "the run cannot be read whole, and is not archived");
+                    tracing::warn!(run = %run.id, %why, "the run cannot be read completely, and is not archived");
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -253,7 +253,7 @@ impl Archiver {
         match self.store.commit(Change::by_server(Operation::ArchiveRuns(Box::new(archive)))).await {
             Ok(_) => Ok(count),
             Err(CommitError::Conflict(why)) => {
-                tracing::info!(%why, "an archive was not kept: its runs are looked at again");
+                tracing::info!(%why, "an archive was discarded; its runs will be archived again");
                 Ok(0)
             }
             Err(error) => Err(error.into()),

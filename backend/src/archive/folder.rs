@@ -82,8 +82,8 @@ impl Folder {
         let length = open.metadata().map_err(failed)?.len();
         if length < end {
             let why = format!(
-                "it has {length} bytes, and archives of this database end at {end}: put the whole file back, or, where \
-                 several servers archive, give them one folder (`retention.archive`)"
+                "it has {length} bytes, but the archives of this database end at {end}; restore the whole file or, if \
+                 several servers archive, give them the same folder (`archive` in the settings)"
             );
             return Err(FolderError::Unexpected { path, why });
         }
@@ -111,7 +111,7 @@ impl Folder {
         let path = self.path_of(&told.file);
         let failed = |source| FolderError::Io { path: path.clone(), source };
         if !is_name(&told.file) {
-            let why = format!("the record names no file of archives, but {:?}", told.file);
+            let why = format!("the audit log names {:?}, which is not an archive file", told.file);
             return Err(FolderError::Unexpected { path, why });
         }
         let mut file = File::open(&path).map_err(failed)?;
@@ -122,7 +122,7 @@ impl Folder {
             return Ok(bytes);
         }
         let why = format!(
-            "archive {} was changed or cut: the {} bytes from {} on are not those that the record tells of",
+            "archive {} was changed or cut: the {} bytes from {} on are not those that the audit log records",
             told.archive, told.bytes, told.position
         );
         Err(FolderError::Unexpected { path, why })
@@ -150,7 +150,7 @@ fn not_ours_to_write_over(rest: &[u8], header: &Header) -> Option<String> {
         }
         Ok(true)
     });
-    let of_another = "it is the file of another database: name another folder (`retention.archive`)";
+    let of_another = "the file belongs to another database; set another folder (`archive` in the settings)";
     match (found, read) {
         (Some(found), _) if found.log != header.log => Some(of_another.to_owned()),
         (Some(found), _) if found.archive > header.archive => Some(set_back(found.archive)),
@@ -161,7 +161,7 @@ fn not_ours_to_write_over(rest: &[u8], header: &Header) -> Option<String> {
 
 fn set_back(archive: u64) -> String {
     format!(
-        "it has archive {archive}, of which the database knows nothing: was an older backup restored? Keep this file, and \
+        "it has archive {archive}, which is not in the database; was an older backup restored? Keep this file, and \
          move it out of the folder; the runs that the database has are archived again"
     )
 }

@@ -40,7 +40,7 @@ pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option
     let Some((archived, archive)) = store.archived_run(id).await? else { return Ok(None) };
     let entry = archive_entry(store, &archive).await?;
     let broken = |why: String| ArchiveError::Broken(format!("run {id} is in archive {}: {why}", archive.number));
-    let entry = entry.ok_or_else(|| broken("the record does not tell of it any more".to_owned()))?;
+    let entry = entry.ok_or_else(|| broken("the audit log no longer records it".to_owned()))?;
     let bytes = folder.read(&entry)?;
     let (mut found, mut log, mut inputs, mut here) = (None, Vec::new(), Vec::new(), false);
     let read = piece::read(&bytes, |line| {
@@ -55,7 +55,7 @@ pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option
         Ok(true)
     });
     read.map_err(|error: io::Error| broken(error.to_string()))?;
-    let run = found.ok_or_else(|| broken("it is not in there".to_owned()))?;
+    let run = found.ok_or_else(|| broken("the file does not contain it".to_owned()))?;
     let compiled = store.flow_of(&run.state).await?.ok();
     let shown = engine::view(compiled.as_deref(), &run.state);
     let (steps, reviews, deliveries) = (run.steps, run.reviews, run.deliveries);

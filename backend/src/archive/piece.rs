@@ -83,7 +83,7 @@ struct EntryBefore {
 
 /// A line of an archive; its first member tells which kind it is.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "it is looked at line by line")]
+#[expect(clippy::large_enum_variant, reason = "it is read line by line")]
 pub enum Line {
     /// The first line: which archive it is, and of which database.
     Header(Header),
@@ -166,7 +166,7 @@ pub fn read(bytes: &[u8], mut each: impl FnMut(Line) -> io::Result<bool>) -> io:
 fn parsed(line: &[u8]) -> io::Result<Line> {
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let text = std::str::from_utf8(line).map_err(|error| wrong(error.to_string()))?;
-    let text = text.strip_suffix('\n').ok_or_else(|| wrong("a line without an end".to_owned()))?;
+    let text = text.strip_suffix('\n').ok_or_else(|| wrong("the last line is incomplete".to_owned()))?;
     if text.starts_with("{\"entry\":") {
         let at = text.find(ENTRY).ok_or_else(|| wrong("an entry without a kind".to_owned()))?;
         let before: EntryBefore = serde_json::from_str(&format!("{}}}", text[..at].trim_end_matches(',')))?;

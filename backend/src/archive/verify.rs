@@ -80,7 +80,7 @@ async fn holds(
     }
     let numbers: EntryNumbers = found.keys().copied().collect();
     if numbers != told.entries {
-        return Ok(Err(format!("{place} has the entries {numbers}, and the record tells of {}", told.entries)));
+        return Ok(Err(format!("{place} has the entries {numbers}, but the audit log records {}", told.entries)));
     }
     let mut open: Option<(u64, Vec<Hash>)> = None;
     for (number, hash) in found {
@@ -101,7 +101,7 @@ async fn holds(
         // What was erased in the database before it was archived.
         let wanted = explained.erased(number).or(wanted);
         if wanted != Some(hash) {
-            return Ok(Err(format!("entry {number} in {place} is not what was sealed")));
+            return Ok(Err(format!("entry {number} in {place} is not the entry that was sealed")));
         }
     }
     Ok(Ok(()))

@@ -26,10 +26,10 @@ pub enum Format {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// An entry, its place in the log, or its seal could not be serialised.
-    #[error("an entry of the audit could not be written as JSON: {0}")]
+    #[error("an entry of the audit log could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The row of an entry could not be written, for this reason.
-    #[error("an entry of the audit could not be written as CSV: {0}")]
+    #[error("an entry of the audit log could not be written as CSV: {0}")]
     Csv(String),
     /// Its seal could not be read.
     #[error(transparent)]

@@ -104,13 +104,13 @@ impl<'a> FileReader<'a> {
 
     fn entry(&mut self, line: &[u8]) -> Result<(), FirstBad> {
         let number = self.line;
-        let no_entry = || bad(Tampering::Changed, format!("line {number} is no entry of an export in JSON lines"));
+        let no_entry = || bad(Tampering::Changed, format!("line {number} is not an entry of an export in JSON lines"));
         let text = std::str::from_utf8(line).map_err(|_| no_entry())?;
         let (before, event) = split(text).ok_or_else(no_entry)?;
         let (found, explaining) = found(before.cursor, &event);
         let Some(sealed) = before.sealed else {
             if self.open.is_some() {
-                let message = format!("line {number} has no seal, and stands among entries that have: it was put in");
+                let message = format!("line {number} has no seal, but is between sealed entries: it was inserted");
                 return Err(FirstBad { cursor: Some(found.cursor), ..bad(Tampering::Added, message) });
             }
             self.waiting += 1;
@@ -128,7 +128,7 @@ impl<'a> FileReader<'a> {
         let range = self.open.as_mut().filter(|range| range.opened.seal.number == sealed);
         let range = range.ok_or_else(|| {
             let message =
-                format!("line {number} is of seal {sealed}, and the line before it that has this seal is gone");
+                format!("line {number} belongs to seal {sealed}, but the earlier line with this seal is missing");
             FirstBad { seal: Some(sealed), ..bad(Tampering::Removed, message) }
         })?;
         if range.found.len() > range.opened.hashes.len() {
@@ -217,7 +217,7 @@ impl Range {
             };
             let bad = named(&self.opened, &self.found, difference, 0);
             let seal = self.opened.seal.number;
-            let message = format!("an entry of seal {seal} is not what was sealed, or was put in");
+            let message = format!("an entry of seal {seal} was changed after it was sealed, or was inserted");
             FirstBad { entry: None, message, ..bad }
         } else {
             let Err(bad) = check_range(&self.opened, &self.found, explained) else { return Ok(()) };

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The file cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("the head of the audit, {path}: {source}; COUNTERSIGN_SEAL_HEAD names another file")]
+#[error("the head of the audit log in {path}: {source}; set COUNTERSIGN_SEAL_HEAD to use another file")]
 pub struct HeadError {
     path: String,
     source: Error,
@@ -95,7 +95,7 @@ impl HeadFile {
             use std::os::unix::fs::{MetadataExt as _, chown};
             let same = fs::metadata(draft).is_ok_and(|new| (new.uid(), new.gid()) == (old.uid(), old.gid()));
             if !same && let Err(error) = chown(draft, Some(old.uid()), Some(old.gid())) {
-                tracing::debug!(%error, "the file that keeps the head of the audit has another owner now");
+                tracing::debug!(%error, "the file with the head of the audit log has a different owner now");
             }
         }
     }
@@ -132,7 +132,7 @@ impl HeadFile {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        Err(Error::new(ErrorKind::WouldBlock, "another process has held its lock for seconds"))
+        Err(Error::new(ErrorKind::WouldBlock, "another process has held its lock for several seconds"))
     }
 
     fn error(&self, source: Error) -> HeadError {

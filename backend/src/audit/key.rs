@@ -29,7 +29,7 @@ const ED25519_WORD: &str = "ed25519:";
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file of the private key, or of the public ones, cannot be read or written.
-    #[error("the key that seals the audit, {path}: {source}; COUNTERSIGN_SEAL_KEY names another file")]
+    #[error("the key of the audit log in {path}: {source}; set COUNTERSIGN_SEAL_KEY to use another file")]
     File {
         /// The path of the private key's file, or of the `.pub` file beside it.
         path: String,
@@ -37,7 +37,7 @@ pub enum KeyError {
         source: std::io::Error,
     },
     /// What is in it.
-    #[error("{path} is no key that seals the audit: it must be Ed25519, PKCS#8 in PEM (`countersign audit key --new`)")]
+    #[error("{path} is not a key for the audit log: it must be Ed25519, PKCS#8 in PEM (`countersign audit key --new`)")]
     NoKey {
         /// The path of the file that should hold the private key.
         path: String,
@@ -76,7 +76,7 @@ impl SealKey {
         if trusted.add(key.public) {
             // Where it cannot be written (a folder of secrets), this key alone is trusted.
             if let Err(error) = trusted.write(path, key.public) {
-                tracing::debug!(%error, "the public key of the audit was not written beside the private one");
+                tracing::debug!(%error, "the public key of the audit log could not be written beside the private one");
             }
         }
         Ok((key, trusted))
@@ -145,7 +145,7 @@ impl SealKey {
         fs::remove_file(&draft).map_err(failed)?;
         match linked {
             Ok(()) => {
-                tracing::info!(path = %path.display(), "made the key that seals the audit; keep a copy elsewhere");
+                tracing::info!(path = %path.display(), "created the key of the audit log; keep a copy elsewhere");
                 Self::read(path, &text)
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -193,7 +193,7 @@ fn warn_of_others(path: &Path) {
     {
         use std::os::unix::fs::MetadataExt as _;
         if fs::metadata(path).is_ok_and(|file| file.mode() & 0o077 != 0) {
-            tracing::warn!(path = %path.display(), "others can read the key that seals the audit; chmod 600");
+            tracing::warn!(path = %path.display(), "others can read the key of the audit log; run chmod 600 on it");
         }
     }
 }

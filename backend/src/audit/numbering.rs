@@ -18,7 +18,7 @@ pub enum NumberingError {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The record does not hold there.
-    #[error("the record does not hold: {0} (`countersign audit verify`, docs/audit.md)")]
+    #[error("the audit log is not valid: {0} (`countersign audit verify`, docs/audit.md)")]
     Broken(String),
 }
 

@@ -24,10 +24,10 @@ impl MustBeAuthentic {
         let why = match &row.mac {
             Authenticity::Authentic => return None,
             Authenticity::Missing if row.number <= self.behind => return None,
-            Authenticity::Missing => "was not written by a server with the key of the audit: it was put in".to_owned(),
+            Authenticity::Missing => "was not written with the key of the audit log: it was inserted".to_owned(),
             Authenticity::Wrong => "was changed, copied or moved after it was written".to_owned(),
             Authenticity::UnknownKey(id) => {
-                format!("was written with the key {id}, which is not there: it was put in, or seal.key.{id} is missing")
+                format!("was written with the unknown key {id}: it was inserted, or the file seal.key.{id} is missing")
             }
             Authenticity::Unchecked => "cannot be checked without the key".to_owned(),
         };

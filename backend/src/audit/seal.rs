@@ -115,7 +115,7 @@ impl Opened {
         }
         match trusted.has_signed(&seal.key, stored.body.as_bytes(), &stored.signature) {
             Some(true) => {}
-            Some(false) => return Err(format!("seal {number} was changed, or forged: its signature does not hold")),
+            Some(false) => return Err(format!("seal {number} was changed or forged: its signature is not valid")),
             None => {
                 return Err(format!(
                     "seal {number} is signed by the key {}, which is not trusted: it was forged, or the public key is \
@@ -126,13 +126,13 @@ impl Opened {
         }
         let (hashes, rest) = stored.hashes.as_chunks::<32>();
         if !rest.is_empty() || hashes.len() as u64 != seal.entries || digest(&stored.hashes) != seal.digest {
-            return Err(format!("the hashes of seal {number} were changed: they are not those that were signed"));
+            return Err(format!("the hashes of seal {number} were changed after they were signed"));
         }
         if seal.format > 1 && stored.to != seal.to {
             return Err(format!("seal {number} was moved to another place in the log"));
         }
         if number != seal.number {
-            return Err(format!("seal {} stands in the place of seal {number}", seal.number));
+            return Err(format!("seal {} is in the place of seal {number}", seal.number));
         }
         Ok(Self { hashes: hashes.to_vec(), hash: digest(stored.body.as_bytes()), to: stored.to.clone(), seal })
     }
@@ -153,9 +153,9 @@ impl Opened {
         let expected = before.map_or(1, |before| before.seal.number + 1);
         if number != expected {
             return Err(match number.checked_sub(expected) {
-                None => format!("seal {number} stands where seal {expected} belongs"),
-                Some(1) => format!("seal {expected} and what was sealed there: removed"),
-                Some(_) => format!("seals {expected} to {} and what was sealed there: removed", number - 1),
+                None => format!("seal {number} is where seal {expected} belongs"),
+                Some(1) => format!("seal {expected} and its entries were removed"),
+                Some(_) => format!("seals {expected} to {} and their entries were removed", number - 1),
             });
         }
         let fits = match before {

@@ -40,7 +40,7 @@ pub enum SealError {
     #[error(transparent)]
     Head(#[from] HeadError),
     /// What is there cannot be built on.
-    #[error("{0}; nothing more is sealed until that is put right (`countersign audit verify`, docs/audit.md)")]
+    #[error("{0}; nothing more is sealed until this is fixed (`countersign audit verify`, docs/audit.md)")]
     Broken(String),
 }
 
@@ -69,7 +69,7 @@ pub struct Sealer {
 
 impl LogFollower for Sealer {
     type Error = SealError;
-    const TROUBLE: &'static str = "the audit was not sealed, and what was sealed before can still be verified";
+    const TROUBLE: &'static str = "the audit log was not sealed; everything sealed before can still be verified";
     /// Nothing is read while nothing is committed.
     const POLL: Duration = Duration::MAX;
     const GATHER: Duration = Duration::from_secs(2);
@@ -172,13 +172,13 @@ impl Sealer {
             let continues = self.seals.continues(&self.store, kept, last.as_ref()).await?;
             continues.map_err(|why| {
                 SealError::Broken(format!(
-                    "{why}. Where you have restored a backup, look at it and run `countersign audit accept`"
+                    "{why}. If you restored a backup, check it and run `countersign audit accept`"
                 ))
             })?;
         }
         if let Some(head) = last.as_ref().map(Opened::head).filter(|head| kept.as_ref() != Some(head)) {
             if kept.is_none() {
-                tracing::warn!(%head, "no head of the audit was kept here yet: the newest seal is taken as it is");
+                tracing::warn!(%head, "no head of the audit log is stored here; the newest seal is accepted as it is");
             }
             self.seals.keep(head).await?;
         }
@@ -200,7 +200,7 @@ impl Sealer {
     fn report(&mut self, opened: &Opened, now: Timestamp) {
         if now.since(self.told) >= REPEAT_WARNING {
             self.told = now;
-            tracing::info!(head = %opened.head(), entries = opened.sealed(), "the audit is sealed");
+            tracing::info!(head = %opened.head(), entries = opened.sealed(), "the audit log is sealed");
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
         metrics::gauge!("countersign_sealed_entries").set(opened.sealed() as f64);

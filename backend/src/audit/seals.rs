@@ -75,7 +75,7 @@ impl Seals {
         newest: Option<&Opened>,
     ) -> Result<Result<(), String>, store::Error> {
         let Some(newest) = newest.filter(|newest| newest.seal.number >= kept.number) else {
-            return Ok(Err(format!("the end of the record was cut: seal {kept}, which was made, is gone")));
+            return Ok(Err(format!("the end of the audit log was cut off: seal {kept} existed and is missing")));
         };
         let mut last: Option<Opened> = None;
         loop {
@@ -96,7 +96,7 @@ impl Seals {
                     Some(last) => opened.follows(Some(last)),
                     None if opened.head() == *kept => Ok(()),
                     None => Err(format!(
-                        "seal {} is {}, and {kept} was made: the record was replaced",
+                        "seal {} is {}, but {kept} existed: the audit log was replaced",
                         kept.number,
                         opened.head()
                     )),

@@ -240,15 +240,18 @@ async fn waiting(store: &Store, last: Option<&Opened>) -> Result<(u64, Option<Fi
 pub(super) fn replaced(opened: &Opened, expected: &Head) -> Option<FirstBad> {
     let number = expected.number;
     (opened.seal.number == number && opened.head() != *expected)
-        .then(|| bad_seal(number, format!("seal {number} is not the one that was expected: the record was made anew")))
+        .then(|| bad_seal(number, format!("seal {number} is not the expected one: the audit log was rewritten")))
 }
 
 /// Whether the seal that was kept elsewhere lies behind the last one.
 pub(super) fn cut(last: Option<&Opened>, expected: &Head) -> Option<FirstBad> {
     let newest = last.map_or(0, |last| last.seal.number);
     let message = match newest {
-        0 => format!("seal {} was expected, and there is none: the record was cut", expected.number),
-        _ => format!("the record ends with seal {newest}, and seal {} was expected: its end was cut", expected.number),
+        0 => format!("seal {} was expected, but nothing is sealed: the audit log was cut off", expected.number),
+        _ => format!(
+            "the audit log ends with seal {newest}, but seal {} was expected: its end was cut off",
+            expected.number
+        ),
     };
     (expected.number > newest).then(|| FirstBad { seal: Some(expected.number), ..bad(Tampering::Cut, message) })
 }
@@ -294,13 +297,13 @@ pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference, nu
     let is = there.map(words).unwrap_or_default();
     let message = match what {
         Tampering::Changed => match there.map(|found| &found.told) {
-            Some(Err(why)) => format!("entry {number} was changed, and can no longer be read: {why}"),
+            Some(Err(why)) => format!("entry {number} was changed and can no longer be read: {why}"),
             _ => format!("entry {number} ({is}) was changed after it was sealed"),
         },
-        Tampering::Added => format!("an entry ({is}) was put in where entry {number} stood"),
+        Tampering::Added => format!("an entry ({is}) was inserted in the place of entry {number}"),
         Tampering::Reordered => format!("entry {number} is now {is}: the order of entries was changed"),
         _ => match before {
-            Some(before) => format!("entry {number} was removed; it stood behind {}", words(before)),
+            Some(before) => format!("entry {number} was removed; it was after {}", words(before)),
             None => format!("entry {number} was removed; it was the first of seal {seal}"),
         },
     };

@@ -56,7 +56,7 @@ impl Identity {
     /// Refuses who must set up a second factor before anything else.
     pub fn may_go_on(&self) -> Result<(), Problem> {
         if self.factor_missing {
-            let detail = "this server wants you to have a second factor: POST /api/v1/me/totp, or You, Security";
+            let detail = "set up a second factor first: in the console under You, Security, or POST /api/v1/me/totp";
             return Err(Problem::new(Code::SecondFactorMissing).detail(detail));
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Authenticator {
         let store = self.store.clone();
         tokio::spawn(async move {
             if let Err(error) = store.session_used(&digest, now, until).await {
-                tracing::warn!(%error, "the use of a session was not noted");
+                tracing::warn!(%error, "the last use of a session could not be stored");
             }
         });
     }

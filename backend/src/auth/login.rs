@@ -20,7 +20,7 @@ pub const BROWSER_COOKIE: &str = "countersign_browser";
 pub(crate) const BROWSER_LIFE: Duration = Duration::from_hours(180 * 24);
 
 const WRONG: Error = Error::Unauthenticated("the username or the password is wrong");
-const WRONG_LINK: Error = Error::Unauthenticated("the link has been used or has run out; ask for a new one");
+const WRONG_LINK: Error = Error::Unauthenticated("the link has been used or has expired; ask for a new one");
 
 /// From where somebody tries to get in.
 #[derive(Debug, Clone)]
@@ -135,7 +135,7 @@ impl Authenticator {
         tokio::spawn(async move {
             let failed = Change::by_server(Operation::LoginFailed { username });
             if let Err(error) = store.commit(failed).await {
-                tracing::warn!(%error, "a failed login could not be put on the record");
+                tracing::warn!(%error, "a failed login could not be written to the audit log");
             }
         });
     }

@@ -45,7 +45,7 @@ pub enum Error {
     #[error("{0}")]
     Unauthenticated(&'static str),
     /// The password or the link is right, and a code of the second factor is asked for.
-    #[error("the code of the second factor is needed, or a recovery code: send it as `code`")]
+    #[error("the code of the second factor or a recovery code is required: send it as `code`")]
     SecondFactorRequired,
     /// Any other refusal.
     #[error("{0}")]

@@ -73,10 +73,10 @@ impl Passwords {
 fn check(password: &str, known: &[String]) -> Result<(), String> {
     let length = password.chars().count();
     if length < MIN {
-        return Err(format!("a password has at least {MIN} characters; several words in a row do well"));
+        return Err(format!("a password needs at least {MIN} characters; several words in a row work well"));
     }
     if length > MAX {
-        return Err(format!("a password has at most {MAX} characters"));
+        return Err(format!("a password can have at most {MAX} characters"));
     }
     let known: Vec<&str> = known.iter().map(String::as_str).chain(["countersign"]).collect();
     let estimate = zxcvbn(password, &known);
@@ -85,9 +85,7 @@ fn check(password: &str, known: &[String]) -> Result<(), String> {
     }
     let warning = estimate.feedback().and_then(zxcvbn::feedback::Feedback::warning);
     let why = warning.map_or_else(String::new, |warning| format!(" ({})", warning.to_string().trim_end_matches('.')));
-    Err(format!(
-        "this password would be guessed soon{why}; several words that have nothing to do with each other do well"
-    ))
+    Err(format!("this password is easy to guess{why}; several unrelated words work well"))
 }
 
 fn hash(password: &[u8], salt: &[u8]) -> Result<String, Error> {

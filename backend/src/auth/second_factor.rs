@@ -65,7 +65,7 @@ impl Authenticator {
         let Some(SecondFactor { secret, .. }) = person.second_factor.filter(|factor| !factor.confirmed) else {
             return Err(Error::Problem(Box::new(
                 Problem::new(Code::Conflict)
-                    .detail("there is no second factor to confirm; begin with POST /api/v1/me/totp"),
+                    .detail("there is no second factor to confirm; start with POST /api/v1/me/totp"),
             )));
         };
         let keys = [AttemptKey::Codes(person.user.username.to_string())];

@@ -48,7 +48,7 @@ impl Authenticator {
         self.limit.check(&keys, self.clock.now()).map_err(|_| Trouble::Busy)?;
         let profile = provider.finish(begun, returned).await.map_err(|error| {
             self.limit.failed(&keys, self.clock.now());
-            tracing::warn!(%error, "somebody was not signed in by the provider");
+            tracing::warn!(%error, "a sign-in with the identity provider failed");
             trouble_of(&error)
         })?;
         self.enter(provider, begun, profile, attempt).await
@@ -139,7 +139,7 @@ impl Authenticator {
         self.limit.failed(&keys, now);
         let refused = Change::by_server(Operation::RefuseSignIn(Box::new(refused)));
         if let Err(error) = self.store.commit(refused).await {
-            tracing::warn!(%error, "a refused sign-in could not be put on the record");
+            tracing::warn!(%error, "a refused sign-in could not be written to the audit log");
         }
         self.invalidate();
     }
@@ -156,6 +156,6 @@ fn trouble_of(error: &OidcError) -> Trouble {
 }
 
 fn away(error: &dyn std::fmt::Display) -> Trouble {
-    tracing::error!(%error, "a sign-in by the provider could not be ended");
+    tracing::error!(%error, "a sign-in with the identity provider could not be completed");
     Trouble::Busy
 }

@@ -149,7 +149,10 @@ pub fn check_roles(roles: Vec<String>) -> Result<Vec<String>, Error> {
         // A role is written like a username: both stand in flow files and in lists.
         if role.parse::<Username>().is_err() {
             let path = pointer(["roles", &index.to_string()]);
-            return invalid(path, format!("`{role}` is no role: a-z or 0-9 first, then also . _ and -, at most 100"));
+            return invalid(
+                path,
+                format!("`{role}` is not a role: a-z or 0-9 first, then also . _ and -, at most 100"),
+            );
         }
         if !checked.contains(&role) {
             checked.push(role);

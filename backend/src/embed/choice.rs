@@ -98,7 +98,7 @@ impl Choice {
         let mut verdict = match self.verdict {
             ChoiceVerdict::Verdict(verdict) => verdict,
             ChoiceVerdict::Each(ActionDecision::Approve { .. }) if review.is_one_by_one() => {
-                let message = format!("{} calls are critical here: answer each by its id", review.actions.len());
+                let message = format!("{} calls are critical: answer each by its id", review.actions.len());
                 return Err(Mistake::new("/verdict/decisions", "not_allowed", message));
             }
             ChoiceVerdict::Each(decision) => {

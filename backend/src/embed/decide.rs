@@ -20,7 +20,7 @@ pub enum DecideError {
     #[error("the review is over: {}", .0.resolution.as_ref().map_or("", |resolution| resolution.outcome.as_str()))]
     Over(Box<Review>),
     /// What is shown has changed since: this is how it is now.
-    #[error("what is shown has changed; it is revision {} now", .0.revision)]
+    #[error("the content has changed; the review is now at revision {}", .0.revision)]
     Changed(Box<Review>),
     /// They may not.
     #[error("{0}")]

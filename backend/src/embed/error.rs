@@ -11,7 +11,7 @@ use crate::{agent, app, auth, tool};
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The temporary folder cannot be made.
-    #[error("a temporary folder cannot be made: {0}")]
+    #[error("a temporary folder cannot be created: {0}")]
     Folder(#[from] std::io::Error),
     /// A name of somebody is none.
     #[error(transparent)]

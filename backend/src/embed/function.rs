@@ -40,7 +40,7 @@ impl Functions {
         let missing = functions.filter(|(name, _)| !self.0.contains_key(*name));
         missing
             .map(|(name, _)| {
-                let message = format!("the program has no function for the tool `{name}`: give it with `tool`");
+                let message = format!("the program has no function for the tool `{name}`; add it with `tool`");
                 Mistake::new(pointer(["tools", name]), FlowCode::FlowInvalid.as_str(), message)
             })
             .collect()

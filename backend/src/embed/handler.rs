@@ -56,7 +56,7 @@ impl Handlers {
     pub fn missing(&self, flow: &Flow) -> Vec<Mistake> {
         let missing = handlers(flow).into_iter().filter_map(|(path, handler)| match handler {
             Handler::Function(name) if !self.0.contains_key(name) => {
-                let message = format!("the program has no function for the handler `{name}`: give it with `handler`");
+                let message = format!("the program has no function for the handler `{name}`; add it with `handler`");
                 Some(Mistake::new(path, FlowCode::FlowInvalid.as_str(), message))
             }
             _ => None,

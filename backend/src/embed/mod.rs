@@ -203,7 +203,7 @@ impl Inner {
 
     /// Nobody will decide this review.
     fn undecided(&self, review: &Review, why: String) {
-        tracing::warn!(review = %review.id, why, "a review is not decided");
+        tracing::warn!(review = %review.id, why, "a review was not decided");
         if let Some(watched) = review.run_id.and_then(|run| self.watched.lock().get_mut(&run).map(|_| run)) {
             self.watched.lock().insert(watched, Some((Box::new(review.clone()), why)));
             // Nobody listening is no failure.

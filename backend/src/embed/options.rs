@@ -113,7 +113,7 @@ impl Options {
         self
     }
 
-    /// Starts runs under this name; else `program`. It counts where a review is not for who started the run.
+    /// Starts runs under this name; else `program`. It counts where a review is not for the person who started the run.
     pub fn requested_by(mut self, username: impl Into<String>) -> Self {
         self.requester = Some(username.into());
         self

@@ -120,7 +120,7 @@ impl ReviewerLoop {
             let may = match self.principal(person).await {
                 Ok(principal) => principal.is_some_and(|by| access(&by, Act::Decide(&review)).is_allowed()),
                 Err(error) => {
-                    tracing::warn!(%error, "somebody could not be asked");
+                    tracing::warn!(%error, "a reviewer could not be asked");
                     false
                 }
             };
@@ -138,9 +138,9 @@ impl ReviewerLoop {
         }
         if !anybody && !self.served && review.expires_at.is_none() && review.kind.blocks() {
             let why = if review.decisions.is_empty() {
-                format!("nobody here may decide it; it is for {}", wanted(&review))
+                format!("no reviewer here may decide it; it is for {}", wanted(&review))
             } else {
-                "it needs the votes of more people than there are here".to_owned()
+                "it needs more votes than there are reviewers here".to_owned()
             };
             self.inner.undecided(&review, why);
         }
@@ -183,7 +183,7 @@ async fn ask(
     match answered {
         Ok(Ok(())) => {}
         Ok(Err(why)) => inner.undecided(&review, why),
-        Err(_) => inner.undecided(&review, format!("the reviewer `{}` broke down", person.username)),
+        Err(_) => inner.undecided(&review, format!("the reviewer `{}` panicked", person.username)),
     }
 }
 
@@ -236,6 +236,6 @@ fn wanted(review: &Review) -> String {
     if named.is_empty() {
         named.push("every reviewer".to_owned());
     }
-    let but = if reviewers.not_requester { ", but not for who started the run" } else { "" };
+    let but = if reviewers.not_requester { ", but not for the person who started the run" } else { "" };
     named.join(" or ") + but
 }

@@ -130,7 +130,9 @@ impl Running {
             }
             RunStatus::Running | RunStatus::WaitingForHuman => Err(match self.inner.take_undecided(self.id) {
                 Some((review, why)) => RunError::Undecided { review, why },
-                None => RunError::Commit(CommitError::Unavailable("countersign was stopped; the run waits".to_owned())),
+                None => RunError::Commit(CommitError::Unavailable(
+                    "countersign was stopped before the run ended".to_owned(),
+                )),
             }),
         }
     }

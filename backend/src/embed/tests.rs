@@ -126,7 +126,7 @@ async fn a_handler_that_is_a_function_decides_or_leaves_it_to_the_reviewer() {
     let missing = countersign.run(&ask(Human::new("?").handler("other")), json!({})).await.unwrap_err();
     let RunError::Invalid(mistakes) = missing else { panic!("{missing}") };
     assert_eq!(mistakes[0].path, "/nodes/ask/human/handlers/0");
-    assert!(mistakes[0].message.contains("give it with `handler`"), "{mistakes:?}");
+    assert!(mistakes[0].message.contains("add it with `handler`"), "{mistakes:?}");
     let webhook = countersign.run(&ask(Human::new("?").webhook("https://ok.test")), json!({})).await.unwrap_err();
     assert!(webhook.to_string().contains("COUNTERSIGN_HANDLER_SECRET"), "{webhook}");
     countersign.shutdown().await;

@@ -150,7 +150,7 @@ impl Builder<'_> {
         if self.arrivals.front().is_some_and(|arrival| arrival.item_of.is_some()) {
             None
         } else if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
-            Some(format!("the run has more than {MAX_BRANCHES} branches at once: let maps run over shorter lists"))
+            Some(format!("the run has more than {MAX_BRANCHES} branches at once; use maps over shorter lists"))
         } else if self.steps_made() > MAX_STEPS_AT_ONCE {
             Some(format!("the run made more than {MAX_STEPS_AT_ONCE} steps without waiting for anything"))
         } else {
@@ -186,7 +186,7 @@ impl Builder<'_> {
                 self.arrivals.push_front(Arrival { node, correction: None, ..arrival });
             }
             _ => {
-                let message = format!("`{limited}` may be visited {} times, and has been", node.max_visits());
+                let message = format!("`{limited}` has used all of its {} visits", node.max_visits());
                 self.fail_flow(&limited, failure(FlowCode::FlowVisitLimit, &limited, message));
             }
         }

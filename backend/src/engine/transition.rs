@@ -99,7 +99,7 @@ pub enum Refusal {
     #[error("{0}")]
     Forbidden(String),
     /// The review has left `pending`.
-    #[error("the review has been resolved already")]
+    #[error("the review has already been resolved")]
     ReviewResolved(Box<Review>),
     /// The content is not what the decision names.
     #[error("the content has changed")]
@@ -108,7 +108,7 @@ pub enum Refusal {
     #[error("the time in which this program could answer is over")]
     NoLongerAsked(Box<Review>),
     /// Somebody else has a claim that has not run out.
-    #[error("somebody else has claimed the review")]
+    #[error("someone else has claimed the review")]
     ReviewClaimed(Box<Review>),
     /// Guardrails ask programs about it first; then it is to be sent again with what they say. It never leaves the store.
     #[error("a guardrail has not been asked")]

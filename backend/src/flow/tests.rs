@@ -250,7 +250,7 @@ fn the_rest_of_the_rules_is_checked_where_it_is_broken() {
     let human = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {rest} }} }}\n");
     expect(&human("on_timeout: reject"), &[("4:41 FLOW_INVALID", "never happens")]);
     expect(&human("timeout: 1h, on_timeout: approve"), &[("4:54 FLOW_INVALID", "none here")]);
-    expect(&human("timeout: 0s"), &[("4:38 FLOW_INVALID", "longer than nothing")]);
+    expect(&human("timeout: 0s"), &[("4:38 FLOW_INVALID", "longer than zero")]);
     expect(&human("timeout: 11years"), &[("4:38 FLOW_INVALID", "at most 10years")]);
     expect(&human("corrects: a, options: [{ id: x, label: X }]"), &[("4:39 FLOW_INVALID", "makes nothing")]);
     expect(&human("options: [{ id: x, label: X, kind: correct }]"), &[("4:64 FLOW_INVALID", "no step")]);

@@ -123,7 +123,7 @@ fn who_is_barred_is_told_so_also_where_votes_are_counted_without_them() {
     let why = voice(&person("tom", &["reviewer"]), &review(&asked)).unwrap_err();
     assert!(why.contains("four eyes"), "{why}");
     let late = voice(&person("max", &["reviewer"]), &review(&asked)).unwrap_err();
-    assert!(late.contains("fixed when it was asked"), "{late}");
+    assert!(late.contains("fixed when the review was requested"), "{late}");
 }
 
 #[test]

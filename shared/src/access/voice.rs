@@ -23,7 +23,7 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
             // Votes are counted without them: so said, why.
             why
         } else if review.voting.is_some() && is_for(principal, review) {
-            "who may vote here was fixed when it was asked"
+            "the voters were fixed when the review was requested"
         } else {
             "this review is for other reviewers"
         });
@@ -53,7 +53,7 @@ pub fn may_be_handed(to: &Principal, review: &Review) -> Result<(), &'static str
         return Err(why);
     }
     if !review.policy.is_first() && !votes_to_hand_over(to, review).is_empty() {
-        return Err("they have a vote on this review already, and nobody has two");
+        return Err("they already have a vote on this review, and no one has two");
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ async fn a_budget_that_could_not_be_kept_stops_the_call() {
         assert!(server.heard().is_empty(), "nothing is sent that could not be counted");
         let prices = json!({ "m": { "input": 1, "output": 1 } });
         let silent = priced(wire, &server, prices).call(&request, &|_| {}).await.unwrap_err();
-        assert!(silent.message.contains("does not say how many tokens"), "{}", silent.message);
+        assert!(silent.message.contains("does not report how many tokens"), "{}", silent.message);
         assert!(!unknown.retryable && !silent.retryable);
 
         request.model = "demo/writer".to_owned();

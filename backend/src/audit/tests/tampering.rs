@@ -114,7 +114,7 @@ async fn a_cut_end_is_found_by_who_kept_the_head(mut world: World) {
     assert!(world.check(None).await.valid, "a chain that ends earlier is a chain");
     let (what, bad) = world.first_bad(Some(&head)).await;
     assert_eq!((what, bad.seal), (Tampering::Cut, Some(3)));
-    world.nothing_is_sealed_on_top("the end of the record was cut: seal 3:").await;
+    world.nothing_is_sealed_on_top("the end of the audit log was cut off: seal 3:").await;
     // Accepting it is an operator's step; what follows then continues what they looked at.
     let shorter = world.head().await;
     world.kept().replace(Some(&shorter)).expect("the head is accepted");
@@ -130,7 +130,7 @@ async fn a_rewritten_record_is_not_sealed_again(mut world: World) {
     world
         .behind_its_back("UPDATE log SET body = replace(body, 'bob', 'mal') WHERE body LIKE '%bob%'; DELETE FROM seals")
         .await;
-    world.nothing_is_sealed_on_top("the end of the record was cut: seal 3:").await;
+    world.nothing_is_sealed_on_top("the end of the audit log was cut off: seal 3:").await;
     let bad = world.bad_for_the_server().await;
     assert_eq!((bad.what, bad.seal), (Tampering::Cut, Some(3)));
 }
@@ -138,7 +138,7 @@ async fn a_rewritten_record_is_not_sealed_again(mut world: World) {
 async fn a_record_that_was_deleted_as_a_whole_is_missed(mut world: World) {
     world.three_seals().await;
     world.behind_its_back("DELETE FROM seals; DELETE FROM log").await;
-    world.nothing_is_sealed_on_top("the end of the record was cut: seal 3:").await;
+    world.nothing_is_sealed_on_top("the end of the audit log was cut off: seal 3:").await;
     let bad = world.bad_for_the_server().await;
     assert_eq!((bad.what, bad.seal), (Tampering::Cut, Some(3)));
 }
@@ -159,7 +159,7 @@ async fn another_record_of_the_same_key_is_not_continued(mut world: World) {
     world.people(&["eli"]).await;
     world.seal(5).await;
     world.kept().replace(Some(&newer)).expect("written");
-    world.nothing_is_sealed_on_top("the record was replaced").await;
+    world.nothing_is_sealed_on_top("the audit log was replaced").await;
     let bad = world.bad_for_the_server().await;
     assert_eq!((bad.what, bad.seal), (Tampering::Seal, Some(2)));
 }
@@ -184,7 +184,7 @@ async fn a_seal_of_another_key_is_found(mut world: World) {
     let (signature, hashes) = (blob(&forged.signature), blob(&forged.hashes));
     // First with the name of the true key, then with its own.
     let named = forged.body.replace(&other.public().id(), &second.seal.key);
-    for (body, why) in [(named, "its signature does not hold"), (forged.body, "is not trusted")] {
+    for (body, why) in [(named, "its signature is not valid"), (forged.body, "is not trusted")] {
         let set =
             format!("UPDATE seals SET body = '{body}', signature = {signature}, hashes = {hashes} WHERE number = 2");
         world.behind_its_back(&set).await;
@@ -209,5 +209,5 @@ async fn a_removed_seal_is_found(mut world: World) {
         .await;
     let (what, bad) = world.first_bad(None).await;
     assert_eq!(what, Tampering::Seal);
-    assert!(bad.message.contains("seal 2 and what was sealed there: removed"), "{}", bad.message);
+    assert!(bad.message.contains("seal 2 and its entries were removed"), "{}", bad.message);
 }

@@ -85,7 +85,7 @@ async fn fetch(issuer: &IssuerUrl, http: &HttpClient) -> Result<Configuration, S
         other => causes::<DiscoveryError<HttpError>>(&other),
     })?;
     if !is_private(configuration.authorization_endpoint().url()) {
-        return Err(format!("its page for signing in, {}, is not https", configuration.authorization_endpoint()));
+        return Err(format!("its sign-in page, {}, is not https", configuration.authorization_endpoint()));
     }
     Ok(configuration)
 }

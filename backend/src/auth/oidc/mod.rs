@@ -48,19 +48,19 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
 #[derive(Debug, thiserror::Error)]
 pub enum OidcError {
     /// The answer does not belong to an attempt that this browser began, or the attempt is too old.
-    #[error("this sign-in was not begun in this browser, or took too long")]
+    #[error("this sign-in was not started in this browser, or took too long")]
     Attempt,
     /// The person, or the provider, said no.
     #[error("the provider refused: {0}")]
     Refused(String),
     /// The provider cannot be reached, or does not speak OpenID Connect.
-    #[error("the provider cannot be asked: {0}")]
+    #[error("the provider cannot be reached: {0}")]
     Unreachable(String),
     /// The answer does not hold: issuer, signature, audience, expiry or nonce.
     #[error("the provider's answer cannot be trusted: {0}")]
     Token(String),
     /// The provider does not say what is needed to know the person here.
-    #[error("the provider did not say {0}; check the scopes and claims in the settings")]
+    #[error("the provider did not send {0}; check the scopes and claims in the settings")]
     Claim(String),
 }
 
@@ -199,7 +199,7 @@ impl Provider {
             let key = token.signing_key(&verifier).map_err(|error| broken(&error))?;
             let actual = AccessTokenHash::from_token(access_token, algorithm, key).map_err(|error| broken(&error))?;
             if actual != *expected {
-                return Err(OidcError::Token("the access token belongs to another answer".to_owned()));
+                return Err(OidcError::Token("the access token does not belong to this response".to_owned()));
             }
         }
         Ok(claims.clone())
@@ -234,5 +234,5 @@ impl Provider {
 /// An error's code of the provider, if it is one.
 fn plain(error: &str) -> String {
     let is_code = error.len() <= 50 && error.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    if is_code { error.to_owned() } else { "an error without a plain code".to_owned() }
+    if is_code { error.to_owned() } else { "an error with an invalid code".to_owned() }
 }

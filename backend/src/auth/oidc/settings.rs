@@ -104,7 +104,7 @@ impl OidcSettings {
         }
         let address = Url::parse(public).map_err(|error| wrong("redirect", format!("`{public}`: {error}")))?;
         if !is_private(&address) {
-            let why = "people come back to the first of `origins`, which must begin with https://";
+            let why = "the provider sends people back to the first of `origins`, which must begin with https://";
             return Err(wrong("redirect", format!("{why}, not `{public}`")));
         }
         let redirect = format!("{}{CALLBACK}", public.trim_end_matches('/'));
@@ -120,7 +120,7 @@ impl OidcSettings {
         self.required_group.iter().try_for_each(|group| check_words("required_group", group))?;
         for scope in &self.scopes {
             if scope.is_empty() || !scope.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(wrong("scopes", format!("`{scope}` is no scope")));
+                return Err(wrong("scopes", format!("`{scope}` is not a scope")));
             }
         }
         for (group, roles) in &self.roles {

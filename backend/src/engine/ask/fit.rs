@@ -47,7 +47,7 @@ impl Builder<'_> {
             };
             let source = self.source(node).ok_or_else(no_source)?;
             if source.visits >= source.max_visits {
-                let message = format!("`{}` may be visited {} times, and has been", source.node, source.max_visits);
+                let message = format!("`{}` has used all of its {} visits", source.node, source.max_visits);
                 return Err(Refusal::VisitLimit(message));
             }
         }

@@ -148,7 +148,7 @@ fn a_question_that_does_not_fit_is_told_and_asks_nobody() {
     let results = results(&play);
     assert!(results.iter().all(|told| told.as_str().unwrap().starts_with("TOOL_FAILED: ")), "{results:?}");
     let told = |index: usize, why: &str| assert!(results[index].as_str().unwrap().contains(why), "{}", results[index]);
-    told(5, "`timeout`: a timeout must be longer than nothing");
+    told(5, "`timeout`: a timeout must be longer than zero");
     told(6, "`timeout`: a timeout is at most 10years");
     told(7, "the option `A` reads like another answer");
     told(10, "the alternative `Approve` reads like another answer");

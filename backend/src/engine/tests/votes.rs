@@ -265,7 +265,7 @@ fn who_may_vote_is_fixed_when_it_is_asked_less_those_who_have_lost_the_right() {
     assert_eq!(play.roles("eve", Some(&["reviewer"])), Err(Refusal::Unchanged));
     let review = play.review();
     let refused = play.try_decide(id, &eve, request(&review, choose("no"))).unwrap_err();
-    assert_eq!(refused, Refusal::Forbidden("who may vote here was fixed when it was asked".to_owned()));
+    assert_eq!(refused, Refusal::Forbidden("the voters were fixed when the review was requested".to_owned()));
     // All who are left have accepted.
     assert_eq!(play.roles("cid", None), Ok(None));
     assert_eq!(play.said(), (&json!("yes"), &json!(["ana", "bob"])));

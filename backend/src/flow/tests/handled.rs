@@ -28,7 +28,7 @@ fn a_timer_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     let asked = format!("reviewers: {{ roles: [boss] }}, {chain}");
     expect_at(&human(&asked), &[("boss", "`boss` is asked from the start")]);
     expect_at(&human(&chain.replace("lead", "reviewer")), &[("reviewer", "`reviewer` is asked from the start")]);
-    expect_at(&human(&chain.replace("lead, extend: 1h", "lead, extend: 0s")), &[("0s", "longer than nothing")]);
+    expect_at(&human(&chain.replace("lead, extend: 1h", "lead, extend: 0s")), &[("0s", "longer than zero")]);
     expect_at(&human(&chain.replace("lead", "' '")), &[("' '", "name of a role")]);
     let defaults = format!("defaults: {{ {chain} }}\n{}", human("reviewers: { roles: [boss] }"));
     expect(&defaults, &[("?5:8 doubtful", "`boss` is asked from the start")]);
@@ -53,7 +53,7 @@ fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
     let webhook = |rest: &str| human(&format!("{{ webhook: {{ url: 'https://ok.test/x'{rest} }} }}"));
     expect_at(&webhook(""), &[]);
     expect_at(&webhook(", timeout: 10m, on_error: pass"), &[]);
-    expect_at(&webhook(", timeout: 0s"), &[("0s", "longer than nothing")]);
+    expect_at(&webhook(", timeout: 0s"), &[("0s", "longer than zero")]);
     expect_at(&webhook(", on_error: allow"), &[("allow", "is not one of reject, pass")]);
     for url in ["ok.test/x", "ftp://ok.test", "https://{{ host }}/x"] {
         let source = human(&format!("{{ webhook: {{ url: '{url}' }} }}"));
@@ -61,7 +61,7 @@ fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
     }
     for (slack, words) in [
         ("{ channel: 'two words' }", "'two words'|expected a channel"),
-        ("{ channel: '#a', timeout: 0s }", "0s|longer than nothing"),
+        ("{ channel: '#a', timeout: 0s }", "0s|longer than zero"),
     ] {
         let (place, why) = words.split_once('|').unwrap();
         expect_at(&human(&format!("{{ slack: {slack} }}")), &[(place, why)]);
@@ -132,7 +132,7 @@ fn a_judge_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     expect_at(&human(&format!("{judge}, {{ auto: approve }}")), &[]);
     expect_at(&human(&format!("{judge}, {{ auto: reject }}")), &[]);
     expect_at(&human(&format!("{{ auto: approve }}, {judge}")), &[("{ judge", "put `auto` last")]);
-    expect_at(&human(&judge.replace("Be kind", "x, timeout: 0s")), &[("0s", "longer than nothing")]);
+    expect_at(&human(&judge.replace("Be kind", "x, timeout: 0s")), &[("0s", "longer than zero")]);
     let text = human(judge).replace("options: [{ id: yes, label: Yes }], ", "");
     expect_at(&text, &[("handlers", "none here")]);
     let voted = human(judge).replace("prompt: hi", "prompt: hi, policy: unanimous");
