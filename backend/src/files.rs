@@ -43,7 +43,7 @@ pub fn narrow(path: &Path) -> io::Result<()> {
         if permissions.mode() & 0o007 != 0 {
             permissions.set_mode(permissions.mode() & !0o007);
             fs::set_permissions(path, permissions)?;
-            tracing::info!(path = %path.display(), "the file was readable by everybody on this machine; no longer");
+            tracing::info!(path = %path.display(), "the file was readable by all users; it no longer is");
         }
     }
     Ok(())

@@ -36,7 +36,7 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
     wait_for_text(&ana.driver, "answered, does not run").await;
     let review = pending(&tom).await;
     ana.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    wait_for_text(&ana.driver, "Its output is about to be given.").await;
+    wait_for_text(&ana.driver, "about to end and return its output.").await;
     let card = text_of(&ana.driver, "section.action").await;
     assert!(card.contains("final output") && card.contains("is returned if you approve"), "{card}");
     assert!(!card.contains("Respond"), "nobody would hear it: {card}");

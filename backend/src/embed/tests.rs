@@ -118,7 +118,7 @@ async fn a_handler_that_is_a_function_decides_or_leaves_it_to_the_reviewer() {
         (resolution.via, resolution.by.len(), resolution.reason.as_deref()),
         (Via::Auto, 0, Some("It is small."))
     );
-    for (prompt, why) in [("A large one?", "Too much for me."), ("An odd one?", "Its answer does not fit: ")] {
+    for (prompt, why) in [("A large one?", "Too much for me."), ("An odd one?", "Its answer is not valid: ")] {
         let error = countersign.run(&asks(prompt), json!({})).await.unwrap_err();
         let message = error.failure().unwrap().message.clone();
         assert!(message.starts_with(why), "{message}");

@@ -152,7 +152,7 @@ impl Builder<'_> {
         } else if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
             Some(format!("the run has more than {MAX_BRANCHES} branches at once; use maps over shorter lists"))
         } else if self.steps_made() > MAX_STEPS_AT_ONCE {
-            Some(format!("the run made more than {MAX_STEPS_AT_ONCE} steps without waiting for anything"))
+            Some(format!("the run took more than {MAX_STEPS_AT_ONCE} steps without waiting for anything"))
         } else {
             None
         }

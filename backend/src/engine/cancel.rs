@@ -28,7 +28,7 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         self.may_cancel(by)?;
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let message = format!("{} cancelled the run{reason}; it could not go on, since {why}", by.username);
+        let message = format!("{} cancelled the run{reason}; it could not continue: {why}", by.username);
         let pending = self.reviews.values().filter(|review| review.is_pending()).map(|review| review.id);
         for review in pending.collect::<Vec<_>>() {
             self.withdraw(review, Via::Run, Some(by.username.clone()), &message);

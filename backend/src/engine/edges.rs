@@ -43,7 +43,7 @@ impl Builder<'_> {
             .map(|(edge, _)| edge.to.clone())
             .collect();
         if taken.is_empty() {
-            let message = format!("no edge of `{id}` could be taken: add one with `else: true`");
+            let message = format!("no edge of `{id}` applies: add one with `else: true`");
             return Err(failure(FlowCode::FlowNoMatchingEdge, id, message));
         }
         Ok(taken)

@@ -60,7 +60,7 @@ impl Builder<'_> {
         if let Some(schema) = parameters(&definition) {
             let mistakes = flow.check(&schema, &Value::Object(arguments.clone()), "");
             if !mistakes.is_empty() {
-                return Err(format!("the arguments of `{tool}` do not fit: {}", listed(&mistakes)));
+                return Err(format!("the arguments of `{tool}` are not valid: {}", listed(&mistakes)));
             }
         }
         let arguments = match definition.kind {
@@ -148,7 +148,7 @@ impl Builder<'_> {
         if names.is_empty() || names.contains(&handoff.to.as_str()) {
             return Ok(());
         }
-        Err(format!("`to`: you may hand over to {} only", names.join(", ")))
+        Err(format!("`to`: you may hand over only to {}", names.join(", ")))
     }
 
     fn set_state(&self, step: &Step, arguments: &JsonMap) -> Result<Started, String> {
@@ -156,12 +156,12 @@ impl Builder<'_> {
             return Err("`key` names the state key to write".to_owned());
         };
         if item::part_of(self.flow, &self.state, step).is_some() {
-            return Err("state keys cannot be written for one item of a map; answer with the value".to_owned());
+            return Err("state keys cannot be written for a single item of a map; answer with the value".to_owned());
         }
         let node = self.flow.node(&step.node);
         if !node.is_some_and(|node| scope::may_write(self.flow, &step.node, node, key)) {
             let allowed = node.map(|node| scope::write_keys(self.flow, &step.node, node)).unwrap_or_default();
-            return Err(format!("`{key}` may not be written here; what may: {}", allowed.join(", ")));
+            return Err(format!("`{key}` may not be written here; allowed: {}", allowed.join(", ")));
         }
         let value = arguments.get("value").cloned().unwrap_or(Value::Null);
         let writes = JsonMap::from_iter([(key.to_owned(), value)]);
@@ -224,7 +224,7 @@ pub(super) fn listed(mistakes: &[Mistake]) -> String {
 fn sleep_time(arguments: &JsonMap) -> Result<Span, String> {
     let duration = arguments.get("duration").and_then(Value::as_str).unwrap_or_default();
     let span: Span =
-        duration.parse().map_err(|error| format!("`{duration}` is no length of time such as 30s or 5m: {error}"))?;
+        duration.parse().map_err(|error| format!("`{duration}` is not a length of time such as 30s or 5m: {error}"))?;
     let longest = Span::LONGEST_WAIT;
     if span > longest { Err(format!("`duration`: at most {longest}")) } else { Ok(span) }
 }

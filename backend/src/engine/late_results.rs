@@ -88,7 +88,7 @@ impl Builder<'_> {
                 self.emit_executed(&step, &tool_call, Err(&error));
             }
             (Unanswered::Tool { step, tool_call }, Input::TaskLost { .. }) => {
-                let message = "its worker was lost; nobody knows whether it took effect";
+                let message = "its worker was lost; it is not known whether the call took effect";
                 let error = failure(FlowCode::ToolFailed, &step.node, message);
                 self.emit_executed(&step, &tool_call, Err(&error));
             }

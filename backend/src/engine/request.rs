@@ -86,7 +86,7 @@ fn http_request(flow: &Compiled, tool: &HttpTool, arguments: &JsonMap, scope: &S
     let method = templates.render_request_text(&tool.method, scope, "/method", &mut secrets);
     let method = method.map_err(|error| failed("method", &error))?.to_ascii_uppercase();
     if !secrets.is_empty() {
-        return Err("a secret cannot be part of the method".to_owned());
+        return Err("the method cannot contain a secret".to_owned());
     }
     let method: Method = method.parse().map_err(|_| format!("`{method}` is not an HTTP method"))?;
     let url = templates.render_request_text(&tool.url, scope, "/url", &mut secrets);
@@ -96,7 +96,7 @@ fn http_request(flow: &Compiled, tool: &HttpTool, arguments: &JsonMap, scope: &S
         let invalid = || format!("the header `{name}` is not valid");
         let header: HeaderName = name.parse().map_err(|_| invalid())?;
         if OWN_HEADERS.contains(&header.as_str()) {
-            return Err(format!("the header `{name}` is set by the server: leave it out"));
+            return Err(format!("the server sets the header `{name}`: leave it out"));
         }
         let (at, from) = (pointer(["headers", header.as_str()]), secrets.len());
         let value = templates.render_request_text(template, scope, &at, &mut secrets);
@@ -146,7 +146,7 @@ fn url(rendered: &str, secrets: &mut [SecretUse]) -> Result<String, String> {
     }
     let host = url.host_str().unwrap_or_default();
     if host.is_empty() || (!secrets.is_empty() && host.contains(&stand_in)) {
-        return Err("the host of the url must be plain: a secret cannot be part of it".to_owned());
+        return Err("the host of the url cannot contain a secret".to_owned());
     }
     // It is never sent.
     url.set_fragment(None);

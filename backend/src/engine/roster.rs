@@ -80,7 +80,7 @@ impl<'f> Builder<'f> {
         let team = caller.team.and_then(|team| self.state.branches.get(&team));
         match team.map(|team| &team.phase) {
             Some(Phase::Team { team, .. }) => Ok(team),
-            _ => Err("you work in no team".to_owned()),
+            _ => Err("you are not in a team".to_owned()),
         }
     }
 
@@ -88,7 +88,7 @@ impl<'f> Builder<'f> {
         let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
         match team.map(|team| &mut team.phase) {
             Some(Phase::Team { team, .. }) => Ok(team),
-            _ => Err("you work in no team".to_owned()),
+            _ => Err("you are not in a team".to_owned()),
         }
     }
 
@@ -107,14 +107,14 @@ impl<'f> Builder<'f> {
         mut arguments: JsonMap,
     ) -> Result<JsonMap, String> {
         let flow = &self.flow.of(&step.node).flow;
-        let emergent = self.emergent(step).ok_or("this team takes no specialists")?;
+        let emergent = self.emergent(step).ok_or("this team does not allow specialists")?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
         let role = text("role").unwrap_or_default();
         let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if !role.starts_with(|c: char| c.is_ascii_alphabetic()) || role.len() > LONGEST_ROLE || !role.chars().all(good)
         {
             return Err(format!(
-                "`role`: `{role}` is no name: a letter, then up to {} letters, digits, _ and -",
+                "`role`: `{role}` is not a name: a letter, then up to {} letters, digits, _ and -",
                 LONGEST_ROLE - 1
             ));
         }
@@ -125,7 +125,7 @@ impl<'f> Builder<'f> {
             ));
         }
         if team.specialists.len() >= emergent.max() as usize {
-            return Err(format!("the team has {} specialists, and takes no more", team.specialists.len()));
+            return Err(format!("the team already has {} specialists, which is the limit", team.specialists.len()));
         }
         if emergent.require_justification && text("justification").is_none_or(|why| why.trim().is_empty()) {
             return Err("`justification`: say why the team needs it".to_owned());
@@ -220,10 +220,10 @@ fn strategy_arguments(team: &TeamWork, arguments: &JsonMap) -> Result<JsonMap, S
     let to = strategy(arguments.get("strategy").or(arguments.get("to")))?;
     let rounds = rounds(team, arguments)?;
     if to == team.strategy && (rounds == team.rounds || to != TeamStrategy::Debate) {
-        return Err(format!("the team works so already ({})", to.as_str()));
+        return Err(format!("the team already uses this strategy ({})", to.as_str()));
     }
     if team.changes >= TeamWork::MAX_CHANGES {
-        return Err(format!("the strategy was changed {} times, and may not be changed again", team.changes));
+        return Err(format!("the strategy was already changed {} times, which is the limit", team.changes));
     }
     let mut whole = JsonMap::new();
     whole.insert("from".to_owned(), json!(team.strategy));

@@ -105,13 +105,13 @@ pub enum Refusal {
     #[error("the content has changed")]
     RevisionChanged(Box<Review>),
     /// The review is pending, but whoever answers is not asked any more.
-    #[error("the time in which this program could answer is over")]
+    #[error("the time for this program to answer is over")]
     NoLongerAsked(Box<Review>),
     /// Somebody else has a claim that has not run out.
     #[error("someone else has claimed the review")]
     ReviewClaimed(Box<Review>),
     /// Guardrails ask programs about it first; then it is to be sent again with what they say. It never leaves the store.
-    #[error("a guardrail has not been asked")]
+    #[error("a guardrail has not been checked")]
     Unasked {
         /// What is asked.
         inquiries: Vec<Inquiry>,
@@ -190,7 +190,7 @@ impl Refusal {
 
 fn overtaken(until: Timestamp, asked: &[String]) -> String {
     let asked = asked.join(", ");
-    format!("this came before the deadline {until}, which passed while guardrails asked about it: {asked}")
+    format!("this came before the deadline {until}, which passed while guardrails were checked: {asked}")
 }
 
 /// Something that a worker does, or that happens at a time.

@@ -244,7 +244,10 @@ fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correct
     // What runs is what was approved, whatever happened to the record in between.
     let digest = digest::of_call(&call.tool, &call.arguments, recorded.request.as_ref());
     let Some(request) = recorded.request.clone().filter(|_| digest == recorded.digest) else {
-        return refuse(FlowCode::ToolFailed, format!("what `{}` would send is not what was approved", call.tool));
+        return refuse(
+            FlowCode::ToolFailed,
+            format!("the request of `{}` is not the one that was approved", call.tool),
+        );
     };
     Work::Tool(Box::new(ToolRequest {
         run: state.id,

@@ -67,7 +67,7 @@ pub struct Eraser {
 
 impl LogFollower for Eraser {
     type Error = EraseError;
-    const TROUBLE: &'static str = "somebody could not be erased everywhere";
+    const TROUBLE: &'static str = "a person could not be erased everywhere";
     /// Nobody is erased while nothing is committed.
     const POLL: Duration = Duration::MAX;
     const GATHER: Duration = EVERY;
@@ -109,7 +109,7 @@ impl Eraser {
                 return Ok(of_one);
             }
             if of_one == Reached::End {
-                tracing::info!(pseudonym = %erasing.pseudonym, "somebody was erased: nothing names them any more");
+                tracing::info!(pseudonym = %erasing.pseudonym, "a person was erased; nothing names them any longer");
             }
             reached = reached.max(of_one);
         }
@@ -179,7 +179,7 @@ impl Eraser {
                 error @ (EraseError::Broken(_) | EraseError::Commit(_) | EraseError::Store(store::Error::Stored(_))),
             ) => {
                 metrics::counter!("countersign_erasure_failures_total").increment(1);
-                tracing::warn!(%error, "somebody who was erased is still named in what cannot be changed");
+                tracing::warn!(%error, "an erased person is still named in data that cannot be changed");
                 Ok(Reached::Later)
             }
             reached => reached,
@@ -201,7 +201,7 @@ impl Eraser {
         match self.store.commit(Change::by_server(Operation::EraseEntries(new))).await {
             Ok(_) => *steps -= 1,
             Err(CommitError::Conflict(why)) => {
-                tracing::info!(%why, "a step of an erasure was not made: it is made again");
+                tracing::info!(%why, "a step of an erasure failed; it will be repeated");
                 return Ok(Reached::Soon);
             }
             Err(error) => return Err(error.into()),

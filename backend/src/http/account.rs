@@ -26,14 +26,14 @@ pub(super) fn mount(api: &mut Api) {
     api.delete("/api/v1/me/sessions/{id}", OperationDoc::new("End a session").status(204), end);
     api.get(
         "/api/v1/me/totp",
-        OperationDoc::new("Get the state of your second factor").answer::<SecondFactorState>(),
+        OperationDoc::new("Get the status of your second factor").answer::<SecondFactorState>(),
         state,
     );
     let begin = OperationDoc::new("Create the secret of a second factor; it is shown once").answer::<NewSecondFactor>();
     api.post("/api/v1/me/totp", begin.status(201), begin_totp);
-    let confirm = OperationDoc::new("Turn the second factor on with a code of it").answer::<RecoveryCodes>();
+    let confirm = OperationDoc::new("Turn the second factor on, with one of its codes").answer::<RecoveryCodes>();
     api.post("/api/v1/me/totp/confirm", confirm, confirm_totp);
-    let remove = OperationDoc::new("Turn the second factor off with a code of it, or a recovery code");
+    let remove = OperationDoc::new("Turn the second factor off, with one of its codes or a recovery code");
     api.post("/api/v1/me/totp/remove", remove.status(204), remove_totp);
 }
 

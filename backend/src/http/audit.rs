@@ -29,19 +29,19 @@ const AUDIT: List = List("audit");
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List the record, newest first").answer::<Page<Entry>>();
+    let list = OperationDoc::new("List audit log entries, newest first").answer::<Page<Entry>>();
     api.get("/api/v1/audit", list, self::list);
-    let search = OperationDoc::new("Search the record, the most relevant entries first, with marks")
+    let search = OperationDoc::new("Search the audit log, most relevant entries first, with marked excerpts")
         .answer::<Found<Entry>>()
         .without(&["cursor"]);
     api.get("/api/v1/audit/search", search, self::search);
-    let export = OperationDoc::new("Export the record as CSV or JSON lines, newest first")
+    let export = OperationDoc::new("Export the audit log as CSV or JSON lines, newest first")
         .file("text/csv")
         .query(&["format", "from", "to", "actor", "kind", "act", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
-    let seal = OperationDoc::new("Get the newest seal of the record; 404 before the first").answer::<SealHead>();
+    let seal = OperationDoc::new("Get the newest seal of the audit log; 404 before the first").answer::<SealHead>();
     api.get("/api/v1/audit/seal", seal, self::seal);
-    let verify = OperationDoc::new("Verify the sealed record").answer::<SealCheck>();
+    let verify = OperationDoc::new("Verify the sealed audit log").answer::<SealCheck>();
     api.get("/api/v1/audit/verify", verify, self::verify);
 }
 
@@ -58,8 +58,8 @@ async fn search(caller: Caller, Params(mut query): Params<AuditQuery>) -> Result
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
     for (path, wrong, why) in [
-        ("/q", query.q.is_none(), "say which words are looked for"),
-        ("/cursor", query.cursor.is_some(), "what is found by relevance has no pages: leave it out"),
+        ("/q", query.q.is_none(), "name the words to search for"),
+        ("/cursor", query.cursor.is_some(), "results by relevance have no pages: leave it out"),
     ] {
         if wrong {
             return Err(Problem::invalid(path, why).into());
@@ -151,7 +151,7 @@ async fn verify(caller: Caller) -> Result<Response> {
 fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
     for (path, id) in [("/run", &query.run), ("/review", &query.review)] {
         if id.as_ref().is_some_and(|id| id.parse::<shared::id::RunId>().is_err()) {
-            return Err(Problem::invalid(path, "this is no id"));
+            return Err(Problem::invalid(path, "this is not an id"));
         }
     }
     if let Some(acts) = &query.act
@@ -162,7 +162,7 @@ fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
     if let Some(kind) = &query.kind
         && EntryKind::of_word(kind).is_none()
     {
-        return Err(Problem::invalid("/kind", format!("`{kind}` is no kind of entry, such as `review.resolved`")));
+        return Err(Problem::invalid("/kind", format!("`{kind}` is not a kind of entry, such as `review.resolved`")));
     }
     Ok(())
 }

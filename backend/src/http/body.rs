@@ -104,7 +104,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Pro
     let mut bytes = Vec::with_capacity(announced.unwrap_or(0));
     while let Some(chunk) = chunks.next().await {
         let chunk =
-            chunk.map_err(|error| Problem::new(Code::BadRequest).detail(format!("the body broke off: {error}")))?;
+            chunk.map_err(|error| Problem::new(Code::BadRequest).detail(format!("the body ended early: {error}")))?;
         if bytes.len() + chunk.len() > MAX_BODY {
             discard(&mut chunks).await;
             return Err(too_large());
@@ -144,7 +144,7 @@ pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
             return Err(Problem::invalid(pointer([key]), "U+0000 is not allowed in text"));
         }
         if pairs[..index].iter().any(|(earlier, _)| earlier == key) {
-            return Err(Problem::invalid(pointer([key]), "this key is written twice"));
+            return Err(Problem::invalid(pointer([key]), "this key appears twice"));
         }
     }
     pairs.retain(|(_, value)| !value.is_empty());
@@ -188,7 +188,7 @@ impl<'de> de::Deserializer<'de> for Param {
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         match self.0.parse() {
             Ok(number) => visitor.visit_u32(number),
-            Err(_) => Err(de::Error::custom(format!("`{}` is no whole number", self.0))),
+            Err(_) => Err(de::Error::custom(format!("`{}` is not a whole number", self.0))),
         }
     }
 

@@ -32,7 +32,7 @@ impl Default for Tries {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let answer = OperationDoc::new("Answer as a webhook that was asked to decide").open().status(204);
+    let answer = OperationDoc::new("Answer a decision request as a webhook").open().status(204);
     api.post("/api/v1/callbacks/{secret}", answer.body::<ProgramAnswer>("application/json"), self::answer);
 }
 
@@ -51,7 +51,7 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     let change = Change::by_server(Operation::Run { run: callback.run, input: Box::new(input) });
     match state.store.commit(change).await {
         Ok(_) => {
-            tracing::info!(review = %callback.review, "a webhook decided a review later");
+            tracing::info!(review = %callback.review, "a webhook decided a review with a callback");
             Ok(StatusCode::NO_CONTENT)
         }
         Err(error) => Err(refused(error).into()),
@@ -71,8 +71,7 @@ fn refused(error: CommitError) -> Problem {
         }
         CommitError::Refused(Refusal::RevisionChanged(review)) => {
             let review = Some(Box::new(review.seen_by(None)));
-            Problem { review, ..Problem::new(Code::RevisionChanged) }
-                .detail("look at what has changed, and decide again")
+            Problem { review, ..Problem::new(Code::RevisionChanged) }.detail("check what has changed, and decide again")
         }
         error => of_commit(error, None),
     }

@@ -90,7 +90,7 @@ impl InSession {
     async fn find(parts: &Parts, state: &AppState) -> Result<Self> {
         let identity = state.authenticator.authenticate(&parts.headers).await?;
         if identity.kind != CredentialKind::Session {
-            return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in").into());
+            return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in to do so").into());
         }
         Ok(Self { identity, state: state.clone() })
     }

@@ -24,13 +24,13 @@ use crate::store::{self, Committed};
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List your deputies, and for whom you stand in").answer::<Page<Deputyship>>();
+    let list = OperationDoc::new("List your deputies, and the people you stand in for").answer::<Page<Deputyship>>();
     api.get("/api/v1/deputies", list, self::list);
-    let create = OperationDoc::new("Name a deputy for somebody who is away").answer::<Deputyship>().status(201);
+    let create = OperationDoc::new("Name a deputy for a person who is away").answer::<Deputyship>().status(201);
     api.post("/api/v1/deputies", create, self::create);
     api.delete("/api/v1/deputies/{id}", OperationDoc::new("Remove a deputy").status(204), remove);
     let reviewers =
-        OperationDoc::new("List reviewers, by name; or to whom a review can be delegated").answer::<Page<User>>();
+        OperationDoc::new("List reviewers by name, or those to whom a review can be delegated").answer::<Page<User>>();
     api.get("/api/v1/reviewers", reviewers, self::reviewers);
 }
 
@@ -52,10 +52,10 @@ async fn create(
     check_text("/note", value.note.as_deref())?;
     let from = value.from.unwrap_or(moment.now);
     if value.until <= from.max(moment.now) {
-        return Err(Problem::invalid("/until", "a time after `from` that is not past").into());
+        return Err(Problem::invalid("/until", "must be after `from`, and not in the past").into());
     }
     if value.until > from.after(LONGEST) {
-        return Err(Problem::invalid("/until", "at most a year after `from`").into());
+        return Err(Problem::invalid("/until", "must be at most a year after `from`").into());
     }
     let span = Deputyship {
         id: DeputyId(moment.ids().uuid()),

@@ -35,9 +35,9 @@ pub(super) fn mount(api: &mut Api) {
         OperationDoc::new("Get the JSON Schema of flow files, for editors").answer::<JsonMap>(),
         schema,
     );
-    let get = OperationDoc::new("Get a version of a flow; the newest where none is named").answer::<FlowVersion>();
+    let get = OperationDoc::new("Get a version of a flow; by default, the newest").answer::<FlowVersion>();
     api.get("/api/v1/flows/{id}", get, self::get);
-    let put = OperationDoc::new("Save a flow: a new version, or the same for the same content").answer::<FlowVersion>();
+    let put = OperationDoc::new("Save a flow as a new version, unless its content is the same").answer::<FlowVersion>();
     api.put("/api/v1/flows/{id}", put, self::put);
 }
 
@@ -152,7 +152,7 @@ async fn off_thread<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Sen
         work(&abandoned)
     };
     spawn_blocking(work).await.map_err(|error| {
-        tracing::error!(%error, "a flow could not be read or drawn");
+        tracing::error!(%error, "a flow could not be read or laid out");
         Refused(Problem::new(Code::Internal))
     })
 }

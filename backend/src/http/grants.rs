@@ -15,9 +15,9 @@ use super::{Caller, Write};
 use crate::store;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List your grants that hold now; for admins, all grants").answer::<Page<Grant>>();
+    let list = OperationDoc::new("List your active remembered approvals; for admins, all").answer::<Page<Grant>>();
     api.get("/api/v1/grants", list, self::list);
-    let revoke = OperationDoc::new("Revoke a grant; later calls are asked about again").status(204);
+    let revoke = OperationDoc::new("Revoke a remembered approval; later calls need approval again").status(204);
     api.delete("/api/v1/grants/{id}", revoke, self::revoke);
 }
 

@@ -26,14 +26,10 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/healthz", OperationDoc::new("Check liveness").answer::<Status>().open(), healthz);
     api.get(
         "/readyz",
-        OperationDoc::new("Check readiness: the database can be written").answer::<Status>().open(),
+        OperationDoc::new("Check readiness: whether the database can be written").answer::<Status>().open(),
         readyz,
     );
-    api.get(
-        "/metrics",
-        OperationDoc::new("Get metrics in the format of Prometheus").file("text/plain").open(),
-        metrics,
-    );
+    api.get("/metrics", OperationDoc::new("Get metrics in the Prometheus format").file("text/plain").open(), metrics);
 }
 
 /// That all is well.
@@ -52,7 +48,7 @@ async fn healthz() -> Json<Status> {
 
 async fn readyz(State(state): State<AppState>) -> Result<Json<Status>> {
     if let Some(task) = state.store.background().first_failed() {
-        return Err(unavailable(format!("the server is ending: its {task} failed")).into());
+        return Err(unavailable(format!("the server is shutting down: its {task} failed")).into());
     }
     match tokio::time::timeout(TIMEOUT, state.store.ready()).await {
         Ok(Ok(())) => {
@@ -68,7 +64,7 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Status>> {
             };
             Err(unavailable(why).into())
         }
-        Err(_) => Err(unavailable("the database takes too long to write").into()),
+        Err(_) => Err(unavailable("writing to the database takes too long").into()),
     }
 }
 

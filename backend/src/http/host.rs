@@ -23,14 +23,14 @@ pub(super) fn check(request: &Request, hosts: &[String], origins: &[String]) -> 
     }
     let mut named = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (named.next(), named.next()) else {
-        return Err(Problem::new(Code::BadRequest).detail("a request has one `Host` header").into());
+        return Err(Problem::new(Code::BadRequest).detail("a request must have exactly one `Host` header").into());
     };
     let host: Option<Authority> =
         host.to_str().ok().filter(|host| !host.contains('@')).and_then(|host| host.parse().ok());
     if host.as_ref().is_some_and(|host| is_known(host.host(), hosts, origins)) {
         return Ok(());
     }
-    let detail = "this server does not answer for the host that the request names; add its public address to \
+    let detail = "this server does not serve the host that the request names; add its public address to \
         `origins`, or the name to `hosts` in `[network]` of the settings";
     Err(Problem::new(Code::BadRequest).detail(detail).into())
 }

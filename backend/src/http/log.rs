@@ -47,7 +47,7 @@ async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Pag
         None => caller.state.store.origin().await?,
     };
     let page = caller.state.store.log(&after, run, limit).await?.ok_or_else(|| {
-        Problem::invalid("/after", "this is no place in the log any more; leave `after` out to begin at its start")
+        Problem::invalid("/after", "this place is no longer in the log; leave `after` out to read from the start")
     })?;
     let mut items = Vec::with_capacity(page.entries.len());
     for entry in page.entries {

@@ -13,7 +13,7 @@ use super::caller::Known;
 use super::problem::Result;
 
 pub(super) fn mount(api: &mut Api) {
-    api.get("/api/v1/me", OperationDoc::new("Get the caller, with the roles that count").answer::<User>(), get);
+    api.get("/api/v1/me", OperationDoc::new("Get the caller, with their roles").answer::<User>(), get);
 }
 
 /// Their roles are those that count for the call: a token's may be fewer than its maker's.

@@ -82,7 +82,7 @@ fn time_limit(request: &Request, route: &str) -> Duration {
 async fn limit_time(limit: Duration, answer: impl Future<Output = Response>) -> Response {
     tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
         tracing::warn!("a request took too long");
-        let remedy = "the answer took too long, and it may still have taken effect; try again with the same \
+        let remedy = "the request took too long, but may still have taken effect; try again with the same \
             Idempotency-Key";
         Refused(unavailable(remedy)).into_response()
     })

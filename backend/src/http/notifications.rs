@@ -29,11 +29,11 @@ pub(super) fn mount(api: &mut Api) {
     let one =
         OperationDoc::new("Get your notification settings; admins may get those of others").answer::<Notifications>();
     api.get("/api/v1/notifications", one, get);
-    let choose = OperationDoc::new("Choose your notifications; admins may choose for others").answer::<Notifications>();
+    let choose = OperationDoc::new("Set your notifications; admins may set those of others").answer::<Notifications>();
     api.put("/api/v1/notifications", choose, put);
     let test = OperationDoc::new("Send yourself a test message").status(204);
     api.post("/api/v1/notifications/test", test, self::test);
-    let list = OperationDoc::new("List deliveries, newest first: those that were given up, or others")
+    let list = OperationDoc::new("List deliveries, newest first; by default, those that were given up")
         .answer::<Page<Delivery>>();
     api.get("/api/v1/notifications/deliveries", list, deliveries);
     let retry = OperationDoc::new("Retry a failed delivery").status(204);
@@ -81,7 +81,7 @@ async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotificat
     caller.may(Act::ManageNotifications(name))?;
     let person = caller.state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
     let chosen = caller.state.store.notifications(name).await?.unwrap_or_default();
-    let nowhere = || Untested::Failed("this server tells nobody outside the console".to_owned());
+    let nowhere = || Untested::Failed("this server has no notification channels outside the console".to_owned());
     let notifications = caller.state.outside.notifications.as_ref().ok_or_else(nowhere);
     let sent = match notifications {
         Ok(notifications) => notifications.test(value.channel, &person, &chosen).await,
@@ -91,7 +91,9 @@ async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotificat
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(Untested::TooSoon(wait)) => {
             let retry_after = Some(wait.as_secs() + 1);
-            Err(Problem { retry_after, ..Problem::new(Code::TooManyRequests) }.detail("tried a moment ago").into())
+            Err(Problem { retry_after, ..Problem::new(Code::TooManyRequests) }
+                .detail("a test was sent a moment ago")
+                .into())
         }
         Err(Untested::Failed(why)) => Err(Problem::invalid("/channel", why).into()),
     }
@@ -128,10 +130,10 @@ fn checked(chosen: Notifications) -> Result<Notifications> {
     let is_slack =
         |id: &str| id.len() <= 30 && id.starts_with(['U', 'W']) && id.chars().all(|c| c.is_ascii_alphanumeric());
     if chosen.slack_user_id.as_deref().is_some_and(|id| !is_slack(id)) {
-        wrong("/slack_user_id".to_owned(), "the member ID of the profile in Slack, such as U024BE7LH");
+        wrong("/slack_user_id".to_owned(), "must be the member ID from the profile in Slack, such as U024BE7LH");
     }
     if chosen.email.as_deref().is_some_and(|address| !is_address(address)) {
-        wrong("/email".to_owned(), "an address such as ana@example.org");
+        wrong("/email".to_owned(), "must be an address such as ana@example.org");
     }
     if mistakes.is_empty() { Ok(chosen) } else { Err(Problem::new(Code::Invalid).errors(mistakes).into()) }
 }
@@ -147,8 +149,8 @@ async fn deliveries(caller: Caller, Params(mut query): Params<DeliveryQuery>) ->
 async fn retry(caller: Caller, Id(id): Id<DeliveryId>) -> Result<StatusCode> {
     caller.may(Act::ManageDeliveries)?;
     if !caller.state.store.retry_delivery(id).await? {
-        return Err(Problem::new(Code::NotFound).detail("no message of this id was given up").into());
+        return Err(Problem::new(Code::NotFound).detail("there is no given-up message with this id").into());
     }
-    tracing::info!(%id, by = %caller.principal().username, "a notification is tried again");
+    tracing::info!(%id, by = %caller.principal().username, "a notification will be retried");
     Ok(StatusCode::NO_CONTENT)
 }

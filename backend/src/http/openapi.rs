@@ -67,9 +67,10 @@ fn document(endpoints: &[Endpoint]) -> Value {
         "info": {
             "title": "Countersign",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Runs agent flows that stop for people. Errors are RFC 9457 `application/problem+json`; \
-                lists are `{items, next_cursor?}`, and a page may end before its `limit` where `next_cursor` says that \
-                another follows; a write that lists the header `Idempotency-Key` is carried out once under one key."
+            "description": "Runs agent flows that stop for human approval. Errors are RFC 9457 \
+                `application/problem+json`; lists are `{items, next_cursor?}`, and a page may end before its `limit`: \
+                `next_cursor` says whether another follows; a write that lists the header `Idempotency-Key` is carried \
+                out once for each key."
         },
         "paths": paths,
         "components": {

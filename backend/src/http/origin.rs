@@ -44,7 +44,7 @@ pub(super) fn check(request: &Request, public: &[String]) -> Result<()> {
     if reads || origin_allowed(request.headers(), public) {
         return Ok(());
     }
-    let remedy = "use the console at the address of this server, or name its public address in the settings";
+    let remedy = "use the console at this server's address, or add its public address to `origins` in the settings";
     Err(Problem::new(Code::ForeignOrigin).detail(remedy).into())
 }
 

@@ -82,6 +82,6 @@ pub fn allowed(principal: &Principal, act: Act<'_>) -> std::result::Result<(), P
 
 /// `500` for an answer of the store that does not belong to the question.
 pub(super) fn unexpected() -> Refused {
-    tracing::error!("the store answered something else than was asked");
+    tracing::error!("the store returned an unexpected result");
     Refused(Problem::new(Code::Internal))
 }

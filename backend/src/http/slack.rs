@@ -43,9 +43,8 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
     let decided = async move {
         let press = interaction.press.clone();
         let reply = decide(&state, &notifications, &interaction.user, press, None, body.len() as u64).await;
-        let lost = || {
-            InteractionReply::Tell("Nothing is known of your decision: the server has a problem. Try again.".to_owned())
-        };
+        let lost =
+            || InteractionReply::Tell("The server has a problem, and your decision may be lost. Try again.".to_owned());
         let (reply, done) = reply.map_or_else(|problem| (lost(), Err(problem)), |reply| (reply, Ok(())));
         notifications.reply(&interaction, reply);
         done
@@ -64,7 +63,7 @@ async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -
     let decided = async move {
         let decided = decide_by_reaction(&state, &notifications, &reaction, bytes).await;
         if decided.is_err() {
-            notifications.whisper(&reaction, "Nothing is known of your decision: the server has a problem. Try again.");
+            notifications.whisper(&reaction, "The server has a problem, and your decision may be lost. Try again.");
         }
         let Some(reply) = decided? else { return Ok(()) };
         match reply {
@@ -89,8 +88,7 @@ async fn from_slack(state: &AppState, headers: &HeaderMap, body: Body) -> Result
         notifications.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body)
     };
     let Some(notifications) = state.outside.notifications.as_ref().filter(signed).cloned() else {
-        let detail =
-            "the signature is not that of this server's app in Slack, or the request is older than five minutes";
+        let detail = "the signature is not from this server's Slack app, or the request is older than five minutes";
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
     };
     Ok((notifications, body))
@@ -120,7 +118,7 @@ async fn decide_by_reaction(
         return Ok(None);
     }
     let Some(press) = notifications.press_of(reaction, &now, &channel, &shown) else {
-        let text = "Nothing was decided: this message does not take this reaction any more. Open the review to decide.";
+        let text = "Nothing was decided: this message no longer accepts this reaction. Open the review to decide.";
         return Ok(Some(InteractionReply::Tell(text.to_owned())));
     };
     // Slack sends an event again where it has heard no answer: a vote that was changed meanwhile stays as it is.
@@ -143,14 +141,14 @@ async fn decide(
 ) -> Result<InteractionReply> {
     let person = state.store.person_of_slack(slack_user).await?;
     let Some(person) = person.filter(|person| person.user.active) else {
-        tracing::info!(slack_user, "somebody decides in Slack who is not known here");
+        tracing::info!(slack_user, "an unknown Slack user tried to decide");
         return Ok(InteractionReply::Tell(format!(
-            "Nothing was decided: Countersign does not know who {slack_user} is. Set this member ID in its settings."
+            "Nothing was decided: Countersign does not know {slack_user}. Add this member ID to your notifications."
         )));
     };
     let review = press.review;
     let Some(shown) = state.store.review(review).await? else {
-        return Ok(InteractionReply::Tell("Nothing was decided: there is no such review.".to_owned()));
+        return Ok(InteractionReply::Tell("Nothing was decided: the review does not exist.".to_owned()));
     };
     let mut principal = person.principal(None);
     (principal.stands_for, _) = state.store.standing(&person).await?;
@@ -162,13 +160,13 @@ async fn decide(
     let input = Input::decide(review, principal.clone(), Via::Slack, press.request(&shown));
     let operation = store::Operation::Review { review, input: Box::new(input) };
     let change = Change { by: Some(Actor::of(principal.clone())), key, operation };
-    tracing::info!(%review, user = %principal.username, "somebody decides in Slack");
+    tracing::info!(%review, user = %principal.username, "a user decides in Slack");
     match state.store.commit(change).await {
         Ok(Committed::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
             Ok(InteractionReply::Show { message: notifications.over(&decided.review), tell: None })
         }
         Ok(Committed::Decided { .. }) => {
-            Ok(InteractionReply::Tell("Your decision counts; the review still waits for others.".into()))
+            Ok(InteractionReply::Tell("Your decision was recorded; the review is still waiting for others.".into()))
         }
         Ok(_) => Err(unexpected()),
         Err(error) => Ok(refused(notifications, review, &of_commit(error, Some(&principal)))),
@@ -185,7 +183,7 @@ fn refused(notifications: &NotificationService, review: ReviewId, problem: &Prob
         },
         (Code::RevisionChanged, Some(now)) => InteractionReply::Show {
             message: notifications.open(now),
-            tell: Some("Nothing was decided: what is shown has changed. Look at it again, and decide then.".to_owned()),
+            tell: Some("Nothing was decided: the content has changed. Look at it again before you decide.".to_owned()),
         },
         _ => InteractionReply::Tell(format!("Nothing was decided: {problem}.")),
     }

@@ -20,7 +20,7 @@ const MAX_NAME: usize = 200;
 const DAY: i64 = 24 * 3_600_000_000;
 
 pub(super) fn mount(api: &mut Api) {
-    let statistics = OperationDoc::new("Count reviews by what became of them").answer::<Statistics>();
+    let statistics = OperationDoc::new("Count reviews by outcome").answer::<Statistics>();
     api.get("/api/v1/statistics", statistics, get);
 }
 
@@ -31,7 +31,7 @@ async fn get(caller: Caller, Params(query): Params<StatisticsQuery>) -> Result<J
     let counted = caller.state.store.statistics(caller.principal(), &query, from, to).await?;
     let statistics = counted.map_err(|too_much| match too_much {
         TooMuch::Reviews(most) => {
-            Problem::invalid("/from", format!("more than {most} reviews were asked in this time: choose a shorter one"))
+            Problem::invalid("/from", format!("more than {most} reviews in this period: choose a shorter one"))
         }
         TooMuch::Groups => Problem::invalid("/by", "there are too many groups: filter, or group by something else"),
     })?;
@@ -48,7 +48,7 @@ fn range(query: &StatisticsQuery, now: Timestamp) -> std::result::Result<(Timest
     }
     if to.since(from) > Duration::from_hours(24 * u64::from(MAX_DAYS)) {
         let earliest = Timestamp(to.0 - DAY * i64::from(MAX_DAYS));
-        let why = format!("at most {MAX_DAYS} days are counted at once: begin at {earliest} or later");
+        let why = format!("a period has at most {MAX_DAYS} days: start at {earliest} or later");
         return Err(Problem::invalid("/from", why));
     }
     Ok((from, to))
@@ -64,7 +64,7 @@ fn check(query: &StatisticsQuery, from: Timestamp, to: Timestamp) -> std::result
     }
     let length = query.by.and_then(GroupBy::length);
     if length.is_some_and(|length| (to.0 - from.0) / length >= i64::from(MAX_TIMES)) {
-        let why = format!("this would be more than {MAX_TIMES} groups: take longer ones, or a shorter time");
+        let why = format!("this would be more than {MAX_TIMES} groups: use longer ones, or a shorter period");
         return Err(Problem::invalid("/by", why));
     }
     Ok(())

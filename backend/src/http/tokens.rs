@@ -35,20 +35,20 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
     caller.may(Act::ManageTokens)?;
     if caller.identity.kind != CredentialKind::Session {
         // Else a token that is about to run out could make itself a successor.
-        return Err(Problem::new(Code::Forbidden).detail("a token makes no tokens; log in to make one").into());
+        return Err(Problem::new(Code::Forbidden).detail("a token cannot create tokens; log in to create one").into());
     }
     let name = value.name.trim().to_owned();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
-        return Err(Problem::invalid("/name", "1 to 100 characters that say what the token is for").into());
+        return Err(Problem::invalid("/name", "must have 1 to 100 characters that say what the token is for").into());
     }
     let roles = check_roles(value.roles)?;
     if let Some(index) = roles.iter().position(|role| !caller.principal().has(role)) {
         let path = pointer(["roles", &index.to_string()]);
-        return Err(Problem::invalid(path, "a token has only roles that its maker has").into());
+        return Err(Problem::invalid(path, "a token can have only roles that its creator has").into());
     }
     let moment = Moment::of(&*caller.state.clock);
     if value.expires_at.is_some_and(|at| at <= moment.now) {
-        return Err(Problem::invalid("/expires_at", "this time is past").into());
+        return Err(Problem::invalid("/expires_at", "this time is in the past").into());
     }
     let latest = caller.state.authenticator.policy().token_life.map(|life| moment.now.after(life));
     if let (Some(at), Some(latest)) = (value.expires_at, latest)
@@ -75,7 +75,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
     let answer = write.commit(digest, store::Operation::AddCredential(new)).await?;
     let Committed::Token { token } = answer else { return Err(unexpected()) };
     if token.id != id {
-        let detail = format!("token {} was made by this request before; its secret was shown then", token.id);
+        let detail = format!("this request already created token {}; its secret was shown then", token.id);
         return Err(Problem::new(Code::Conflict).detail(detail).into());
     }
     Ok((StatusCode::CREATED, Json(Token { secret: Some(secret.expose()), ..*token })))

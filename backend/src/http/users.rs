@@ -21,7 +21,7 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/users", list, self::list);
     api.post("/api/v1/users", OperationDoc::new("Add a person").answer::<User>().status(201), create);
     api.patch("/api/v1/users/{username}", OperationDoc::new("Change a person").answer::<User>(), update);
-    let reset = OperationDoc::new("Remove a person's second factor, as when their device is lost").status(204);
+    let reset = OperationDoc::new("Remove a person's second factor, for example if their device is lost").status(204);
     api.delete("/api/v1/users/{username}/totp", reset, reset_totp);
     let erase = OperationDoc::new("Erase the personal data of a person who may no longer log in").answer::<Erasure>();
     api.delete("/api/v1/users/{username}/personal-data", erase, self::erase);

@@ -30,11 +30,11 @@ async fn an_entry_that_was_put_in_is_never_sealed(mut world: World) {
     world.behind_its_back(&insert("replace(body, 'cem', 'mal')", "NULL", "cem")).await;
     let (what, bad) = world.first_bad(None).await;
     assert_eq!((what, bad.entry, bad.kind), (Tampering::Added, Some(8), Some(EntryKind::UserCreated)));
-    assert!(bad.message.contains("was not written by a server with the key"), "{}", bad.message);
+    assert!(bad.message.contains("was not written with the key"), "{}", bad.message);
     // What comes before it is sealed; once it is deleted, so is what follows.
     world.sealer.seal().await.expect("the entry before it is as it was written");
     assert_eq!(world.head().await.number, 4);
-    world.nothing_is_sealed_on_top("was not written by a server with the key").await;
+    world.nothing_is_sealed_on_top("was not written with the key").await;
     world.behind_its_back("DELETE FROM log WHERE body LIKE '%mal%'").await;
     world.seal(8).await;
     assert!(world.check(None).await.valid);
@@ -103,5 +103,5 @@ async fn rows_from_before_the_first_key_are_sealed_and_none_behind_them(mut worl
     // From then on the place in the database counts no more.
     world.behind_its_back(&insert("replace(body, 'ada', 'mal')", "NULL", "ada")).await;
     world.behind_its_back("UPDATE meta SET unauthenticated_to = (SELECT MAX(seq) FROM log)").await;
-    world.nothing_is_sealed_on_top("was not written by a server with the key").await;
+    world.nothing_is_sealed_on_top("was not written with the key").await;
 }

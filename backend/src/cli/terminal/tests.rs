@@ -142,7 +142,7 @@ async fn a_script_ends_with_a_wrong_answer_and_with_its_last_one() {
         ("2\n", "there is no answer"),
         ("", "there is no answer"),
         ("edit topic\n", "`topic` cannot be edited here"),
-        ("edit draft\nMine.\n.\n2\n", "edits go with an accept option"),
+        ("edit draft\nMine.\n.\n2\n", "edits are allowed only with an accept option"),
     ] {
         let (ended, _) = run(article(), answers, false).await;
         let error = ended.unwrap_err();
@@ -154,7 +154,10 @@ async fn a_script_ends_with_a_wrong_answer_and_with_its_last_one() {
 async fn a_person_is_asked_again() {
     let (ended, shown) = run(article(), "7\nedit draft\nMine.\n.\n2\n1\n", true).await;
     assert_eq!(draft(ended).split('\n').next(), Some("A long draft."));
-    assert!(shown.contains("`7` is not a choice") && shown.contains("edits go with an accept option"), "{shown}");
+    assert!(
+        shown.contains("`7` is not a choice") && shown.contains("edits are allowed only with an accept option"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]

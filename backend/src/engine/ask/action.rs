@@ -93,9 +93,9 @@ impl Proposed {
         let Self { action_type, name, .. } = self;
         match (action_type, node.caller()) {
             (ActionType::Agent, _) => format!("Agent `{name}` is about to begin its step `{}`.", node.place()),
-            (_, None) => "The run is at its end. Its output is about to be given.".to_owned(),
+            (_, None) => "The run is about to end and return its output.".to_owned(),
             (_, Some((caller, _))) => {
-                format!("The flow `{name}` is at its end. Its output is about to be given to `{}`.", caller.place())
+                format!("The flow `{name}` is about to end and return its output to `{}`.", caller.place())
             }
         }
     }
@@ -174,7 +174,7 @@ impl<'f> Builder<'f> {
     ) -> QuestionAnswer {
         let known = || Some((self.proposed(subject)?, self.state.step_of(subject)?, self.gate_of(subject)?));
         let Some((proposed, step, gate)) = known() else {
-            let ruling = Ruling::Refused(FlowCode::FlowInvalid, "no gate holds it back any more".to_owned());
+            let ruling = Ruling::Refused(FlowCode::FlowInvalid, "no gate holds it back any longer".to_owned());
             return QuestionAnswer::Action { ruling, findings: Findings::default() };
         };
         let (ruling, findings) = match decisions.get(proposed.id()) {
@@ -242,7 +242,7 @@ impl<'f> Builder<'f> {
                     ActionDecision::Respond { message },
                 ) => {
                     let why = read_answer(self.flow, &step.node, conversation, message).err();
-                    let said = |why| format!("it is taken for the agent's answer, and does not fit: {why}");
+                    let said = |why| format!("it replaces the agent's answer, but is not valid: {why}");
                     why.map(|why| Mistake::new(place("message"), "invalid", said(why))).into_iter().collect()
                 }
                 (Subject::Output { .. }, Some(Phase::Returning { step }), ActionDecision::Edit { arguments }) => {

@@ -141,8 +141,8 @@ impl<'f> Builder<'f> {
             Some(why) => format!("This call was sent, and got no certain answer ({why})"),
         };
         let prompt = format!(
-            "{what}; nobody knows whether it took effect. Approve: it is run again, with the same idempotency key. \
-             Reject: it counts as not done. Respond: say what its result was."
+            "{what}; it is not known whether it took effect. Approve: it is run again, with the same idempotency key. \
+             Reject: it counts as not done. Respond: enter its result."
         );
         Ok(Some(Content {
             kind: ReviewKind::ToolCalls,

@@ -28,21 +28,21 @@ impl Builder<'_> {
         let review = self.pending_review(id, by, Act::Decide)?;
         let votes = votes_to_hand_over(by, review);
         if votes.is_empty() {
-            let why = "you stand in for somebody here: decide, or leave it to them";
+            let why = "a deputy cannot delegate: decide, or leave it to the person you stand in for";
             return Err(Refusal::Forbidden(why.to_owned()));
         }
         let refused = |code, message: String| Err(Refusal::Invalid(vec![Mistake::new("/to", code, message)]));
         let Some(person) = person else {
-            return refused("unknown", format!("nobody named `{to}` may log in"));
+            return refused("unknown", format!("there is no active user `{to}`"));
         };
         if person.username == by.username {
-            return refused("not_allowed", "this is you already".to_owned());
+            return refused("not_allowed", "you cannot delegate to yourself".to_owned());
         }
         if let Err(why) = may_be_handed(person, review) {
             return refused("not_allowed", format!("`{to}` may not decide this review: {why}"));
         }
         if review.delegations.len() + votes.len() > MAX_DELEGATIONS {
-            let message = "this review has changed hands too often: decide it, or say in a comment what is missing";
+            let message = "this review was delegated too often: decide it, or say in a comment what is missing";
             return refused("too_many", message.to_owned());
         }
         let at = self.now;

@@ -42,7 +42,7 @@ impl Builder<'_> {
         self.validate(review, request).map_err(Refusal::Invalid)?;
         if let (CheckedVerdict::Node(NodeVerdict::Correct { .. }), Some(node)) = (&said, &review.node) {
             let no_source = || {
-                let message = "no step could be corrected: choose another option";
+                let message = "there is no step to correct: choose another option";
                 Refusal::Invalid(vec![Mistake::new("/verdict/option", "not_offered", message)])
             };
             let source = self.source(node).ok_or_else(no_source)?;
@@ -140,7 +140,7 @@ impl Builder<'_> {
             (None, Some(approved)) if edits.is_empty() && comment.is_none() && metadata.is_empty() => {
                 let changes = changes(review, modifications.unwrap_or_default())?;
                 if !approved && !changes.is_empty() {
-                    return Err(mistake("/modifications", "what is rejected cannot be changed"));
+                    return Err(mistake("/modifications", "edits are not possible with a rejection"));
                 }
                 self.fit_yes_or_no(review, subject, approved, reason, &changes, via)
             }
@@ -164,7 +164,7 @@ pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Res
     Ok(CheckedVerdict::Node(match (approves, option.cloned()) {
         (true, Some(option)) => NodeVerdict::Accept(option),
         (true, None) => {
-            return Err("nothing here can be approved: there is no option of kind `accept`".to_owned());
+            return Err("nothing can be approved here: there is no option of kind `accept`".to_owned());
         }
         (false, Some(option)) => NodeVerdict::Stop(option),
         (false, None) => NodeVerdict::Refuse,
@@ -180,7 +180,7 @@ fn approval(review: &Review, changes: &Changes) -> Result<DecisionRequest, Refus
     let Changes { arguments, edits, instructions } = changes;
     let verdict = if review.actions.is_empty() {
         if !arguments.is_empty() || instructions.is_some() {
-            return Err(mistake("", "there are no actions here, and nobody hears instructions"));
+            return Err(mistake("", "there are no actions here, so there is no agent to instruct"));
         }
         let option = review
             .first_accept()
@@ -225,7 +225,12 @@ pub(super) fn change_output(review: &Review, changes: &mut Changes, output: Json
         [action] if action.action_type == ActionType::Output => {
             changes.arguments.entry(action.id.clone()).or_insert_with(|| action.arguments.clone()).extend(output);
         }
-        _ => return Err(mistake("/modifications/output", "no output is reviewed: change the arguments of the action")),
+        _ => {
+            return Err(mistake(
+                "/modifications/output",
+                "this review has no output: change the arguments of the action",
+            ));
+        }
     }
     Ok(())
 }
@@ -239,7 +244,7 @@ fn check_written(review: &Review, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
     let blank = review.items.iter().filter(is_blank);
     let mistakes: Vec<_> = blank
         .map(|item| {
-            Mistake::new(pointer(["edits", &item.key]), "required", "write it, so that the run goes on with it")
+            Mistake::new(pointer(["edits", &item.key]), "required", "write the text with which the run continues")
         })
         .collect();
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }

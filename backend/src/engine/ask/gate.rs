@@ -104,7 +104,7 @@ impl<'f> Builder<'f> {
         call.passes.extend(asked.map(|gate| GatePass { gate, digest: call.digest.clone() }));
         let next = self.hold_back(step, correction, agent, call);
         if next.is_some() && call.passes.len() >= MAX_PASSES {
-            return Err(format!("each of its gates has edited it for the other, {MAX_PASSES} times in all"));
+            return Err(format!("its gates have edited it for each other {MAX_PASSES} times"));
         }
         Ok(next)
     }

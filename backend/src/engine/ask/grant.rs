@@ -50,7 +50,7 @@ impl<'f> Builder<'f> {
                     mistakes.push(Mistake::new(format!("{place}/arguments/{index}"), "unknown", why));
                 }
                 Ok(_) if self.grants.len() + granted.len() >= MAX_GRANTS => {
-                    let why = format!("{MAX_GRANTS} grants hold here already: revoke some");
+                    let why = format!("there are already {MAX_GRANTS} remembered approvals here: revoke some");
                     mistakes.push(Mistake::new(place, "too_many", why));
                 }
                 Ok(arguments) => {
@@ -95,12 +95,12 @@ impl<'f> Builder<'f> {
         on_behalf_of: Option<&Username>,
         action: &Action,
     ) -> Option<&'static str> {
-        const NO_GATE: &str = "only calls that a gate holds back can be allowed for later";
+        const NO_GATE: &str = "only an approval of a call that a gate holds back can be remembered";
         if on_behalf_of.is_some() {
-            return Some("who decides for somebody else allows this call only");
+            return Some("a deputy can approve only this call");
         }
         if !review.policy.is_first() {
-            return Some("several people decide here: none of them allows later calls alone");
+            return Some("several people decide here, so the approval cannot be remembered");
         }
         let Some(question) = self.state.question(review.id) else { return Some(NO_GATE) };
         let (agent, mut calls) = self.state.calls_of(&question.subject);
@@ -211,7 +211,7 @@ fn named(action: &Action, remember: &Remember) -> Result<JsonMap, (usize, String
     for (index, name) in remember.arguments.iter().enumerate() {
         let value = action.arguments.get(name).filter(|_| index < MAX_ARGUMENTS);
         let value =
-            value.ok_or_else(|| (index, format!("`{}` was called without an argument `{name}`", action.name)))?;
+            value.ok_or_else(|| (index, format!("`{}` was called without the argument `{name}`", action.name)))?;
         values.insert(name.clone(), value.clone());
     }
     Ok(values)

@@ -17,11 +17,11 @@ impl Builder<'_> {
         gate: Option<&Gate>,
     ) -> Option<&'static str> {
         if agent.is_some_and(|agent| agent.is_specialist()) {
-            Some("what a specialist calls is allowed one by one: another one may have its name")
+            Some("calls of a specialist are approved one by one: another specialist may have the same name")
         } else if self.kind_of(step, call).0 != ActionType::Tool {
-            Some("what changes a team is decided one by one")
+            Some("changes of a team are decided one by one")
         } else if gate.is_none_or(|gate| !grantable(gate)) {
-            Some("what is critical is decided one by one")
+            Some("critical calls are decided one by one")
         } else {
             None
         }

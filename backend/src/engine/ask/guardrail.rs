@@ -94,7 +94,7 @@ impl Builder<'_> {
             }
             ActionDecision::Choose { alternative, message } => {
                 let Some(said) = chosen(review, &call.id, alternative, message.as_deref()) else {
-                    let why = format!("`{alternative}` is no alternative to `{}`", call.tool);
+                    let why = format!("`{alternative}` is not an alternative to `{}`", call.tool);
                     return (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new());
                 };
                 let what = self.seen_action(step, agent, call);
@@ -183,13 +183,13 @@ impl Builder<'_> {
         let schema = tool.as_ref().and_then(|tool| parameters(tool));
         let arguments_fit = |schema: &Value| flow.check(schema, &Value::Object(arguments.clone()), "").is_empty();
         if !schema.is_none_or(|schema| arguments_fit(&schema)) {
-            return Err("what is left of it does not fit the tool once it is redacted".to_owned().into());
+            return Err("the redacted arguments are not valid for the tool".to_owned().into());
         }
         let redacted = self.edited(&step.node, call, arguments)?;
         let again = self.look_at_call(step, agent, &redacted);
         match again.findings.iter().find(|finding| finding.effect != Effect::Warn) {
             Some(found) if found.effect == Effect::Block => Err(Unredacted::Found(Box::new(found.clone()))),
-            Some(found) => Err(format!("{}, also once it is redacted", found.reason).into()),
+            Some(found) => Err(format!("{}, even after redaction", found.reason).into()),
             None => Ok((redacted, again.findings)),
         }
     }
@@ -315,7 +315,7 @@ impl Builder<'_> {
             None => Ok(redacted),
             Some(veto) => Err(RunError {
                 code: FlowCode::GuardrailBlocked,
-                message: format!("the output may not be given: {}", words(veto)),
+                message: format!("the output may not be returned: {}", words(veto)),
                 node: None,
             }),
         }

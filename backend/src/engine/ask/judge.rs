@@ -90,7 +90,7 @@ impl Builder<'_> {
                 self.state.questions.push(question);
                 return None;
             }
-            Err(mistakes) => Err(format!("Its answer does not fit: {mistakes}.")),
+            Err(mistakes) => Err(format!("Its answer is not valid: {mistakes}.")),
         };
         let digest = std::mem::take(digest);
         let Question { subject, handler, pending, .. } = &question;
@@ -98,7 +98,7 @@ impl Builder<'_> {
             Asking { review, subject: subject.clone(), handler: *handler, advice: Vec::new(), pending: *pending };
         let now = self.review_to_show(&asking).ok().filter(|now| now.digest == digest);
         let handler_outcome = match (read, judge, now) {
-            (Ok(_), _, None) => self.unable(judge, "What is reviewed changed while it was judged."),
+            (Ok(_), _, None) => self.unable(judge, "The content changed while it was judged."),
             (Ok(verdict), Some(judge), Some(review)) => self.weigh(judge, &review, &question.subject, verdict),
             (Err(why), ..) => self.unable(judge, &why),
             (_, None, _) => self.unable(None, "The flow has no such judge."),
@@ -125,9 +125,9 @@ impl Builder<'_> {
             Ok(decided) => HandlerOutcome::Decides(advice, Box::new(decided)),
             Err(Refusal::Unasked { inquiries, .. }) => HandlerOutcome::Asks(approval, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
-                self.unable(Some(judge), &format!("What it would change does not fit: {}.", listed(&mistakes)))
+                self.unable(Some(judge), &format!("Its changes are not valid: {}.", listed(&mistakes)))
             }
-            Err(refusal) => self.unable(Some(judge), &format!("What it would change does not fit: {refusal}.")),
+            Err(refusal) => self.unable(Some(judge), &format!("Its changes are not valid: {refusal}.")),
         }
     }
 
@@ -135,7 +135,7 @@ impl Builder<'_> {
     pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> HandlerOutcome {
         match (judge_of(self.flow, &self.state, question), self.review_to_show(&question.clone().into())) {
             (Some(judge), Ok(review)) if review.digest == digest => self.weigh(judge, &review, &question.subject, said),
-            (judge, _) => self.unable(judge, "What is reviewed changed while it was judged."),
+            (judge, _) => self.unable(judge, "The content changed while it was judged."),
         }
     }
 

@@ -112,11 +112,11 @@ impl Builder<'_> {
                 value => serde_json::from_value(value.clone()).map_err(|error| wrong(format!("{index}: {error}"))),
             }?;
             if choice.id.trim().is_empty() || options.iter().any(|option| option.id == choice.id) {
-                return Err(wrong(format!("{index}: the id `{}` is empty, or is there twice", choice.id)));
+                return Err(wrong(format!("{index}: the id `{}` is empty or used twice", choice.id)));
             }
             if choice.kind == ChoiceKind::Correct && self.source(&step.node).is_none() {
                 return Err(wrong(format!(
-                    "{index}: `{}` is of the kind correct, and no step could be corrected",
+                    "{index}: `{}` is of the kind correct, but there is no step to correct",
                     choice.id
                 )));
             }

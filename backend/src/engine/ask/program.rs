@@ -73,7 +73,7 @@ impl Builder<'_> {
             Err((_, error)) => return self.unable_program(question, &error.message),
         };
         if review.digest != digest || answer.digest.as_ref().is_some_and(|answered| *answered != review.digest) {
-            return HandlerOutcome::Passes(self.said(question, "What is reviewed changed while it was asked."));
+            return HandlerOutcome::Passes(self.said(question, "The content changed while it was asked."));
         }
         let (_, via) = name(self.program_at(question));
         match self.fit_program(&review, &question.subject, &answer, via) {
@@ -82,9 +82,9 @@ impl Builder<'_> {
                 HandlerOutcome::Asks(Approval::Program { said: Box::new(answer), digest: digest.to_owned() }, inquiries)
             }
             Err(Refusal::Invalid(mistakes)) => {
-                self.unable_program(question, &format!("Its answer does not fit: {}.", listed(&mistakes)))
+                self.unable_program(question, &format!("Its answer is not valid: {}.", listed(&mistakes)))
             }
-            Err(refusal) => self.unable_program(question, &format!("Its answer does not fit: {refusal}.")),
+            Err(refusal) => self.unable_program(question, &format!("Its answer is not valid: {refusal}.")),
         }
     }
 
@@ -128,7 +128,7 @@ impl Builder<'_> {
             });
         };
         let review = self.review_to_show(&asking(question)).map_err(|_| Refusal::NotFound)?;
-        let required = |place: &str| Mistake::new(place, "required", "say which content of the review you saw");
+        let required = |place: &str| Mistake::new(place, "required", "name the `revision` and `digest` that you saw");
         let (Some(revision), Some(digest)) = (answer.revision, &answer.digest) else {
             let missing = [("/revision", answer.revision.is_none()), ("/digest", answer.digest.is_none())];
             let missing = missing.into_iter().filter(|(_, is_missing)| *is_missing);

@@ -29,7 +29,11 @@ impl Builder<'_> {
             self.flow.of(&step.node).render(text, scope).map_err(|error| unevaluated(&step.node, &error))
         };
         let wrong = |what: &str, said: &str| {
-            failure(FlowCode::FlowCondition, &step.node, format!("`{what}` is rendered as `{said}`, which is none"))
+            failure(
+                FlowCode::FlowCondition,
+                &step.node,
+                format!("`{what}` is rendered as `{said}`, which is not valid"),
+            )
         };
         let severity = match setting.severity.template() {
             None => setting.severity.value().copied().unwrap_or_default(),
@@ -82,6 +86,6 @@ impl Builder<'_> {
 
 /// Two things that can be chosen read the same.
 pub(super) fn alike(node: &NodeId, label: &str) -> RunError {
-    let message = format!("two things that can be chosen read `{label}`: people could not tell them apart");
+    let message = format!("two choices read `{label}`: people could not tell them apart");
     failure(FlowCode::FlowCondition, node, message)
 }

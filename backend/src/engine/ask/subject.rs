@@ -26,7 +26,7 @@ impl Builder<'_> {
                 self.content_of_ask(step, subject).ok_or_else(|| nothing("the step has no such question"))
             }
             Subject::Agent { .. } | Subject::Output { .. } => {
-                self.content_of_action(step, subject)?.ok_or_else(|| nothing("no gate holds it back any more"))
+                self.content_of_action(step, subject)?.ok_or_else(|| nothing("no gate holds it back any longer"))
             }
             Subject::Lost { why, .. } => {
                 let why = why.as_deref();

@@ -188,13 +188,13 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Ask::Clarification(Clarification { options, allow_free_text, .. }) => {
             if options.is_empty() && !allow_free_text {
                 return Err(
-                    "without options, free text is the only answer: `allow_free_text` cannot be false".to_owned()
+                    "without options, free text is the only answer, so `allow_free_text` cannot be false".to_owned()
                 );
             }
             unique("option", options.iter().map(|option| option.id.as_str()))?;
         }
         Ask::Edit(DraftToEdit { content, content_type: DraftType::Json, .. }) => {
-            serde_json::from_str::<Value>(content).map_err(|error| format!("`content` is no JSON: {error}"))?;
+            serde_json::from_str::<Value>(content).map_err(|error| format!("`content` is not valid JSON: {error}"))?;
         }
         Ask::Handoff(Handoff { to, .. }) if to.parse::<Username>().is_err() => {
             return Err(format!("`to`: `{to}` is neither a role nor a username"));
@@ -251,15 +251,15 @@ pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
     }
     match ask {
         Ask::Clarification(Clarification { allow_free_text: true, .. } | Clarification { multiple: true, .. }) => {
-            Err("several answers in words, or of several options, cannot become one by votes: give `options`, and \
+            Err("free text and answers of several options cannot be decided by votes: set `options` and \
              `allow_free_text: false`"
                 .to_owned())
         }
         Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {
-            Err("what somebody says beside an answer to this cannot become one by votes: leave `policy` out".to_owned())
+            Err("free text beside an answer cannot be decided by votes: leave `policy` out".to_owned())
         }
         Ask::Approval(approval) if !approval.alternatives.is_empty() => {
-            Err("where several people decide, a vote for an alternative would count as one for what is asked: leave \
+            Err("if several people decide, a vote for an alternative would count as an approval: leave \
              `alternatives` or `policy` out"
                 .to_owned())
         }
@@ -275,7 +275,7 @@ pub(super) const REJECT: &str = "reject";
 /// Refuses what people could not tell apart.
 fn unlike(what: &str, texts: impl Iterator<Item = String>) -> Result<(), String> {
     read_twice(texts).map_or(Ok(()), |twice| {
-        Err(format!("the {what} `{twice}` reads like another answer that is offered: people could not tell them apart"))
+        Err(format!("the {what} `{twice}` reads like another answer: people could not tell them apart"))
     })
 }
 
@@ -283,10 +283,10 @@ fn unique<'a>(what: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Stri
     let mut known = Vec::new();
     for id in ids {
         if id.trim().is_empty() {
-            return Err(format!("an {what} has no id"));
+            return Err(format!("an {what} needs an id"));
         }
         if known.contains(&id) {
-            return Err(format!("there are two of the {what} `{id}`, or the name is taken"));
+            return Err(format!("the id of the {what} `{id}` is used twice, or reserved"));
         }
         known.push(id);
     }

@@ -134,7 +134,7 @@ impl Builder<'_> {
     }
 
     fn does_not_fit(&mut self, branch: u32, step: Step, conversation: &Conversation, code: FlowCode, mistakes: &str) {
-        let message = format!("the answer of agent `{}` does not fit: {mistakes}", conversation.agent);
+        let message = format!("the answer of agent `{}` is not valid: {mistakes}", conversation.agent);
         let error = failure(code, &step.node, message);
         self.fail_conversation(branch, step, conversation, error);
     }

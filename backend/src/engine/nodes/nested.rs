@@ -34,7 +34,7 @@ impl Builder<'_> {
         let flow = self.flow;
         let Some((called, start)) = flow.called(&step.node).and_then(|called| Some((called, called.flow.start()?)))
         else {
-            let error = failure(FlowCode::FlowInvalid, &step.node, format!("the flow `{}` is not there", call.id));
+            let error = failure(FlowCode::FlowInvalid, &step.node, format!("the flow `{}` does not exist", call.id));
             return self.fail_step(branch, step, error);
         };
         let input = match self.call_input(&step, call, correction.as_deref()) {
@@ -66,7 +66,7 @@ impl Builder<'_> {
         };
         let Some(called) = called else { return Ok(rendered) };
         checked_input(called, rendered).map_err(|mistakes| {
-            let message = format!("the input of the flow `{}` does not fit: {}", call.id, listed(&mistakes));
+            let message = format!("the input of the flow `{}` is not valid: {}", call.id, listed(&mistakes));
             failure(FlowCode::FlowInvalid, &step.node, message)
         })
     }

@@ -24,7 +24,7 @@ impl Builder<'_> {
         let output = view::output(flow, self.state.keys_of(&node));
         let mistakes = flow.check_output(&output, "");
         if !mistakes.is_empty() {
-            let why = format!("the output does not fit `output_schema`: {}", listed(&mistakes));
+            let why = format!("the output does not match `output_schema`: {}", listed(&mistakes));
             let error = failure(FlowCode::FlowInvalid, &node, why);
             let (branch, step) = (self.next_number(), self.start_step(&node, "return"));
             self.end(branch, step, StepEnd::Stopped { error });
@@ -61,7 +61,7 @@ impl Builder<'_> {
         let end = match ruling {
             Ruling::Proceeds(output) => StepEnd::Returned { output },
             Ruling::Refused(code, why) => {
-                StepEnd::Stopped { error: failure(code, &step.node, format!("the output may not be given: {why}")) }
+                StepEnd::Stopped { error: failure(code, &step.node, format!("the output may not be returned: {why}")) }
             }
             Ruling::Answered(_) => {
                 // It is not offered.

@@ -40,7 +40,7 @@ impl Builder<'_> {
         }
         self.state.tasks_begun += 1;
         if self.depth(branch) >= MAX_DEPTH {
-            return refuse(format!("agents call each other {MAX_DEPTH} deep at most: do it yourself"));
+            return refuse(format!("calls between agents are nested at most {MAX_DEPTH} deep: do it yourself"));
         }
         let tool = self.flow.of(&step.node).tool(&call.tool).map(|tool| tool.kind.clone());
         let Some(ToolKind::Agent(name)) = tool else { return refuse(format!("there is no tool `{}`", call.tool)) };

@@ -35,7 +35,7 @@ impl Builder<'_> {
         let calls = conversation.calls.clone();
         let (node, agent) = (step.node.clone(), conversation.agent.clone());
         self.settle(branch, &node, Phase::Agent { step, conversation });
-        self.end_work(branch, None, &format!("agent `{agent}` does not go on with its step"));
+        self.end_work(branch, None, &format!("agent `{agent}` does not continue its step"));
         let Some(Phase::Agent { step, mut conversation }) = self.state.branches.remove(&branch).map(|own| own.phase)
         else {
             return;

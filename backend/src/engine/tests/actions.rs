@@ -212,7 +212,7 @@ fn a_rejected_output_fails_the_run_whatever_its_failure_policy_says() {
     let review = to_the_end(&mut play);
     let mut late = play.again();
     play.decide(one(ActionDecision::Reject { message: Some("Not to Ann.".to_owned()) }, &review));
-    let error = (FlowCode::FlowHumanRejected, "the output may not be given: Not to Ann.".to_owned());
+    let error = (FlowCode::FlowHumanRejected, "the output may not be returned: Not to Ann.".to_owned());
     assert_eq!((play.status(), play.error()), (RunStatus::Failed, error));
     late.now = late.now.after(Duration::from_hours(2));
     let task = late.tasks.keys().next().copied().unwrap();
@@ -328,7 +328,7 @@ fn an_output_that_does_not_fit_the_flows_schema_is_not_given_out() {
     let play = Play::start(&source("0", ""), json!({}));
     let (code, message) = play.error();
     assert_eq!(code, FlowCode::FlowInvalid);
-    assert!(message.starts_with("the output does not fit `output_schema`: /total"), "{message}");
+    assert!(message.starts_with("the output does not match `output_schema`: /total"), "{message}");
     assert_eq!(Play::start(&source("2", ""), json!({})).status(), RunStatus::Completed);
 
     let mut play = Play::start(&source("2", "gates: { before_return: true }\n"), json!({}));

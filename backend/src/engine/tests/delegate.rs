@@ -53,7 +53,7 @@ fn a_delegate_who_may_not_decide_is_refused_with_the_reason() {
     };
     for (to, person, expected) in [
         ("eve", None, "nobody named `eve` may log in"),
-        ("lea", Some(lea()), "this is you already"),
+        ("lea", Some(lea()), "you cannot delegate to yourself"),
         (
             "max",
             Some(person("max", &["editor"])),

@@ -108,7 +108,7 @@ fn a_call_that_does_not_fit_is_answered_without_a_review() {
         ]),
     );
     let results: Vec<_> = results(&play).iter().map(Value::to_string).collect();
-    assert!(results[0].contains("TOOL_FAILED: the arguments of `delete_order` do not fit: /order"), "{results:?}");
+    assert!(results[0].contains("TOOL_FAILED: the arguments of `delete_order` are not valid: /order"), "{results:?}");
     assert!(results[1].contains("there is no tool `nothing`"));
     assert!(results[2].contains("`secret_plan` may not be written here"));
     assert_eq!(play.key("mood"), "fine");

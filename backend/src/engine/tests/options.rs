@@ -56,9 +56,9 @@ fn an_agent_writes_the_menu_from_which_a_person_chooses() {
 fn a_menu_that_is_none_fails_the_step() {
     for (menu, why) in [
         (json!([]), "expected 1 to 20"),
-        (json!(["a", "a"]), "1: the id `a` is empty, or is there twice"),
+        (json!(["a", "a"]), "1: the id `a` is empty or used twice"),
         (json!([{ "id": "a" }]), "0: missing field `label`"),
-        (json!([{ "id": "a", "label": "Tea" }, "tea "]), "two things that can be chosen read `tea `"),
+        (json!([{ "id": "a", "label": "Tea" }, "tea "]), "two choices read `tea `"),
     ] {
         let play = start(&menu);
         let (code, message) = play.error();

@@ -206,7 +206,7 @@ fn only_calls_that_could_run_are_asked_about_and_the_others_stay_refused() {
     let told = results(&play, "clerk");
     assert_eq!((&told[0], &told[2]), (&json!("c1-1"), &json!("c1-3")));
     let why = |index: usize| told[index].as_str().unwrap();
-    assert!(why(1).starts_with("TOOL_FAILED: the arguments of `wipe` do not fit: /path"), "{told:?}");
+    assert!(why(1).starts_with("TOOL_FAILED: the arguments of `wipe` are not valid: /path"), "{told:?}");
     assert!(why(3).starts_with("TOOL_FAILED: there is no tool `burn`"), "{told:?}");
 }
 

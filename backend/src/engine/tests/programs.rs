@@ -154,11 +154,11 @@ fn what_does_not_fit_decides_nothing_and_rejects_unless_the_flow_says_otherwise(
         play.answers("ask", answer.clone());
         let (code, why) = play.error();
         assert_eq!(code, FlowCode::FlowHumanRejected, "{answer}");
-        assert!(why.starts_with("Its answer does not fit: "), "{answer}: {why}");
+        assert!(why.starts_with("Its answer is not valid: "), "{answer}: {why}");
 
         let mut play = asked(PASSING);
         play.answers("ask", answer.clone());
-        assert!(play.review().advice[0].reason.starts_with("Its answer does not fit: "), "{answer}");
+        assert!(play.review().advice[0].reason.starts_with("Its answer is not valid: "), "{answer}");
         assert_eq!(play.review().advice[0].answer, None, "what does not count is not told as its answer");
     }
 }
@@ -267,7 +267,7 @@ fn what_changed_while_a_webhook_was_asked_it_does_not_decide() {
     let task = play.task_at("ask").id;
     let answer = HandlerAnswer::Decides { answer: Box::new(program(json!({ "approved": true }))) };
     play.apply(Input::HandlerAnswered { task, attempt: 1, digest: "sha256:00".to_owned(), answer });
-    assert_eq!(play.review().advice[0].reason, "What is reviewed changed while it was asked.");
+    assert_eq!(play.review().advice[0].reason, "The content changed while it was asked.");
 }
 
 #[test]
@@ -331,5 +331,5 @@ fn tool_args_are_laid_over_those_of_the_one_call_and_checked_whole() {
     let mut play = gated([("pay", json!({ "amount": 7 }))]);
     play.answers("serve", json!({ "approved": true, "modifications": { "toolArgs": { "amount": 500 } } }));
     let Some(Message::Tool { content, .. }) = play.heard("serve").pop() else { unreachable!() };
-    assert!(content.as_str().unwrap().starts_with("TOOL_PERMISSION_DENIED: Its answer does not fit: "), "{content}");
+    assert!(content.as_str().unwrap().starts_with("TOOL_PERMISSION_DENIED: Its answer is not valid: "), "{content}");
 }

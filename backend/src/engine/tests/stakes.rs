@@ -140,10 +140,7 @@ fn what_people_could_not_tell_apart_once_it_is_rendered_fails_the_step() {
     };
     let (code, message) = called(&beside("send a  voucher of {{ 10 * 2 }}.")).error();
     assert_eq!(code, FlowCode::FlowCondition);
-    assert_eq!(
-        message,
-        "two things that can be chosen read `send a  voucher of 20.`: people could not tell them apart"
-    );
+    assert_eq!(message, "two choices read `send a  voucher of 20.`: people could not tell them apart");
     assert_eq!(called(&beside("Send one of {{ 10 * 2 }}.")).review().stakes.choices().count(), 2);
 
     let asked = REFUND.replace("Close it on {{ input.day }}.", "{{ input.day }}");

@@ -88,7 +88,7 @@ fn a_specialist_joins_once_somebody_has_given_leave_and_takes_its_turn() {
         "researcher",
         calls([("grow", json!({ "role": "more", "instructions": "x", "justification": "y" }))]),
     );
-    assert!(results(&play, "researcher").last().unwrap().as_str().unwrap().contains("takes no more"));
+    assert!(results(&play, "researcher").last().unwrap().as_str().unwrap().contains("which is the limit"));
     says(&mut play, "researcher", text("Yes."));
     says(&mut play, "critic", text("No."));
     let asked = request_of(&play, "tester");
@@ -200,7 +200,7 @@ fn a_strategy_changes_from_the_next_turn_on_once_there_is_leave() {
     let edit = object(json!({ "from": "sequential", "to": "debate", "rounds": 1, "reason": "We disagree." }));
     play.decide_on(&review, answer_actions([(&action.id, ActionDecision::Edit { arguments: edit })]));
     let told = results(&play, "researcher");
-    assert!(told[0].as_str().unwrap().contains("works so already"), "{told:?}");
+    assert!(told[0].as_str().unwrap().contains("already uses this strategy"), "{told:?}");
     assert_eq!(told[1], json!({ "strategy": "debate", "rounds": 1 }));
     says(&mut play, "researcher", text("A"));
     for (agent, said) in [("researcher", "B"), ("critic", "C"), ("editor", "D")] {

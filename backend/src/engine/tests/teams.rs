@@ -237,7 +237,10 @@ fn agents_call_each_other_only_so_deep_and_a_cancelled_run_ends_them_all() {
     let due = newest.phase.conversation().unwrap().model_task.unwrap();
     play.apply(Input::ModelAnswered { task: due, attempt: 1, answer: calls([("ask_expert", task("9"))]) });
     let told = results(&play, "expert");
-    assert!(told[0].as_str().unwrap().starts_with("TOOL_FAILED: agents call each other 8 deep"), "{told:?}");
+    assert!(
+        told[0].as_str().unwrap().starts_with("TOOL_FAILED: calls between agents are nested at most 8 deep"),
+        "{told:?}"
+    );
     cancelled.apply(Input::Cancel { by: person("dev", &[]), reason: None });
     assert_eq!((cancelled.status(), cancelled.snapshot.state.unanswered.len()), (RunStatus::Cancelled, 1));
 }

@@ -304,7 +304,7 @@ fn too_few_people_are_a_problem_that_everybody_sees_until_there_are_enough() {
     play.roles("ana", None).unwrap();
     assert_eq!(play.review().problem, None);
     play.roles("bob", Some(&[])).unwrap();
-    assert!(play.review().problem.unwrap().contains("2 votes for it are needed, and only 1 person may vote"));
+    assert!(play.review().problem.unwrap().contains("2 votes in favour are needed, but only 1 person may vote"));
 }
 
 #[test]

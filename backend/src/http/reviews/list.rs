@@ -23,11 +23,11 @@ const MAX_SEARCH: usize = 500;
 pub(super) fn mount(api: &mut Api) {
     let list = OperationDoc::new("List reviews, newest or most urgent first").answer::<Page<Review>>();
     api.get("/api/v1/reviews", list, self::list);
-    let search = OperationDoc::new("Search reviews, the most relevant first, with marks")
+    let search = OperationDoc::new("Search reviews, most relevant first, with marked excerpts")
         .answer::<Found<Review>>()
         .without(&["order", "cursor"]);
     api.get("/api/v1/reviews/search", search, self::search);
-    let facets = OperationDoc::new("Count pending reviews, in all and by facet").answer::<Facets>().without(&[
+    let facets = OperationDoc::new("Count pending reviews, in total and by facet").answer::<Facets>().without(&[
         "run",
         "requested_by",
         "order",
@@ -44,10 +44,10 @@ async fn list(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<
         ReviewOrder::Newest => REVIEWS,
         ReviewOrder::Urgency => {
             if query.run.is_some() {
-                return Err(Problem::invalid("/order", "the reviews of one run are listed newest first").into());
+                return Err(Problem::invalid("/order", "the reviews of a run are always listed newest first").into());
             }
             only_newest(&query)?;
-            only_pending(&query, "only what is pending has an order of urgency: say `pending`, or nothing")?;
+            only_pending(&query, "only pending reviews can be ordered by urgency: use `pending`, or leave it out")?;
             QUEUE
         }
     };
@@ -58,9 +58,9 @@ async fn list(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<
 async fn search(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Result<Json<Found<Review>>> {
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
-    let why = "what is found by relevance has no other order and no pages: leave it out";
+    let why = "results by relevance have no other order and no pages: leave it out";
     for (path, wrong, why) in [
-        ("/q", query.q.is_none(), "say which words are looked for"),
+        ("/q", query.q.is_none(), "name the words to search for"),
         ("/order", query.order.is_some(), why),
         ("/cursor", query.cursor.is_some(), why),
     ] {
@@ -73,9 +73,9 @@ async fn search(caller: Caller, Params(mut query): Params<ReviewQuery>) -> Resul
 
 async fn facets(caller: Caller, Params(query): Params<ReviewQuery>) -> Result<Json<Facets>> {
     check(&query)?;
-    only_pending(&query, "only what is pending is counted: say `pending`, or nothing")?;
+    only_pending(&query, "only pending reviews are counted: use `pending`, or leave it out")?;
     if query.run.is_some() {
-        return Err(Problem::invalid("/run", "what is counted is of all runs: leave it out").into());
+        return Err(Problem::invalid("/run", "counts cover all runs: leave it out").into());
     }
     only_newest(&query)?;
     for (path, said) in
@@ -90,7 +90,10 @@ async fn facets(caller: Caller, Params(query): Params<ReviewQuery>) -> Result<Js
 
 fn only_newest(query: &ReviewQuery) -> std::result::Result<(), Problem> {
     if query.requested_by.is_some() {
-        return Err(Problem::invalid("/requested_by", "what one has asked is listed newest first, and not counted"));
+        return Err(Problem::invalid(
+            "/requested_by",
+            "reviews of a requester are listed newest first, and not counted",
+        ));
     }
     Ok(())
 }

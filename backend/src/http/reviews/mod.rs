@@ -48,10 +48,9 @@ struct EmptyBody {}
 
 pub(super) fn mount(api: &mut Api) {
     list::mount(api);
-    let ask = OperationDoc::new("Ask people something without a flow").answer::<Review>().status(201);
+    let ask = OperationDoc::new("Ask people a question without a flow").answer::<Review>().status(201);
     api.post("/api/v1/reviews", ask, ask::ask);
-    let get = OperationDoc::new("Get a review; with `wait`, of at most 60s, once it is over or that time is")
-        .answer::<Review>();
+    let get = OperationDoc::new("Get a review; `wait`, of at most 60s, waits until it is over").answer::<Review>();
     api.get(REVIEW, get, self::get);
     let decide = OperationDoc::new("Decide a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
@@ -59,7 +58,7 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/check", check, check::check);
     api.post("/api/v1/reviews/{id}/claim", OperationDoc::new("Claim a review").answer::<Decided>(), claim);
     api.post("/api/v1/reviews/{id}/release", OperationDoc::new("Release a claim").answer::<Decided>(), release);
-    let delegate = OperationDoc::new("Delegate a review to somebody else").answer::<Decided>();
+    let delegate = OperationDoc::new("Delegate a review to someone else").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
     let comment = OperationDoc::new("Comment on a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);

@@ -57,7 +57,7 @@ pub(super) async fn record(caller: &Caller, review: &Review) {
     let state = caller.state.clone();
     let recording = tokio::spawn(async move {
         if let Err(error) = state.store.commit(change).await {
-            tracing::debug!(%error, "a look at a review was not recorded");
+            tracing::debug!(%error, "a view of a review could not be recorded");
             state.views.forget(&look);
         }
     });

@@ -79,7 +79,7 @@ impl ReviewWaits {
         let count = waiting.people.entry(person.clone()).or_default();
         if *count >= EACH {
             let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
-            return Err(problem.detail(format!("{EACH} requests of yours wait already: ask without `wait`")));
+            return Err(problem.detail(format!("{EACH} of your requests are already waiting: ask without `wait`")));
         }
         *count += 1;
         let over = waiting.reviews.entry(review).or_insert_with(|| watch::Sender::new(())).subscribe();
@@ -93,7 +93,7 @@ impl ReviewWaits {
 /// How long a request may wait.
 pub(super) fn checked(wait: Span) -> Result<Duration, Problem> {
     if wait.0 > LONGEST {
-        return Err(Problem::invalid("/wait", "at most 60s; ask again for longer"));
+        return Err(Problem::invalid("/wait", "at most 60s; to wait longer, ask again"));
     }
     Ok(wait.0)
 }
@@ -120,7 +120,7 @@ async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "could not check the reviews that requests wait for");
+                tracing::warn!(%error, "could not check the reviews that requests are waiting for");
                 tokio::time::sleep(PAUSE_AFTER_ERROR).await;
                 continue;
             }

@@ -135,7 +135,7 @@ async fn a_decision_that_a_deadline_overtook_while_a_guardrail_asked_is_told_so(
         assert_eq!(
             late["detail"],
             format!(
-                "this came before the deadline {deadline}, which passed while guardrails asked about it: \
+                "this came before the deadline {deadline}, which passed while guardrails were checked: \
                  `house-rules` (rules.example.com)"
             )
         );

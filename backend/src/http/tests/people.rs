@@ -177,7 +177,7 @@ async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_
     let places: Vec<_> = errors.as_array().unwrap().iter().map(|mistake| mistake["path"].clone()).collect();
     assert_eq!(places, ["/rules/0/events", "/slack_user_id", "/email"]);
     let answer = ana.post(&format!("{path}/test"), &json!({ "channel": "email" })).await.expect(422);
-    assert!(answer["errors"][0]["message"].as_str().unwrap().contains("tells nobody"), "{answer}");
+    assert!(answer["errors"][0]["message"].as_str().unwrap().contains("no notification channels"), "{answer}");
 }
 
 #[tokio::test]

@@ -138,7 +138,7 @@ async fn a_run_that_cannot_be_read_is_cancelled(site: Site) {
         let ended = dev.post(&format!("{path}/cancel"), &json!({ "reason": "it hangs" })).await.expect(200);
         assert_eq!((&ended["status"], &ended["error"]["code"]), (&json!("failed"), &json!("RECORD_UNREADABLE")));
         let why = ended["error"]["message"].as_str().expect("why");
-        assert!(why.starts_with("dev cancelled the run: it hangs; it could not go on, since stored data: "), "{why}");
+        assert!(why.starts_with("dev cancelled the run: it hangs; it could not continue: stored data: "), "{why}");
         assert_eq!(dev.get(&path).await.expect(200)["status"], "failed");
         assert_eq!(dev.get(&format!("/api/v1/reviews/{review}")).await.expect(200)["status"], "withdrawn");
         assert_eq!(dev.post(&format!("{path}/cancel"), &json!({})).await.code(409), "run_over");

@@ -144,7 +144,9 @@ impl Builder<'_> {
         match put_in.edits.get(CONTENT).and_then(Value::as_str) {
             Some(content) if draft => match serde_json::from_str::<Value>(content) {
                 Ok(_) => Ok(()),
-                Err(error) => Err(vec![Mistake::new("/edits/content", "invalid", format!("it is no JSON: {error}"))]),
+                Err(error) => {
+                    Err(vec![Mistake::new("/edits/content", "invalid", format!("it is not valid JSON: {error}"))])
+                }
             },
             _ => Ok(()),
         }

@@ -13,7 +13,7 @@ use crate::flow::is_of_object;
 use crate::limits;
 
 /// What is said where the flow says nothing.
-const REFUSED: &str = "the response does not fulfil what the flow asks of it";
+const REFUSED: &str = "the response does not meet the flow's conditions";
 
 impl Builder<'_> {
     /// Checks a response against the validator of its node, with the place in the body of each mistake.

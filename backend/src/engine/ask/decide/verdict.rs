@@ -61,7 +61,7 @@ pub(in crate::engine::ask) fn check(
             limit("/verdict/instructions", instructions.as_deref(), &mut mistakes);
             let given = instructions.as_ref().is_some_and(|text| !text.trim().is_empty());
             if given && !review.actions.is_empty() && !review.passes_on_instructions(decisions) {
-                let message = "no agent would read it; say it in a comment";
+                let message = "no agent would read it; write a comment instead";
                 mistakes.push(Mistake::new("/verdict/instructions", "not_allowed", message));
             }
             check_actions(review, decisions, &mut mistakes);
@@ -86,7 +86,7 @@ fn option_said(
     let Some(offered) = review.options.iter().find(|offered| offered.id == option) else {
         let known: Vec<_> = review.options.iter().map(|offered| format!("`{}`", offered.id)).collect();
         let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
-        let message = format!("`{option}` is no option of this review: {known}");
+        let message = format!("`{option}` is not an option of this review: {known}");
         mistakes.push(Mistake::new("/verdict/option", "unknown", message));
         return None;
     };
@@ -96,7 +96,7 @@ fn option_said(
             mistakes.extend(check_value(schema, &fields, "/verdict/fields"));
         }
         None if !fields.is_empty() => {
-            mistakes.push(Mistake::new("/verdict/fields", "unknown", "this option takes no fields"));
+            mistakes.push(Mistake::new("/verdict/fields", "unknown", "this option has no fields"));
         }
         None => {}
     }
@@ -110,7 +110,7 @@ fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mista
         ChoiceKind::Correct => {
             let message = joined([option.message.as_deref(), comment]);
             if message.is_empty() {
-                let text = "say in a comment what should be different: this option has no message of its own";
+                let text = "say in `comment` what to change: this option has no message of its own";
                 mistakes.push(Mistake::new("/comment", "required", text));
                 return None;
             }
@@ -135,7 +135,7 @@ fn text_said(
         return Some(CheckedVerdict::Actions(review.actions.iter().map(reject).collect(), None));
     }
     if !review.free_text {
-        let message = "free text is not offered here: choose an option";
+        let message = "free text is not allowed here: choose an option";
         mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
         return None;
     }
@@ -154,7 +154,7 @@ pub(in crate::engine::ask) fn joined<'a>(parts: impl IntoIterator<Item = Option<
 
 fn check_actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>, mistakes: &mut Vec<Mistake>) {
     if review.actions.is_empty() {
-        let message = "this review has no actions: choose an option, or say something";
+        let message = "this review has no actions: choose an option, or answer in free text";
         mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
         return;
     }
@@ -164,7 +164,7 @@ fn check_actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>, 
     }
     for action in &review.actions {
         let Some(decision) = decisions.get(&action.id) else {
-            let message = format!("action `{}` has no answer: none may be left out", action.id);
+            let message = format!("action `{}` has no answer: answer every action", action.id);
             mistakes.push(Mistake::new(place(&action.id), "required", message));
             continue;
         };
@@ -178,7 +178,7 @@ fn check_action(review: &Review, action: &Action, decision: &ActionDecision, pla
         if review.choices_for(action).all(|choice| choice.id != *alternative) {
             let known: Vec<_> = review.choices_for(action).map(|choice| format!("`{}`", choice.id)).collect();
             let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
-            let message = format!("`{alternative}` is no alternative of action `{}`: {known}", action.id);
+            let message = format!("`{alternative}` is not an alternative of action `{}`: {known}", action.id);
             mistakes.push(Mistake::new(format!("{place}/alternative"), "unknown", message));
         }
         return;
@@ -210,7 +210,7 @@ fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&Checked
         )
     ) && !request.edits.is_empty()
     {
-        let message = "edits go with an accept option or an answer only";
+        let message = "edits are allowed only with an accept option or an answer";
         mistakes.push(Mistake::new("/edits", "not_allowed", message));
         return;
     }
@@ -222,7 +222,7 @@ fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&Checked
                     mistakes.extend(check_value(schema, value, &place));
                 }
             }
-            None => mistakes.push(Mistake::new(place, "not_editable", format!("`{key}` may not be edited here"))),
+            None => mistakes.push(Mistake::new(place, "not_editable", format!("`{key}` cannot be edited here"))),
         }
     }
 }

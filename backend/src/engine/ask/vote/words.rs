@@ -68,7 +68,7 @@ fn standing(review: &Review, voting: &Voting) -> String {
 
 /// Why nobody can resolve a review as things are; `may` is how many have the right to.
 pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
-    const REMEDY: &str = "an admin can give people the right, or somebody can withdraw this";
+    const REMEDY: &str = "an admin can give someone the role, or the review can be withdrawn";
     let Some(voting) = &review.voting else {
         return (may == 0).then(|| format!("nobody may decide this{}: {REMEDY}", whom(review)));
     };
@@ -77,20 +77,20 @@ pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
     }
     if may > MAX_VOTERS {
         let remedy = "name roles or people in `reviewers`";
-        return Some(format!("{may} people may vote here, and at most {MAX_VOTERS} can: {remedy}"));
+        return Some(format!("{may} people may vote here, but the limit is {MAX_VOTERS}: {remedy}"));
     }
     let why = match &review.policy {
         Policy::Groups(groups) => {
             let all = voting.voters.iter().collect();
             let short = groups.iter().filter_map(|(role, needed)| {
                 let there = tally::of_group(voting, role, &all);
-                (there < *needed).then(|| format!("{needed} of {role} are needed, and {} may vote", people(there)))
+                (there < *needed).then(|| format!("{needed} of {role} are needed, but {} may vote", people(there)))
             });
             short.collect::<Vec<_>>().join("; ")
         }
         policy => {
             let there = u32::try_from(voting.voters.len()).unwrap_or(u32::MAX);
-            format!("{} votes for it are needed, and {} may vote", tally::needed(policy, voting), people(there))
+            format!("{} votes in favour are needed, but {} may vote", tally::needed(policy, voting), people(there))
         }
     };
     Some(format!("{why}: {REMEDY}"))
