@@ -56,7 +56,7 @@ impl Carrier {
         }
         mistakes.extend(asked.timeout.and_then(Span::why_no_wait).map(|why| invalid("/timeout", &why)));
         if asked.on_timeout.is_some() && asked.timeout.is_none() {
-            mistakes.push(invalid("/on_timeout", "`on_timeout` without `timeout` never happens; add a timeout"));
+            mistakes.push(invalid("/on_timeout", "`on_timeout` has no effect without `timeout`; add a timeout"));
         }
         if !mistakes.is_empty() {
             return Err(mistakes);

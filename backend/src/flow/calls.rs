@@ -87,7 +87,7 @@ pub(super) fn find<'l>(
     }
     let Some(called) = library.get(call) else {
         if let Some(why) = library.unreadable.get(id) {
-            return Err(("id", format!("`{id}` cannot be called before it is saved anew: {why}")));
+            return Err(("id", format!("`{id}` cannot be called until it is saved again: {why}")));
         }
         if let Some(newest) = library.newest.get(id) {
             return Err(("version", format!("the newest version of `{id}` is {}", newest.version)));
@@ -97,10 +97,13 @@ pub(super) fn find<'l>(
         return Err(("id", format!("there is no flow `{id}`{guess}; save it before the flow that calls it")));
     };
     if called.calls(&flow.id) {
-        return Err(("id", format!("`{id}` calls `{}`, directly or not: flows cannot call each other", flow.id)));
+        return Err((
+            "id",
+            format!("`{id}` calls `{}`, directly or indirectly: flows cannot call each other", flow.id),
+        ));
     }
     if called.depth() + 1 > MAX_CALLS {
-        return Err(("id", format!("flows can call each other {MAX_CALLS} deep, and `{id}` is that deep already")));
+        return Err(("id", format!("flows can call each other {MAX_CALLS} deep, and `{id}` is already that deep")));
     }
     Ok(called)
 }

@@ -58,10 +58,10 @@ pub fn compile_stored(schema: &Value) -> Result<Schema, Mistake> {
     let bounded = |validator| Schema::Bounded { validator: Box::new(validator), work: values.max(passes) };
     compiled.map(bounded).map_err(|error| {
         let reason = match error.kind() {
-            ValidationErrorKind::AnyOf { .. } => format!("{} has no meaning here", error.instance()),
+            ValidationErrorKind::AnyOf { .. } => format!("{} is not allowed here", error.instance()),
             _ => error.to_string(),
         };
-        invalid(error.instance_path().as_str(), format!("this is no valid JSON Schema: {reason}"))
+        invalid(error.instance_path().as_str(), format!("this is not a valid JSON Schema: {reason}"))
     })
 }
 
@@ -163,8 +163,8 @@ fn words(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
         Kind::Pattern { pattern } => format!("must match the pattern {pattern}"),
         Kind::Format { format } => format!("must be {}", formatted(format)),
         Kind::FalseSchema => "is not expected here".to_owned(),
-        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "fits none of the allowed forms".to_owned(),
-        Kind::OneOfMultipleValid { .. } => "fits several of the allowed forms, but must fit exactly one".to_owned(),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "matches none of the allowed forms".to_owned(),
+        Kind::OneOfMultipleValid { .. } => "matches several of the allowed forms instead of exactly one".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -23,9 +23,9 @@ pub fn refused(key: &str) -> Option<String> {
     let mut chars = key.chars();
     let first = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     if !first || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        Some(format!("`{key}` is no state key: letters, digits and _, not a digit first"))
+        Some(format!("`{key}` is not a state key: letters, digits and _, not starting with a digit"))
     } else if RESERVED.contains(&key) {
-        Some(format!("`{key}` has a meaning of its own in templates; choose another name for the state key"))
+        Some(format!("`{key}` is reserved in templates; choose another name for the state key"))
     } else {
         None
     }

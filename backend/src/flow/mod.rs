@@ -139,7 +139,7 @@ fn limit(found: &mut Vec<Mistake>) {
             found
                 .last()
                 .cloned()
-                .map(|last| Mistake { message: "there are more; correct these first".to_owned(), ..last }),
+                .map(|last| Mistake { message: "there are more errors; correct these first".to_owned(), ..last }),
         );
     }
 }

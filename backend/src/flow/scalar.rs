@@ -12,7 +12,7 @@ pub fn core(text: &str) -> Result<Value, String> {
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Err(format!("{text} is no JSON number; write it as text in quotes"));
+        return Err(format!("{text} is not a JSON number; write it as text in quotes"));
     }
     let number = match (text.strip_prefix("0o"), text.strip_prefix("0x")) {
         (Some(octal), _) if is_digits(octal, 8) => u64::from_str_radix(octal, 8).ok().map(Number::from),

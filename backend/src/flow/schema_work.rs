@@ -35,7 +35,7 @@ pub(super) fn passes(schema: &Value) -> Result<usize, String> {
         above = here;
     }
     if most > MAX_PASSES {
-        return Err(format!("by its references it looks at one value more than {MAX_PASSES} times"));
+        return Err(format!("its references check a single value more than {MAX_PASSES} times"));
     }
     Ok(most)
 }
@@ -144,9 +144,7 @@ impl<'a> SchemaGraph<'a> {
                     match state[index] {
                         2 => continue,
                         1 => {
-                            return Err(
-                                "a reference leads back to itself without looking at a part of the value".into()
-                            );
+                            return Err("a reference leads back to itself without checking a part of the value".into());
                         }
                         _ => state[index] = 1,
                     }

@@ -185,7 +185,7 @@ impl<'input> Reader<'input> {
                 Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
                 Event::StreamEnd => break,
                 _ if value.is_some() => {
-                    return Err(stop(&span, "", "a flow file holds one document; remove what follows `---`"));
+                    return Err(stop(&span, "", "a flow file has one document; remove everything after `---`"));
                 }
                 event => value = Some(self.value(event, &span, "", None, 0)?),
             }
@@ -217,7 +217,7 @@ impl<'input> Reader<'input> {
     ) -> Result<Value, Stop> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(stop(span, path, format!("the file holds more than {MAX_VALUES} values, aliases followed")));
+            return Err(stop(span, path, format!("the file has more than {MAX_VALUES} values, including aliases")));
         }
         if depth > MAX_NESTING {
             return Err(stop(span, path, format!("lists and objects are nested deeper than {MAX_NESTING}")));
@@ -227,7 +227,7 @@ impl<'input> Reader<'input> {
             return Err(stop(span, "", "the keys are too long for so many values below them; shorten the keys"));
         }
         if self.mistakes.len() > MAX_MISTAKES {
-            return Err(stop(span, path, "there are more; correct these first"));
+            return Err(stop(span, path, "there are more errors; correct these first"));
         }
         let scalar = matches!(event, Event::Scalar(..));
         self.places.insert(path.to_owned(), ValueSpots { key, value: Spot::from(&span.start), scalar });
@@ -300,12 +300,12 @@ impl<'input> Reader<'input> {
                     if let Some(name) = doubled {
                         let below = format!("{path}{}", pointer([&name]));
                         let first = self.places.get(&below).and_then(|place| place.key);
-                        let first = first.map_or(String::new(), |first| format!(" (first in line {})", first.line));
+                        let first = first.map_or(String::new(), |first| format!(" (first on line {})", first.line));
                         self.mistakes.push(mistake_at(
                             Some(spot),
                             &below,
                             FlowCode::FlowInvalid,
-                            format!("`{name}` is written twice{first}; keep one of them"),
+                            format!("`{name}` appears twice{first}; remove one of them"),
                         ));
                     }
                     self.skip(event)?;
@@ -316,7 +316,7 @@ impl<'input> Reader<'input> {
 
     fn alias(&mut self, anchor: usize, span: &Span, path: &str, depth: usize) -> Result<Value, Stop> {
         let Some(value) = self.anchors.get(&anchor) else {
-            return Err(stop(span, path, "an alias cannot stand within what it names"));
+            return Err(stop(span, path, "an alias cannot be inside the value that it names"));
         };
         let value = value.clone();
         let nesting = self.copy(&value, span, path)?;
@@ -332,11 +332,10 @@ impl<'input> Reader<'input> {
         self.copied.values += extent.values;
         self.copied.bytes += extent.bytes;
         if self.values + self.copied.values > MAX_VALUES {
-            return Err(stop(span, path, format!("the file holds more than {MAX_VALUES} values, aliases followed")));
+            return Err(stop(span, path, format!("the file has more than {MAX_VALUES} values, including aliases")));
         }
         if self.copied.bytes > MAX_FILE {
-            let message =
-                format!("the file is larger than {MAX_FILE} bytes, aliases followed; write less, or repeat less");
+            let message = format!("the file is larger than {MAX_FILE} bytes, including aliases; write or repeat less");
             return Err(stop(span, path, message));
         }
         Ok(extent.nesting)
@@ -384,7 +383,7 @@ impl<'input> Reader<'input> {
 
     fn refuse_tag(&mut self, tagged: bool, span: &Span, path: &str) {
         if tagged {
-            self.mistake(span, path, "tags such as `!name` have no meaning in a flow; remove it".to_owned());
+            self.mistake(span, path, "tags such as `!name` are not allowed in a flow; remove it".to_owned());
         }
     }
 

@@ -79,7 +79,7 @@ impl Fitter<'_> {
             return true;
         }
         if templates == fitting.len() {
-            self.wrong(path, format!("`{text}` is neither the value nor a template that gives it: `{{{{ … }}}}`"));
+            self.wrong(path, format!("`{text}` is neither the value nor a template for it: `{{{{ … }}}}`"));
             return false;
         }
         if words.len() + templates == fitting.len() && !words.contains(&text) {

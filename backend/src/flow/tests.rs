@@ -59,10 +59,10 @@ fn what_is_no_yaml_or_no_json_value_is_refused_where_it_stands() {
     expect("", &[("1:1 FLOW_INVALID", "empty")]);
     expect("id: f\nnodes: [", &[("2:9 FLOW_INVALID", "cannot be read here")]);
     expect("id: f\n--- \nid: g\n", &[("3:1 FLOW_INVALID", "one document")]);
-    expect("id: f\nid: g\nnodes: { a: { set: { x: 1 } } }", &[("2:1 FLOW_INVALID", "written twice (first in line 1)")]);
+    expect("id: f\nid: g\nnodes: { a: { set: { x: 1 } } }", &[("2:1 FLOW_INVALID", "appears twice (first on line 1)")]);
     expect(
         "id: f\nnodes: { a: { set: { 1: 1, ü: .inf } } }",
-        &[("2:22 FLOW_INVALID", "in quotes"), ("2:28 FLOW_INVALID", "no state key"), ("2:31 FLOW_INVALID", ".inf")],
+        &[("2:22 FLOW_INVALID", "in quotes"), ("2:28 FLOW_INVALID", "not a state key"), ("2:31 FLOW_INVALID", ".inf")],
     );
     expect("id: !x f\nnodes: { a: { set: { x: 1 } } }", &[("1:5 FLOW_INVALID", "tags")]);
     expect("id: \"f\\0\"\nnodes: { a: { set: { x: 1 } } }", &[("1:5 FLOW_INVALID", "U+0000")]);
@@ -71,7 +71,7 @@ fn what_is_no_yaml_or_no_json_value_is_refused_where_it_stands() {
     let bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n\
                 c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n\
                 e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n";
-    expect(bomb, &[("5:32 FLOW_INVALID", "aliases followed")]);
+    expect(bomb, &[("5:32 FLOW_INVALID", "including aliases")]);
 }
 
 #[test]
@@ -187,10 +187,10 @@ fn a_tool_that_asks_people_says_whom_and_no_other_does() {
     let fine = "builtin: ask_human, description: Ask., reviewers: { roles: [x] }, severity: high, timeout: 1h, on_timeout: { escalate: boss, extend: 2h, then: error }";
     expect(&flow(fine), &[]);
     expect(&flow("builtin: ask_human, parameters: { type: object }"), &[("4:28 FLOW_INVALID", "is fixed")]);
-    expect(&flow("builtin: request_edit, on_timeout: { goto: a }"), &[("4:31 FLOW_INVALID", "goes nowhere")]);
+    expect(&flow("builtin: request_edit, on_timeout: { goto: a }"), &[("4:31 FLOW_INVALID", "cannot go to a node")]);
     expect(
         &flow("builtin: sleep, reviewers: { roles: [x] }, severity: low"),
-        &[("4:24 FLOW_INVALID", "write it at a gate"), ("4:61 FLOW_INVALID", "write it at a gate")],
+        &[("4:24 FLOW_INVALID", "set it at a gate"), ("4:61 FLOW_INVALID", "set it at a gate")],
     );
 }
 
@@ -242,20 +242,20 @@ fn branches_that_run_at_the_same_time_may_not_write_one_key() {
     expect(&any, &[]);
     expect(&any.replace("b: { agent: w", "b: { agent: w, write_keys: ['*']"), &[]);
     let both = any.replace("b: { agent: w", "b: { agent: w, write_keys: ['*']").replace("[other]", "[other, '*']");
-    expect(&both, &[("6:38 FLOW_INVALID", "both may write any key; name the keys of one of them")]);
+    expect(&both, &[("6:38 FLOW_INVALID", "both may write any key; list the keys of one of them")]);
 }
 
 #[test]
 fn the_rest_of_the_rules_is_checked_where_it_is_broken() {
     let human = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {rest} }} }}\n");
-    expect(&human("on_timeout: reject"), &[("4:41 FLOW_INVALID", "never happens")]);
+    expect(&human("on_timeout: reject"), &[("4:41 FLOW_INVALID", "has no effect")]);
     expect(&human("timeout: 1h, on_timeout: approve"), &[("4:54 FLOW_INVALID", "none here")]);
     expect(&human("timeout: 0s"), &[("4:38 FLOW_INVALID", "longer than zero")]);
     expect(&human("timeout: 11years"), &[("4:38 FLOW_INVALID", "at most 10years")]);
-    expect(&human("corrects: a, options: [{ id: x, label: X }]"), &[("4:39 FLOW_INVALID", "makes nothing")]);
+    expect(&human("corrects: a, options: [{ id: x, label: X }]"), &[("4:39 FLOW_INVALID", "cannot be corrected")]);
     expect(&human("options: [{ id: x, label: X, kind: correct }]"), &[("4:64 FLOW_INVALID", "no step")]);
     expect(&human("options: [{ id: x, label: X }, { id: x, label: Y }]"), &[("4:66 FLOW_INVALID", "two options `x`")]);
-    expect(&human("edit_keys: [{ key: b, schema: { type: 1 } }]"), &[("4:67 FLOW_INVALID", "no valid JSON Schema")]);
+    expect(&human("edit_keys: [{ key: b, schema: { type: 1 } }]"), &[("4:67 FLOW_INVALID", "not a valid JSON Schema")]);
     expect(
         &human("handlers: [{ auto: approve }, human]"),
         &[("4:29 FLOW_INVALID", "none here"), ("4:59 FLOW_INVALID", "put `auto` last")],
@@ -269,23 +269,23 @@ fn the_rest_of_the_rules_is_checked_where_it_is_broken() {
         &node("next: b }\n  b: { set: { input: 1, 2x: 2, y: '{{ secret.a }}' }"),
         &[
             ("5:15 FLOW_INVALID", "`input` has a meaning"),
-            ("5:25 FLOW_INVALID", "`2x` is no state key"),
+            ("5:25 FLOW_INVALID", "`2x` is not a state key"),
             ("5:35 FLOW_INVALID", "secrets"),
         ],
     );
-    expect(&node("next: end }\n  b: { router: {}"), &[("5:3 FLOW_INVALID", "`b` is never reached from `a`")]);
+    expect(&node("next: end }\n  b: { router: {}"), &[("5:3 FLOW_INVALID", "`b` cannot be reached from `a`")]);
     let head = HEAD.replace("nodes:", "start: z\noutput: [q]\ngates: { before_tool: { no_*: true } }\nnodes:");
     expect(
         &format!("{head}  a: {{ agent: w }}\n"),
         &[
             ("3:8 FLOW_INVALID", "no node `z`"),
-            ("5:31 FLOW_INVALID", "can never fire"),
-            ("?4:10 doubtful", "nobody writes the state key `q`"),
+            ("5:31 FLOW_INVALID", "can never apply"),
+            ("?4:10 doubtful", "nothing writes the state key `q`"),
         ],
     );
     expect(
         "id: f\nagents: { w: { model: demo/w, max_turns: 101 } }\nnodes: { my-node: { agent: w } }",
-        &[("2:42 FLOW_INVALID", "1 to 100"), ("3:10 FLOW_INVALID", "`my-node` is no state key")],
+        &[("2:42 FLOW_INVALID", "1 to 100"), ("3:10 FLOW_INVALID", "`my-node` is not a state key")],
     );
     let many: Vec<_> =
         (0..=limits::MAX_NODES).map(|n| format!("  n{n}: {{ set: {{ x: 1 }}, next: n{} }}", n + 1)).collect();

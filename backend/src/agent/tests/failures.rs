@@ -146,7 +146,10 @@ async fn an_answer_of_another_form_names_the_address_as_the_likely_cause() {
     for wire in WIRES {
         for body in ["<html>Log in</html>\n\n", "data: {\"choices\n\n", "{\"choices\": 1\n\n"] {
             let failure = failure(wire, Answer::whole(body)).await;
-            assert!(!failure.retryable && failure.message.contains("another form"), "{wire:?} {body:?}: {failure:?}");
+            assert!(
+                !failure.retryable && failure.message.contains("unexpected format"),
+                "{wire:?} {body:?}: {failure:?}"
+            );
         }
     }
 }

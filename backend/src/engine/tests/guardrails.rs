@@ -209,14 +209,14 @@ fn what_redaction_does_not_reach_does_not_happen() {
     play.decide(answer_actions([("c1-1", ActionDecision::APPROVE)]));
     assert_eq!(
         heard(&play),
-        ["GUARDRAIL_BLOCKED: pii-redaction: it holds a card number, where nothing can be redacted"]
+        ["GUARDRAIL_BLOCKED: pii-redaction: it holds a card number, but nothing can be redacted here"]
     );
     let mut play = Play::start(&source, json!({ "place": CARD }));
     run(&mut play, "ls");
     play.decide(answer_actions([("c1-1", ActionDecision::APPROVE)]));
     assert_eq!(
         heard(&play),
-        ["GUARDRAIL_BLOCKED: pii-redaction: it holds a card number, where nothing can be redacted"]
+        ["GUARDRAIL_BLOCKED: pii-redaction: it holds a card number, but nothing can be redacted here"]
     );
     let source = source.replace("maxLength: 60", "pattern: '^[0-9 ]+$'");
     let mut play = Play::start(&source, json!({}));

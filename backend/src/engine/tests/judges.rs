@@ -100,7 +100,7 @@ fn a_judge_that_cannot_be_asked_or_understood_decides_nothing() {
         assert_eq!(play.snapshot.reviews.len(), 0, "it is asked again");
         play.model("ask", text(answer));
     }
-    assert!(play.review().advice[0].reason.contains("does not fit"), "{:?}", play.review().advice);
+    assert!(play.review().advice[0].reason.contains("not valid"), "{:?}", play.review().advice);
 
     let mut twice = judged("human");
     twice.model("ask", text(r#"{"approved": false, "approved": true, "confidence": 1, "reasoning": ""}"#));
@@ -231,7 +231,7 @@ fn a_judge_changes_only_what_may_be_edited_and_as_it_may() {
         play.model("serve", changes(&modifications));
         let review = play.snapshot.reviews.values().find(|review| review.is_pending() && !review.actions.is_empty());
         let review = review.unwrap_or_else(|| panic!("{modifications}"));
-        assert!(review.advice[0].reason.contains("does not fit"), "{:?}", review.advice);
+        assert!(review.advice[0].reason.contains("not valid"), "{:?}", review.advice);
     }
 }
 
@@ -248,7 +248,7 @@ nodes: { write: { set: { reply: Hm, number: 4 } } }
 
     let mut play = Play::start(source, json!({}));
     play.model("end", changes(&json!({ "output": { "reply": 1 } })));
-    assert!(play.review().advice[0].reason.contains("does not fit"), "{:?}", play.review().advice);
+    assert!(play.review().advice[0].reason.contains("not valid"), "{:?}", play.review().advice);
 }
 
 #[test]
@@ -270,7 +270,7 @@ nodes:
 
     let mut play = Play::start(source, json!({}));
     play.model("ask", changes(&json!({ "edits": { "draft": 5 } })));
-    assert!(play.review().advice[0].reason.contains("does not fit"));
+    assert!(play.review().advice[0].reason.contains("not valid"));
 }
 
 #[test]

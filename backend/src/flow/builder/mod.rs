@@ -333,7 +333,7 @@ impl Flow {
         if let Some((_, node, delegation)) = self.nodes.last_mut() {
             change(node, delegation);
         } else {
-            let message = format!("`{what}` speaks of the node before it, and there is none yet");
+            let message = format!("`{what}` applies to the previous node, but there is none yet");
             self.mistakes.push(mistake("/nodes", FlowCode::FlowInvalid, message));
         }
         self

@@ -50,21 +50,21 @@ fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: 
             for (role, needed) in groups {
                 let members = may.iter().filter(|person| person.has(role)).count();
                 if members < usize::try_from(*needed).unwrap_or(usize::MAX) {
-                    let message = format!("{needed} of `{role}` are needed, and {} has this role now", only(members));
+                    let message = format!("{needed} of `{role}` are needed, but {} has this role now", only(members));
                     checker.warn(&format!("{base}/policy/groups{}", pointer([role])), message);
                 }
             }
         }
         Policy::Quorum(needed) if may.len() < usize::try_from(*needed).unwrap_or(usize::MAX) => {
             names(checker, people, base, &human.reviewers);
-            let message = format!("{needed} votes are needed, and {} may vote now", only(may.len()));
+            let message = format!("{needed} votes are needed, but {} may vote now", only(may.len()));
             checker.warn(&format!("{base}/policy/quorum"), message);
         }
         _ => own(checker, people, base, &human.reviewers),
     }
     let voters = u32::try_from(may.len()).unwrap_or(u32::MAX);
     if !human.policy.is_first() && human.deny.is_some_and(|deny| deny > voters) && voters > 0 {
-        let message = format!("{} may vote now: so many votes against cannot come", only(may.len()));
+        let message = format!("{} may vote now, so this many votes against are not possible", only(may.len()));
         checker.warn(&format!("{base}/deny"), message);
     }
     if let Some(on_timeout) = &human.on_timeout {
@@ -119,7 +119,7 @@ fn nobodys(checker: &Checker<'_>, people: &[Principal], reviewers: &Reviewers) -
     let known = |name: &Username| people.iter().any(|person| person.username == *name);
     let users = reviewers.users.iter().enumerate().filter(|(_, name)| !known(name)).map(|(index, name)| {
         let guess = checker.guess(name, people.iter().map(|person| person.username.as_str()));
-        (format!("users/{index}"), format!("there is nobody `{name}` now{guess}"))
+        (format!("users/{index}"), format!("there is no active user `{name}` now{guess}"))
     });
     let tags = reviewers.tags.iter().enumerate().filter_map(|(index, tag)| {
         let why = nobody_has(checker, people, tag)?;
@@ -180,15 +180,18 @@ mod tests {
     #[test]
     fn what_the_people_of_today_could_not_decide_is_a_warning_at_its_place() {
         for (more, words) in [
-            ("policy: { quorum: 3 }", "quorum 3 votes are needed, and only 2 people may vote now"),
+            ("policy: { quorum: 3 }", "quorum 3 votes are needed, but only 2 people may vote now"),
             (
                 "policy: { groups: { editor: 1, legal: 1 } }",
-                "legal 1 of `legal` are needed, and nobody has this role now",
+                "legal 1 of `legal` are needed, but nobody has this role now",
             ),
             ("policy: majority, reviewers: { roles: [legal] }", "reviewers nobody may decide this now"),
             ("reviewers: { roles: [editors] }", "now: nobody has the role `editors` now; did you mean `editor`?"),
-            ("reviewers: { users: [nobody] }", "reviewers nobody may decide this now: there is nobody `nobody` now"),
-            ("reviewers: { users: [anna, tom] }", "users/0 there is nobody `anna` now; did you mean `ana`?"),
+            (
+                "reviewers: { users: [nobody] }",
+                "reviewers nobody may decide this now: there is no active user `nobody` now",
+            ),
+            ("reviewers: { users: [anna, tom] }", "users/0 there is no active user `anna` now; did you mean `ana`?"),
             ("reviewers: { roles: [editor, legal] }", "reviewers/roles/1 nobody has the role `legal` now"),
             ("reviewers: { tags: [editor, eu] }", "now: nobody has the role `eu` now"),
             (
@@ -255,7 +258,7 @@ mod tests {
                 "tags: [x]",
                 vec!["/routing/0/reviewers nobody may", "/nodes/a/human/policy/quorum", "/nodes/b"],
             ),
-            (route("editor"), "tags: [y]", vec!["/nodes/a/human/policy/quorum 2 votes are needed, and only 1 person"]),
+            (route("editor"), "tags: [y]", vec!["/nodes/a/human/policy/quorum 2 votes are needed, but only 1 person"]),
             (
                 "defaults: { reviewers: { users: [nobody] } }\n".to_owned(),
                 "tags: [y]",

@@ -39,7 +39,7 @@ fn needed(checker: &mut Checker<'_>, base: &str, call: &FlowCall, called: &Compi
         let Some(known) = known(checker.flow).filter(|_| checker.whole) else { return };
         for name in required.filter(|name| !known.contains(*name)) {
             let message =
-                format!("`{}` needs the input `{name}`, and nobody writes that state key; say it in `input`", call.id);
+                format!("`{}` needs the input `{name}`, but nothing writes that state key; set it in `input`", call.id);
             checker.invalid(base, message);
         }
     } else {

@@ -35,7 +35,7 @@ pub fn check(checker: &mut Checker<'_>) {
                         );
                         let message = if key == ANY {
                             format!(
-                                "{together}, and both may write any key; name the keys of one of them in `write_keys`"
+                                "{together}, and both may write any key; list the keys of one of them in `write_keys`"
                             )
                         } else {
                             format!("{together}, and both write `{key}`; give one of them another key in `write_keys`")

@@ -32,7 +32,7 @@ pub fn check(checker: &mut Checker<'_>) {
         if kind == ExpressionKind::Condition && read.insert(text) {
             let Some(rest) = left.checked_sub(text.len()) else {
                 let message = format!(
-                    "the conditions of a flow have at most {MAX_CONDITIONS} bytes together; compute long ones in `set` nodes"
+                    "the conditions of a flow may have at most {MAX_CONDITIONS} bytes in total; compute parts in `set` nodes"
                 );
                 checker.invalid(&path, message);
                 break;
@@ -56,7 +56,7 @@ pub fn check(checker: &mut Checker<'_>) {
         }
         for name in names {
             if name == "secret" && !path.starts_with("/tools/") {
-                checker.invalid(&path, "secrets can be used in `http` tools only: their URL, headers and body");
+                checker.invalid(&path, "secrets can be used only in `http` tools: in their URL, headers and body");
             }
             let Some(known) = &known else { continue };
             if name == "agent" && path.contains("/gates/") {
@@ -64,7 +64,7 @@ pub fn check(checker: &mut Checker<'_>) {
             }
             if !RESERVED.contains(&name.as_str()) && !known.contains(&name) {
                 let guess = checker.guess(&name, known.iter().map(String::as_str).chain(RESERVED));
-                checker.warn(&path, format!("nobody writes the state key `{name}`{guess}"));
+                checker.warn(&path, format!("nothing writes the state key `{name}`{guess}"));
             }
         }
     }
@@ -96,7 +96,10 @@ fn schemas(checker: &mut Checker<'_>) {
     let mut left = MAX_PATTERNS;
     for (path, schema) in schemas {
         let Some(rest) = left.checked_sub(patterns(schema)) else {
-            checker.invalid(&path, format!("the JSON Schemas of a flow have at most {MAX_PATTERNS} patterns together"));
+            checker.invalid(
+                &path,
+                format!("the JSON Schemas of a flow may have at most {MAX_PATTERNS} patterns in total"),
+            );
             return;
         };
         left = rest;

@@ -10,7 +10,7 @@ use crate::flow::compiled::{matches, setting_of};
 use crate::flow::limits::MAX_GATES;
 
 /// Why nothing can be chosen in place of an agent's step or of an output.
-const NO_CALL: &str = "only calls can be answered by an alternative";
+const NO_CALL: &str = "only calls can have alternatives";
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -28,7 +28,7 @@ pub fn check(checker: &mut Checker<'_>) {
             };
             if let Some(tool) = agent.tools.iter().find(opens) {
                 let message =
-                    format!("this opens for the agent `{name}` what `gates.before_tool` holds back: `{tool}`");
+                    format!("this lets the agent `{name}` call `{tool}`, which `gates.before_tool` holds back");
                 checker.warn(&(base.clone() + &pointer([pattern])), message);
             }
         }
@@ -46,7 +46,7 @@ pub fn check(checker: &mut Checker<'_>) {
             stakes::only_sentences(checker, &base, &gate.alternatives, NO_CALL);
         }
         if gate.and_then(|gate| gate.allowed_decisions.as_ref()).is_some_and(|all| all.contains(&ActionKind::Respond)) {
-            let message = "nobody is answered when an output is given: leave `respond` out, `edit` says what is given";
+            let message = "an output has no agent to respond to: leave `respond` out; `edit` changes the output";
             checker.invalid(&format!("{base}/allowed_decisions"), message);
         }
     }
@@ -62,7 +62,7 @@ pub fn check(checker: &mut Checker<'_>) {
 /// The answers that a gate or a tool takes.
 pub fn answers(checker: &mut Checker<'_>, base: &str, allowed: Option<&[ActionKind]>) {
     if allowed.is_some_and(<[ActionKind]>::is_empty) {
-        let message = "only reject would be left; write `false` to open it";
+        let message = "only reject would be left; write `false` to remove the gate";
         checker.invalid(&format!("{base}/allowed_decisions"), message);
     }
 }
@@ -104,7 +104,7 @@ fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, gates: &Index
         for field in fields.iter().filter(|field| !known.contains(&field.as_str())) {
             let guess = checker.guess(field, known.iter().copied());
             let message = format!(
-                "`{name}` has no parameter `{field}`: where an argument is missing the gate stays closed, whatever else \
+                "`{name}` has no parameter `{field}`: if an argument is missing, the gate always asks, whatever else \
                  this says{guess}"
             );
             checker.warn(path, message);

@@ -34,22 +34,22 @@ fn edges(checker: &mut Checker<'_>, id: &NodeId, node: &Node) {
     let otherwise: Vec<usize> = of(|condition| *condition == EdgeCondition::Else).collect();
     let conditional = of(|condition| matches!(condition, EdgeCondition::When(_))).count();
     for index in otherwise.iter().skip(1) {
-        checker.invalid(&format!("{base}/{index}/else"), "there is an `else` already; only one can be taken");
+        checker.invalid(&format!("{base}/{index}/else"), "there is already an `else`; a node has at most one");
     }
     if let Some(index) = otherwise.first()
         && conditional == 0
     {
-        let message = "`else` is taken where no `when` held, and there is no `when` here";
+        let message = "`else` is taken if no `when` applies, but there is no `when` here";
         checker.invalid(&format!("{base}/{index}/else"), message);
     }
     if node.next.0.len() > MAX_EDGES {
-        checker.invalid(&base, format!("a node leads to at most {MAX_EDGES} others; put routers between"));
+        checker.invalid(&base, format!("a node leads to at most {MAX_EDGES} others; put routers in between"));
     }
     for (index, edge) in node.next.0.iter().enumerate().take(MAX_EDGES) {
         let Target::Node(to) = &edge.to else { continue };
         let doubled = node.next.0.iter().take(index).any(|before| before == edge);
         if doubled {
-            checker.invalid(&format!("{base}/{index}"), format!("`{to}` stands here twice"));
+            checker.invalid(&format!("{base}/{index}"), format!("`{to}` is listed twice"));
         }
         if !asks_with_options(checker, to) {
             continue;
@@ -80,7 +80,7 @@ fn unreachable(checker: &mut Checker<'_>) {
     let mapped = mapped(checker.flow);
     for id in checker.flow.nodes.keys().filter(|id| !mapped.contains_key(id)) {
         if id != start && !checker.reachability.reaches(start, id) {
-            let message = format!("`{id}` is never reached from `{start}`; lead to it with `next`, or remove it");
+            let message = format!("`{id}` cannot be reached from `{start}`; lead to it with `next`, or remove it");
             checker.invalid(&pointer(["nodes", id.as_str()]), message);
         }
     }

@@ -35,7 +35,7 @@ pub fn check(checker: &mut Checker<'_>) {
         };
         let name = setting.name();
         if !names.insert(name) {
-            checker.invalid(&place, format!("the guardrail `{name}` stands here twice; it looks once"));
+            checker.invalid(&place, format!("the guardrail `{name}` is listed twice; it runs once"));
         }
         match setting {
             GuardrailSetting::Name(name) if !BUILT_IN.contains(&name.as_str()) => unknown(checker, &place, name),
@@ -57,7 +57,7 @@ fn guardrail(checker: &mut Checker<'_>, base: &str, place: &str, guardrail: &Gua
         [] if BUILT_IN.contains(&name) => {}
         [] => unknown(checker, place, name),
         [key, ..] if BUILT_IN.contains(&name) => {
-            let message = format!("`{name}` is built in and has no `{key}`; give one of your own another name");
+            let message = format!("`{name}` is built in and has no `{key}`; give your own guardrail another name");
             checker.invalid(&format!("{base}/{key}"), message);
         }
         [_] => {}
@@ -71,24 +71,24 @@ fn guardrail(checker: &mut Checker<'_>, base: &str, place: &str, guardrail: &Gua
     }
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
-        checker.invalid(place, format!("`{name}` is no name of a guardrail: 1 to 64 letters, digits, _ and -"));
+        checker.invalid(place, format!("`{name}` is not a name for a guardrail: 1 to 64 letters, digits, _ and -"));
     }
     if guardrail.on.as_ref().is_some_and(Vec::is_empty) {
-        checker.invalid(&format!("{base}/on"), "it would look nowhere; leave `on` out to look everywhere");
+        checker.invalid(&format!("{base}/on"), "it would check nothing; leave `on` out to check everything");
     }
     if guardrail.message.as_ref().is_some_and(|message| message.trim().is_empty()) {
-        checker.invalid(&format!("{base}/message"), "say what people and agents are told, or leave it out");
+        checker.invalid(&format!("{base}/message"), "write what people and agents are told, or leave it out");
     }
     if guardrail.effect == Some(Effect::Redact) {
         let finds_no_text =
             own.first().copied().filter(|key| *key != "pattern").or((name == "code-safety").then_some(name));
         if let Some(what) = finds_no_text {
-            let message = format!("`{what}` finds no piece of text that could be redacted; use `block` or `warn`");
+            let message = format!("`{what}` finds no text to redact; use `block` or `warn`");
             checker.invalid(&format!("{base}/effect"), message);
         }
     }
     if guardrail.on_error.is_some() && guardrail.when.is_none() {
-        let message = "only a condition (`when`) can fail so; a webhook has its own `on_error`";
+        let message = "only a condition (`when`) can fail like this; a webhook has its own `on_error`";
         checker.invalid(&format!("{base}/on_error"), message);
     }
     if let Some(Err(why)) = guardrail.pattern.as_ref().map(|pattern| compile(pattern)) {
@@ -103,10 +103,10 @@ fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &GuardrailWebhook) {
     values::url(checker, &format!("{path}/url"), &webhook.url);
     let most = GuardrailWebhook::MAX_TIMEOUT;
     if webhook.timeout().0.is_zero() {
-        let message = "the program would have no time to answer; leave it out for 5 seconds";
+        let message = "the program would have no time to answer; leave it out for the default of 5 seconds";
         checker.invalid(&format!("{path}/timeout"), message);
     } else if webhook.timeout() > most {
-        let message = format!("whoever decides waits for the answer: at most {most}");
+        let message = format!("the person who decides waits for the answer: at most {most}");
         checker.invalid(&format!("{path}/timeout"), message);
     }
 }
@@ -114,7 +114,7 @@ fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &GuardrailWebhook) {
 fn unknown(checker: &mut Checker<'_>, place: &str, name: &str) {
     let guess = checker.guess(name, BUILT_IN);
     let message = format!(
-        "there is no guardrail `{name}`: {} are built in, and one of your own has `when`, `pattern` or `webhook`{guess}",
+        "there is no guardrail `{name}`: {} are built in, and your own need `when`, `pattern` or `webhook`{guess}",
         BUILT_IN.join(", ")
     );
     checker.invalid(place, message);
@@ -133,7 +133,7 @@ fn switches(checker: &mut Checker<'_>) {
 /// Whether guardrails look at a human node or a gate: they do where nothing is said.
 pub fn switch(checker: &mut Checker<'_>, base: &str, guardrails: Option<bool>) {
     if guardrails == Some(true) {
-        let message = "the flow's guardrails look here anyway; leave this out, or write false";
+        let message = "the flow's guardrails apply here anyway; leave this out, or write false";
         checker.invalid(&format!("{base}/guardrails"), message);
     }
 }
@@ -142,6 +142,6 @@ pub fn switch(checker: &mut Checker<'_>, base: &str, guardrails: Option<bool>) {
 pub fn names(checker: &mut Checker<'_>, path: &str, names: &[String]) {
     for name in names.iter().filter(|name| !NAMES.contains(&name.as_str())) {
         let guess = checker.guess(name, NAMES);
-        checker.invalid(path, format!("a guardrail sees {}, and not `{name}`{guess}", NAMES.join(", ")));
+        checker.invalid(path, format!("a guardrail sees {}, but not `{name}`{guess}", NAMES.join(", ")));
     }
 }

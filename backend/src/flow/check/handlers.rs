@@ -14,14 +14,13 @@ const MAX_CHANNEL: usize = 80;
 pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>) {
     let Some(handlers) = handlers else { return };
     if handlers.is_empty() {
-        checker.invalid(path, "nobody could resolve the review; leave `handlers` out for people");
+        checker.invalid(path, "no one could resolve the review; leave `handlers` out to ask people");
     }
     for (index, handler) in handlers.iter().enumerate() {
         let path = format!("{path}/{index}");
         match handler {
             Handler::Auto(AutoHandler::Reject(reason)) if reason.trim().is_empty() => {
-                checker
-                    .invalid(&format!("{path}/auto/reject"), "say why it is rejected: the run ends with this reason");
+                checker.invalid(&format!("{path}/auto/reject"), "write the reason: the run ends with it");
             }
             Handler::Human | Handler::Cli | Handler::Auto(_) | Handler::Function(_) => {}
             Handler::Judge(judge) => self::judge(checker, &format!("{path}/judge"), judge),
@@ -34,11 +33,11 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
     let last = handlers.iter().position(|handler| matches!(handler, Handler::Human | Handler::Cli | Handler::Auto(_)));
     if let Some(last) = last.filter(|last| last + 1 < handlers.len()) {
         let (who, why) = match handlers[last] {
-            Handler::Human => ("human", "people pass a review on to nobody"),
-            Handler::Cli => ("cli", "whoever sits there passes a review on to nobody"),
-            _ => ("auto", "it decides whatever is asked"),
+            Handler::Human => ("human", "people pass a review on to no one"),
+            Handler::Cli => ("cli", "the person at the terminal passes a review on to no one"),
+            _ => ("auto", "it decides every review"),
         };
-        let message = format!("nothing is asked after `{who}`: {why}; put `{who}` last");
+        let message = format!("no handler after `{who}` is asked, because {why}; put `{who}` last");
         checker.invalid(&format!("{path}/{}", last + 1), message);
     }
 }
@@ -46,7 +45,7 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
 pub fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
     values::model(checker, &format!("{path}/model"), &judge.model);
     if judge.criteria.trim().is_empty() {
-        checker.invalid(&format!("{path}/criteria"), "say what the judge is to judge by");
+        checker.invalid(&format!("{path}/criteria"), "write the criteria for the judge");
     }
     if !(0.0..=1.0).contains(&judge.threshold()) {
         checker.invalid(&format!("{path}/threshold"), "expected a confidence from 0 to 1, such as 0.7");
@@ -68,7 +67,7 @@ fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: b
     }
     values::wait(checker, &format!("{path}/timeout"), slack.timeout);
     if slack.timeout.is_none() && !is_last {
-        checker.invalid(path, "without a `timeout`, nobody is asked after the channel; give it one, or put it last");
+        checker.invalid(path, "without a `timeout`, no handler after the channel is asked; add one, or put it last");
     }
 }
 
@@ -86,18 +85,18 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
         checker.invalid(
             &path,
             format!(
-                "{who} takes the first option of kind `accept`, and there is none here; add one, or let a person \
+                "{who} takes the first option of kind `accept`, but there is none here; add one, or let a person \
                  answer with `handlers: [human]`"
             ),
         );
     }
     if named(checker, human.handlers.as_deref()).iter().any(may_pass_on) && !human.policy.is_first() {
-        let message = "a handler that decides does so alone; several people decide only what it passes on";
+        let message = "a handler decides alone; several people decide only what it passes on";
         checker.warn(&format!("{base}/policy"), message);
     }
     let Some(_) = auto(checker, human.handlers.as_deref()) else { return };
     if !human.policy.is_first() {
-        checker.invalid(&format!("{base}/policy"), "nobody votes where an `auto` handler decides; keep one of them");
+        checker.invalid(&format!("{base}/policy"), "no one votes if an `auto` handler decides; remove one of them");
     }
     idle(checker, base, human.timeout.is_some(), human.on_timeout.is_some());
 }

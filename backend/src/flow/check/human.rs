@@ -28,32 +28,31 @@ pub fn check(checker: &mut Checker<'_>) {
 fn question(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if human.prompt.as_ref().is_none_or(|prompt| prompt.trim().is_empty()) {
         match human.prompt_key {
-            Some(_) => checker.warn(base, "without `prompt` there is no question where `prompt_key` is not found"),
-            None => checker.invalid(base, "`prompt` is missing: what is the person asked?"),
+            Some(_) => checker.warn(base, "without `prompt` there is no question if `prompt_key` is not set"),
+            None => checker.invalid(base, "`prompt` is missing: write what the person is asked"),
         }
     }
     let mut keys = BTreeSet::new();
     for (index, edit) in human.edit_keys.iter().enumerate() {
         let path = format!("{base}/edit_keys/{index}");
         if !keys.insert(&edit.key) {
-            checker.invalid(&path, format!("`{}` stands here twice", edit.key));
+            checker.invalid(&path, format!("`{}` is listed twice", edit.key));
         }
     }
     let mut keys = BTreeSet::new();
     for (index, review) in human.review_keys.iter().enumerate() {
         if !keys.insert(&review.key) {
-            checker.invalid(&format!("{base}/review_keys/{index}"), format!("`{}` stands here twice", review.key));
+            checker.invalid(&format!("{base}/review_keys/{index}"), format!("`{}` is listed twice", review.key));
         }
     }
 }
 
 fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if human.options_key.is_some() && !human.options.is_empty() {
-        checker
-            .invalid(&format!("{base}/options_key"), "the options stand here already; keep `options` or `options_key`");
+        checker.invalid(&format!("{base}/options_key"), "a node has `options` or `options_key`; remove one of them");
     }
     if human.allow_free_text.is_some() && !human.has_options() {
-        let message = "without options, an answer in words is the only one; leave this out";
+        let message = "without options, free text is the only answer; leave this out";
         checker.invalid(&format!("{base}/allow_free_text"), message);
     }
     let (mut ids, mut labels) = (BTreeSet::new(), BTreeSet::new());
@@ -72,7 +71,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
         }
     }
     if human.on_reject.is_some() && human.has_options() && !human.offers(ChoiceKind::Stop) && !timer_stops(human) {
-        checker.warn(&format!("{base}/on_reject"), "nothing here rejects: there is no option of kind `stop`");
+        checker.warn(&format!("{base}/on_reject"), "nothing rejects here: there is no option of kind `stop`");
     }
 }
 
@@ -83,11 +82,11 @@ fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
         let why = "without `options`, free text is the answer, and nothing else can be chosen";
         stakes::only_sentences(checker, base, &human.alternatives, why);
     } else if !human.policy.is_first() {
-        let why = "where several people decide, a vote for it would count as one for what is asked";
+        let why = "if several people decide, a vote for it would count as an approval";
         stakes::only_sentences(checker, base, &human.alternatives, why);
     } else if human.alternatives.iter().any(|alternative| alternative.choice().is_some()) && !is_read(checker) {
-        let message = "whichever of them is chosen, the run goes on as after an approval: let a condition or a template \
-                       ask for `decision.alternative`";
+        let message = "whichever is chosen, the run continues as after an approval: let a condition or a template \
+                       use `decision.alternative`";
         checker.warn(&format!("{base}/alternatives"), message);
     }
 }
@@ -106,14 +105,14 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
     if let Some(named) = &human.corrects {
         let path = format!("{base}/corrects");
         if !human.has_options() {
-            checker.invalid(&path, "without options, free text is the answer and corrects nothing");
+            checker.invalid(&path, "without options, free text is the answer, and corrects nothing");
         }
         // A node that is not there is noted with the other unknown names.
         if let Some(node) = checker.flow.nodes.get(named)
             && !node.kind.is_source()
         {
             let message = format!(
-                "`{named}` is a {} node and makes nothing that could be made again; name an agent or tool node",
+                "`{named}` is a {} node, which cannot be corrected; name an agent or tool node",
                 node.kind.as_str()
             );
             checker.invalid(&path, message);
@@ -125,16 +124,16 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
     }
     let sources: Vec<_> = nearest_sources(checker.flow, id).iter().map(|source| format!("`{source}`")).collect();
     let why = if sources.is_empty() {
-        "no step before this one made anything".to_owned()
+        "no earlier step made anything".to_owned()
     } else {
-        format!("several steps come together here ({}); name one in `corrects`", sources.join(", "))
+        format!("several steps lead here ({}); name one in `corrects`", sources.join(", "))
     };
     let mut found = false;
     for (index, option) in human.options.iter().enumerate() {
         if option.kind == ChoiceKind::Correct {
             found = true;
             let path = format!("{base}/options/{index}/kind");
-            checker.invalid(&path, format!("there is no step that a correction could run again: {why}"));
+            checker.invalid(&path, format!("there is no step for a correction to run again: {why}"));
         }
     }
     if !found && !sources.is_empty() {

@@ -23,7 +23,7 @@ pub fn check(checker: &mut Checker<'_>) {
             match refused(&key) {
                 Some(why) if by_default => {
                     let message =
-                        format!("{why}; the node writes the key of its own name: name another in `write_keys`");
+                        format!("{why}; the node writes the key of its own name: set another in `write_keys`");
                     checker.invalid(&path, message);
                 }
                 Some(why) if matches!(node.kind, NodeKind::Set(_)) && node.write_keys.is_none() => {
@@ -76,7 +76,7 @@ fn unused(checker: &mut Checker<'_>) {
         let taken = keys.iter().position(|key| *key == own).unwrap_or(0);
         for (index, key) in keys.iter().enumerate().filter(|(index, _)| *index != taken) {
             let path = format!("{}/{index}", pointer(["nodes", id.as_str(), "write_keys"]));
-            let message = format!("nothing is written to `{key}`: {what} goes to one key, here `{}`", keys[taken]);
+            let message = format!("nothing is written to `{key}`: {what} goes to a single key, here `{}`", keys[taken]);
             checker.warn(&path, message);
         }
     }
@@ -130,7 +130,7 @@ fn unwritten(checker: &mut Checker<'_>, known: &BTreeSet<String>) {
     for (path, key) in read {
         if !known.contains(key) {
             let guess = checker.guess(key, known.iter().map(String::as_str));
-            checker.warn(&path, format!("nobody writes the state key `{key}`{guess}"));
+            checker.warn(&path, format!("nothing writes the state key `{key}`{guess}"));
         }
     }
 }

@@ -45,7 +45,7 @@ fn name(checker: &mut Checker<'_>, base: &str, map: &MapNode) {
     let mut others = flow.nodes.iter().filter(|(id, _)| **id != map.node);
     let written = others.any(|(id, node)| writes(id.as_str(), node).iter().any(|(_, key)| key == name));
     if written || given.is_some_and(|properties| properties.contains_key(name)) {
-        checker.invalid(&path, format!("`{name}` is a state key already; the item needs a name of its own"));
+        checker.invalid(&path, format!("`{name}` is already a state key; choose another name for the item"));
     }
 }
 
@@ -66,8 +66,7 @@ fn kind(checker: &mut Checker<'_>, base: &str, id: &NodeId, map: &MapNode, mappe
         _ => None,
     });
     if let Some(other) = twice {
-        checker
-            .invalid(&path, format!("the map `{other}` runs `{}` already; give each map a node of its own", map.node));
+        checker.invalid(&path, format!("the map `{other}` already runs `{}`; give each map its own node", map.node));
     }
     let tools: Vec<&str> = match &mapped.kind {
         NodeKind::Tool { tool, .. } => tools_below(flow, [tool.as_str()], []),
@@ -77,10 +76,8 @@ fn kind(checker: &mut Checker<'_>, base: &str, id: &NodeId, map: &MapNode, mappe
     };
     let sets = |tool: &str| flow.tools.get(tool).is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SetState));
     if let Some(tool) = tools.into_iter().find(|tool| sets(tool)) {
-        let message = format!(
-            "`{}` may call `{tool}`, and items that run at the same time would write over each other",
-            map.node
-        );
+        let message =
+            format!("`{}` may call `{tool}`, and items that run at the same time would overwrite each other", map.node);
         checker.invalid(&path, message);
     }
 }
@@ -119,7 +116,7 @@ fn settings(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode, mapped: &Node
         ("failure/then", goto),
     ];
     for (key, _) in idle.into_iter().filter(|(_, is_written)| *is_written) {
-        let message = format!("`{}` runs for each item of the map `{id}` and ends there; say this at `{id}`", map.node);
+        let message = format!("`{}` runs for each item of the map `{id}` and ends there; set this at `{id}`", map.node);
         checker.invalid(&format!("{base}/{key}"), message);
     }
     if let NodeKind::Human(human) = &mapped.kind {
@@ -130,14 +127,13 @@ fn settings(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode, mapped: &Node
 fn human(checker: &mut Checker<'_>, base: &str, map: &MapNode, human: &Human) {
     for (index, edit) in human.edit_keys.iter().enumerate().filter(|(_, edit)| edit.key != map.r#as) {
         let message = format!(
-            "`{}` is not the item: several people could change it at the same time; only `{}` may be edited here",
+            "`{}` is not the item: several people could change it at the same time; only `{}` can be edited here",
             edit.key, map.r#as
         );
         checker.invalid(&format!("{base}/edit_keys/{index}"), message);
     }
     if human.corrects.is_some() {
-        let message =
-            "nothing was made for this item alone that could be made again; ask for corrections after the map";
+        let message = "no step made something for this item alone; ask for corrections after the map";
         checker.invalid(&format!("{base}/corrects"), message);
     }
 }
@@ -146,7 +142,7 @@ fn human(checker: &mut Checker<'_>, base: &str, map: &MapNode, human: &Human) {
 fn entered(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode) {
     let flow = checker.flow;
     let message =
-        |what: &str| format!("`{}` runs for each item of the map `{id}`; {what} leads to it, and may not", map.node);
+        |what: &str| format!("`{}` runs for each item of the map `{id}`; {what} must not lead to it", map.node);
     if flow.start() == Some(&map.node) {
         let path = if flow.start.is_some() { "/start".to_owned() } else { pointer(["nodes", map.node.as_str()]) };
         checker.invalid(&path, message("the start"));

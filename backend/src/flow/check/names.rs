@@ -143,11 +143,11 @@ fn fires(
         if !used.iter().any(|name| matches(pattern, name)) {
             let guess = checker.guess(pattern, used.iter().copied());
             let named = if pattern.contains('*') { "whose name fits" } else { "of this name" };
-            checker.invalid(&path, format!("this gate can never fire: no {what} {named} {by}{guess}"));
+            checker.invalid(&path, format!("this gate can never apply: no {what} {named} {by}{guess}"));
         }
         let asks = what == "tool" && checker.flow.tools.get(pattern).is_some_and(|tool| !tool.ask_permission.is_no());
         if asks && *setting == GateSetting::Switch(false) {
-            checker.invalid(&path, "the tool has `ask_permission`, and this gate says false; keep one of them");
+            checker.invalid(&path, "the tool has `ask_permission`, but this gate is false; remove one of them");
         }
     }
 }

@@ -62,7 +62,7 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     match checker.flow.defaults.model {
         Some(_) if agent.model.is_empty() => {}
         None if agent.model.is_empty() => {
-            checker.invalid(&base, "`model` is missing: name one here, or for all agents as `defaults.model`");
+            checker.invalid(&base, "`model` is missing: set one here, or for all agents in `defaults.model`");
         }
         _ => values::model(checker, &format!("{base}/model"), &agent.model),
     }
@@ -79,7 +79,7 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     }
     let budget = agent.budget.as_ref();
     if budget.is_some_and(|budget| budget.tokens == Some(0) || budget.cost_usd.is_some_and(|cost| cost <= 0.0)) {
-        checker.invalid(&format!("{base}/budget"), "a budget must be more than nothing");
+        checker.invalid(&format!("{base}/budget"), "a budget must be more than zero");
     }
 }
 
@@ -94,13 +94,16 @@ fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
     ];
     if !asks {
         for (key, _) in written.iter().filter(|(_, is_written)| *is_written) {
-            let message = format!("`{key}` is for tools that ask people; write it at a gate of this tool instead");
+            let message = format!("`{key}` is for tools that ask people; set it at a gate of this tool instead");
             checker.invalid(&format!("{base}/{key}"), message);
         }
         return;
     }
     if tool.parameters.is_some() {
-        checker.invalid(&format!("{base}/parameters"), "what this builtin takes is fixed; describe the tool instead");
+        checker.invalid(
+            &format!("{base}/parameters"),
+            "the parameters of this builtin are fixed; use `description` instead",
+        );
     }
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &tool.reviewers);
     policy::numbers(checker, &format!("{base}/policy"), &tool.policy);
@@ -113,7 +116,7 @@ fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {
     if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
         checker.invalid(
             &base,
-            format!("`{name}` is no tool name: 1 to 64 letters, digits, _ and - (models ask for this)"),
+            format!("`{name}` is not a tool name: 1 to 64 letters, digits, _ and - (models require this)"),
         );
     }
     if let ToolKind::Http(http) = kind {

@@ -12,7 +12,7 @@ pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) 
     if human.policy.is_first() {
         if human.deny.is_some() || human.blind {
             let key = if human.deny.is_some() { "deny" } else { "blind" };
-            let message = format!("`{key}` means nothing with the policy `first`: the first decision resolves");
+            let message = format!("`{key}` has no effect with the policy `first`: the first decision resolves");
             checker.warn(&format!("{base}/{key}"), message);
         }
     } else {
@@ -24,10 +24,10 @@ pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) 
 fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
     let path = format!("{base}/policy");
     if !human.has_options() {
-        let message = "several answers in free text cannot become one: give options, or leave `policy` out";
+        let message = "free text cannot be decided by votes: add options, or leave `policy` out";
         checker.invalid(&path, message);
     } else if !human.offers(ChoiceKind::Accept) {
-        checker.invalid(&path, "nothing can be accepted here: give an option of kind `accept`, or leave `policy` out");
+        checker.invalid(&path, "nothing can be accepted here: add an option of kind `accept`, or leave `policy` out");
     }
     numbers(checker, &path, &human.policy);
     if human.deny == Some(0) {
@@ -40,7 +40,7 @@ pub fn numbers(checker: &mut Checker<'_>, path: &str, policy: &Policy) {
     match policy {
         Policy::Quorum(0) => checker.invalid(&format!("{path}/quorum"), "a quorum is at least 1"),
         Policy::Groups(groups) if groups.is_empty() => {
-            checker.invalid(&format!("{path}/groups"), "name a role and how many votes of it are needed");
+            checker.invalid(&format!("{path}/groups"), "name a role, and how many of its votes are needed");
         }
         Policy::Groups(groups) => {
             for (role, _) in groups.iter().filter(|(_, needed)| **needed == 0) {
@@ -69,7 +69,7 @@ pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, re
         && checker.nodes_whole
         && !checker.reachability.reaches(other, own)
     {
-        checker.warn(&path, format!("`{other}` never comes before `{own}`, so nobody is shut out"));
+        checker.warn(&path, format!("`{other}` never comes before `{own}`, so no one is excluded"));
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     fn a_policy_that_nothing_could_fulfil_is_refused_where_it_stands() {
         const YES: &str = "options: [{ id: yes, label: Y }]";
         for (human, path, words) in [
-            ("policy: majority".to_owned(), "policy", "in free text cannot become one"),
+            ("policy: majority".to_owned(), "policy", "cannot be decided by votes"),
             ("policy: majority, options: [{ id: no, kind: stop, label: N }]".to_owned(), "policy", "kind `accept`"),
             (format!("{YES}, policy: {{ quorum: 0 }}"), "policy/quorum", "at least 1"),
             (format!("{YES}, policy: {{ groups: {{ legal: 0 }} }}"), "policy/groups/legal", "at least 1"),
@@ -98,7 +98,7 @@ mod tests {
             (format!("{YES}, reviewers: {{ not_same_as: b }}"), "reviewers/not_same_as", "no node `b`"),
             ("validator: { when: response.text }".to_owned(), "", ""),
             ("validator: { when: 'response.text ==' }".to_owned(), "validator/when", "cannot be read"),
-            ("validator: { schema: { type: wrong } }".to_owned(), "validator/schema/type", "no valid JSON Schema"),
+            ("validator: { schema: { type: wrong } }".to_owned(), "validator/schema/type", "not a valid JSON Schema"),
         ] {
             let found = found(&human);
             let fits =

@@ -7,7 +7,7 @@ use super::Checker;
 use crate::flow::expressions::gates;
 
 /// Why no webhook can be asked.
-const NO_WEBHOOKS: &str = "no webhook can be asked here, since it could not tell who asks: set COUNTERSIGN_HANDLER_SECRET \
+const NO_WEBHOOKS: &str = "webhooks need a secret to know who calls them: set COUNTERSIGN_HANDLER_SECRET \
                            to a secret (`whsec_` and the base64 of 24 to 64 random bytes)";
 
 /// Which handlers can be asked at a place.
@@ -50,12 +50,12 @@ fn guardrail_webhooks(flow: &Flow) -> Vec<String> {
 fn reason(handler: &Handler, reach: Reach) -> Option<&'static str> {
     match handler {
         Handler::Cli if !reach.terminal => Some(
-            "nobody sits at a terminal here: `cli` is for `countersign flow run`; write `human`, and people are asked in \
+            "the server has no terminal: `cli` is for `countersign flow run`; write `human` to ask people in \
              the console",
         ),
         Handler::Webhook(_) if !reach.webhooks => Some(NO_WEBHOOKS),
         Handler::Slack(_) if !reach.chats => Some(
-            "nobody can be reached there: this server is no app in Slack; set it up in `[notifications.slack]`, or write \
+            "this server is not connected to Slack; set it up in `[notifications.slack]`, or write \
              `human`",
         ),
         _ => None,

@@ -17,14 +17,14 @@ pub fn alternatives(checker: &mut Checker<'_>, base: &str, alternatives: &[Alter
         if choice.id.trim().is_empty() {
             checker.invalid(&format!("{path}/id"), "an alternative needs an id; without one, write it as a sentence");
         } else if !ids.insert(&choice.id) {
-            let message = format!("`{}` can be chosen here already; ids must differ", choice.id);
+            let message = format!("`{}` can already be chosen here; ids must differ", choice.id);
             checker.invalid(&format!("{path}/id"), message);
         }
         if choice.description.trim().is_empty() {
             checker.invalid(&format!("{path}/description"), "an alternative needs a description: people read it");
         } else if !TemplateText::is_one(&choice.description) && !texts.insert(as_read(&choice.description)) {
             let message =
-                format!("`{}` can be read here already: people could not tell them apart", choice.description);
+                format!("another choice already reads `{}`: people could not tell them apart", choice.description);
             checker.invalid(&format!("{path}/description"), message);
         }
     }
@@ -83,7 +83,7 @@ mod tests {
         let options = "options: [{ id: yes, label: Yes }]";
         expect(
             &node(&format!("{options}, policy: unanimous, alternatives: [{choice}]")),
-            &[("/nodes/ask/human/alternatives/0", "a vote for it would count as one for what is asked")],
+            &[("/nodes/ask/human/alternatives/0", "a vote for it would count as an approval")],
         );
         let warned = |next: &str| {
             let source = node(&format!("{options}, alternatives: [{choice}]")) + next;
@@ -97,7 +97,7 @@ mod tests {
                  gates: {{ {gates} }}\nnodes: {{ a: {{ agent: w, prompt: x, next: b }}, b: {{ tool: t }} }}\n"
             )
         };
-        let only_calls = "only calls can be answered";
+        let only_calls = "only calls can have alternatives";
         expect(
             &gates(&format!(
                 "before_return: {{ alternatives: [{choice}] }}, before_agent: {{ w: {{ alternatives: [{choice}] }} }}"

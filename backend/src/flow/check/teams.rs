@@ -30,7 +30,7 @@ pub fn check(checker: &mut Checker<'_>) {
                 checker.invalid(&format!("{base}/agent"), format!("there is no agent `{agent}`{guess}"));
             }
             if tool.parameters.is_some() {
-                let message = "an agent takes a `task`, and nothing else; describe the tool instead";
+                let message = "an agent takes only a `task`; use `description` instead";
                 checker.invalid(&format!("{base}/parameters"), message);
             }
         }
@@ -40,7 +40,7 @@ pub fn check(checker: &mut Checker<'_>) {
             _ => continue,
         };
         if checker.nodes_whole && !members_have(flow, name) {
-            checker.invalid(&base, format!("this tool {changes} of a team, and no member of a team has it"));
+            checker.invalid(&base, format!("this tool {changes} of a team, but no member of a team has it"));
         }
     }
     if checker.whole {
@@ -61,7 +61,7 @@ fn team(checker: &mut Checker<'_>, base: &str, team: &Team) {
     }
     for (index, agent) in team.agents.iter().enumerate() {
         if team.agents[..index].contains(agent) {
-            checker.invalid(&format!("{base}/agents/{index}"), format!("`{agent}` is a member already"));
+            checker.invalid(&format!("{base}/agents/{index}"), format!("`{agent}` is already a member"));
         }
     }
     if team.agents.len() < 2 {
@@ -82,7 +82,7 @@ fn team(checker: &mut Checker<'_>, base: &str, team: &Team) {
         handlers::judge(checker, &format!("{base}/emergent/judge"), judge);
     }
     if emergent.enabled && !team.named().any(|agent| has(flow, agent, Builtin::SpawnSpecialist)) {
-        let message = "no member can make a specialist: none has a tool with `builtin: spawn_specialist`";
+        let message = "no member can create a specialist: none has a tool with `builtin: spawn_specialist`";
         checker.warn(&format!("{base}/emergent"), message);
     }
 }
@@ -94,12 +94,12 @@ fn gates(checker: &mut Checker<'_>) {
         |team: &Team| team.is_emergent() && team.named().any(|agent| has(flow, agent, Builtin::SpawnSpecialist));
     if flow.gates.before_emergent.is_some() && !teams(flow).any(spawns) {
         let message =
-            "this gate can never fire: no team with `emergent.enabled: true` has a member with `spawn_specialist`";
+            "this gate can never apply: no team with `emergent.enabled: true` has a member with `spawn_specialist`";
         checker.invalid("/gates/before_emergent", message);
     }
     let changes = |team: &Team| team.named().any(|agent| has(flow, agent, Builtin::SetStrategy));
     if flow.gates.before_strategy_override.is_some() && !teams(flow).any(changes) {
-        let message = "this gate can never fire: no team has a member with `set_strategy`";
+        let message = "this gate can never apply: no team has a member with `set_strategy`";
         checker.invalid("/gates/before_strategy_override", message);
     }
 }

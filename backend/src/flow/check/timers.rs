@@ -28,7 +28,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     };
     if *happens.last() == OnTimeout::Approve && !human.offers(ChoiceKind::Accept) {
         let path = if human.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
-        let message = "a timer that approves takes the first option of kind `accept`, and there is none here";
+        let message = "a timer that approves takes the first option of kind `accept`, but there is none here";
         checker.invalid(&path, message);
     }
 }
@@ -39,8 +39,8 @@ pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
         && let OnTimeout::Follow | OnTimeout::Goto { .. } = own.last()
     {
         let path = format!("{base}/on_timeout{}", "/then".repeat(own.escalations().count()));
-        let message = "`follow` and `goto` are for human nodes: a call that waits for leave runs, or it does not; expected \
-                       reject, approve or error";
+        let message = "`follow` and `goto` are for human nodes: a call either runs or does not; expected reject, \
+                       approve or error";
         checker.invalid(&path, message);
     }
     let Some(happens) = timer(checker, base, gate.timeout, gate.on_timeout.as_ref(), &gate.reviewers) else { return };
@@ -56,7 +56,7 @@ pub fn of_tool<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
         && let OnTimeout::Goto { .. } = own.last()
     {
         let path = format!("{base}/on_timeout{}", "/then".repeat(own.escalations().count()));
-        checker.invalid(&path, "an agent that asks goes nowhere; expected reject, approve, error or follow");
+        checker.invalid(&path, "an agent that asks cannot go to a node; expected reject, approve, error or follow");
     }
     // How long it waits, the agent may say too.
     if let Some(own) = &tool.on_timeout {
@@ -79,7 +79,7 @@ fn timer<'a>(
     if let Some(own) = own {
         chain(checker, &path, own);
         if timeout.is_none() {
-            checker.invalid(&path, "`on_timeout` without `timeout` never happens; add a timeout");
+            checker.invalid(&path, "`on_timeout` has no effect without `timeout`; add a timeout");
         }
     }
     let happens = own.or(flow.defaults.on_timeout.as_ref()).filter(|_| timeout.is_some())?;
@@ -90,7 +90,7 @@ fn timer<'a>(
         if !asked {
             continue;
         }
-        let message = format!("`{role}` is asked from the start, so this escalates to nobody; name another role");
+        let message = format!("`{role}` is asked from the start, so this escalates to no one; name another role");
         if own.is_some() {
             checker.invalid(&format!("{path}{}/escalate", "/then".repeat(depth)), message);
         } else {
@@ -109,7 +109,7 @@ fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
         if role.trim().is_empty() {
             checker.invalid(&format!("{path}/escalate"), "expected the name of a role");
         } else if !roles.insert(role) {
-            let message = format!("`{role}` stands in this chain already; escalating in a circle asks nobody new");
+            let message = format!("`{role}` is already in this chain; escalating in a circle asks no one new");
             checker.invalid(&format!("{path}/escalate"), message);
         }
         values::wait(checker, &format!("{path}/extend"), Some(next.extend));

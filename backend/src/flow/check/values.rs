@@ -23,7 +23,7 @@ pub fn model(checker: &mut Checker<'_>, path: &str, named: &str) {
 pub fn url(checker: &mut Checker<'_>, path: &str, url: &str) {
     let is_template = ["{{", "{%"].iter().any(|mark| url.contains(mark));
     if is_template || host_of(url).is_none() {
-        checker.invalid(path, "expected a URL that is written out, such as `https://approvals.example.com/decide`");
+        checker.invalid(path, "expected a literal URL, such as `https://approvals.example.com/decide`");
     }
 }
 

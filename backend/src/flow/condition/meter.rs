@@ -92,7 +92,7 @@ impl Meter {
             }
             let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build();
             let compiled =
-                compiled.map_err(|error| failed(&format!("`{pattern}` is no regular expression: {error}")))?;
+                compiled.map_err(|error| failed(&format!("`{pattern}` is not a regular expression: {error}")))?;
             patterns.push((pattern.to_owned(), compiled));
             patterns.len() - 1
         };
@@ -168,7 +168,7 @@ fn weigh<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execut
 fn index<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let at = args.first().and_then(|at| at.downcast_ref::<CelDouble>());
     if at.is_some_and(|at| at.inner().fract() != 0.0) {
-        return Err(failed("a list has no place that is not a whole number"));
+        return Err(failed("the index of a list must be a whole number"));
     }
     weigh(args)
 }

@@ -171,14 +171,14 @@ fn answer(compiled: &Condition, condition: &str, scope: &Scope) -> Result<Option
     let shown = excerpt(condition);
     match outcome {
         _ if meter.is_spent() => Err(EvalError(format!(
-            "the condition {shown} takes more than {STEPS} steps; let it look at fewer items or smaller values"
+            "the condition {shown} takes more than {STEPS} steps; use fewer items or smaller values"
         ))),
         Ok(Ok(truth)) => Ok(Some(truth)),
         Ok(Err(other)) => {
             Err(EvalError(format!("the condition {shown} is neither true nor false, but of type {other}")))
         }
         Err(error) if is_missing(&error, |name| references.has_variable(name)) => Ok(None),
-        Err(error) => Err(EvalError(format!("the condition {shown} cannot be answered: {error}"))),
+        Err(error) => Err(EvalError(format!("the condition {shown} cannot be evaluated: {error}"))),
     }
 }
 

@@ -65,17 +65,17 @@ fn command(text: &str) -> Option<&'static str> {
     if any(&RM, is_rm_of_everything) {
         Some("it deletes everything (`rm -rf`)")
     } else if any(&CHMOD, is_chmod_of_everything) {
-        Some("it opens every file to everybody (`chmod -R 777 /`)")
+        Some("it makes every file writable for everyone (`chmod -R 777 /`)")
     } else if any(&KILL, is_kill) {
-        Some("it kills a process without letting it end (`kill -9`)")
+        Some("it kills a process by force (`kill -9`)")
     } else if any(&DD, is_dd_to_device) {
-        Some("it writes over a device (`dd of=/dev/…`)")
+        Some("it overwrites a device (`dd of=/dev/…`)")
     } else if MKFS.is_match(text) {
-        Some("it makes a new file system (`mkfs`)")
+        Some("it creates a new file system (`mkfs`)")
     } else if TO_DISK.is_match(text) {
-        Some("it writes over a disk (`> /dev/…`)")
+        Some("it overwrites a disk (`> /dev/…`)")
     } else if FORK_BOMB.captures_iter(text).any(|found| is_fork_bomb(&found)) {
-        Some("it starts processes without end (a fork bomb)")
+        Some("it starts endless processes (a fork bomb)")
     } else if FORMAT.is_match(text) {
         Some("it formats a drive (`format C:`)")
     } else {

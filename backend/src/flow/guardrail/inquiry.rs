@@ -106,15 +106,15 @@ impl Rule {
         match answered(&inquiry) {
             Some(GuardrailAnswer::Allows) => None,
             Some(GuardrailAnswer::Objects { reason }) => {
-                let reason = reason.unwrap_or_else(|| "its program objects".to_owned());
+                let reason = reason.unwrap_or_else(|| "its program rejects it".to_owned());
                 Some(self.finding(self.effect(matter.subject), None, reason))
             }
             Some(GuardrailAnswer::Fails { reason }) => Some(match webhook.on_error.unwrap_or_default() {
                 OnError::Block => failed(Effect::Block, format!("it could not be asked: {reason}")),
-                OnError::Allow => failed(Effect::Warn, format!("it could not be asked, and lets this pass: {reason}")),
+                OnError::Allow => failed(Effect::Warn, format!("it could not be asked, and allows this: {reason}")),
             }),
             Some(GuardrailAnswer::CutOff) => {
-                Some(failed(Effect::Block, "it could not be asked: there was no time left to ask it".to_owned()))
+                Some(failed(Effect::Block, "it could not be asked: there was no time left".to_owned()))
             }
             None => {
                 let inquiry = Some(Box::new(inquiry));

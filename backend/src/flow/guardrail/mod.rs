@@ -201,7 +201,7 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
         }
     })?;
     if compiled.is_match("") {
-        return Err("this matches a text that is empty, and so every text; say what must be there".to_owned());
+        return Err("this matches empty text, and so every text; make the pattern stricter".to_owned());
     }
     Ok(compiled)
 }
@@ -255,7 +255,7 @@ impl Rule {
         match conditions.answer(when, &Scope(names)) {
             Ok(Some(true)) => vec![self.finding(effect, None, "its condition holds")],
             Ok(None) if matter.subject == GuardrailScope::Actions => {
-                blocks("its condition asks for what is not there".to_owned())
+                blocks("its condition reads a value that does not exist".to_owned())
             }
             // Of edits and outputs, what is not there says nothing.
             Ok(Some(false) | None) => Vec::new(),
@@ -279,7 +279,10 @@ impl Rule {
             }
             return match text_values::redact(&whole, &|text| self.places(text)) {
                 Some(Value::Object(redacted)) => (vec![self.finding(effect, None, found)], Some(redacted)),
-                _ => (vec![self.finding(Effect::Block, None, format!("{found}, where nothing can be redacted"))], None),
+                _ => (
+                    vec![self.finding(Effect::Block, None, format!("{found}, but nothing can be redacted here"))],
+                    None,
+                ),
             };
         }
         let (mut findings, mut redacted) = (Vec::new(), JsonMap::new());

@@ -118,7 +118,7 @@ fn a_condition_that_cannot_be_answered_blocks_unless_the_flow_says_otherwise() {
         |more: &str| format!("guardrails: [{{ name: own, when: \"arguments.n + 1 > 2\", on: [actions]{more} }}]");
     let verdict = look(&rule(""), GuardrailScope::Actions, &json!({ "n": "text" }));
     assert_eq!(found(&verdict), ["own block -"]);
-    assert!(verdict.findings[0].reason.contains("cannot be answered"), "{verdict:?}");
+    assert!(verdict.findings[0].reason.contains("cannot be evaluated"), "{verdict:?}");
     assert_eq!(found(&look(&rule(", effect: warn"), GuardrailScope::Actions, &json!({}))), ["own block -"]);
     for value in [json!({ "n": "text" }), json!({})] {
         assert_eq!(look(&rule(", on_error: allow"), GuardrailScope::Actions, &value), GuardrailVerdict::default());
@@ -142,28 +142,28 @@ fn a_name_that_is_not_there_is_refused_and_never_passed() {
     expect("[pii-redactoin]", &[("2:14", "there is no guardrail `pii-redactoin`")]);
     expect("[pii-redactoin]", &[("2:14", "did you mean `pii-redaction`?")]);
     expect("[{ name: house-rules }]", &[("2:22", "there is no guardrail `house-rules`")]);
-    expect("[code-safety, { name: code-safety, effect: warn }]", &[("2:35", "stands here twice")]);
+    expect("[code-safety, { name: code-safety, effect: warn }]", &[("2:35", "is listed twice")]);
     expect("[{ name: x, pattern: '(a' }]", &[("2:34", "unclosed group")]);
-    expect("[{ name: x, pattern: 'a*' }]", &[("2:34", "matches a text that is empty")]);
+    expect("[{ name: x, pattern: 'a*' }]", &[("2:34", "matches empty text")]);
     expect("[{ name: x, when: 'a ==' }]", &[("2:31", "the condition `a ==` cannot be read")]);
     expect("[{ name: x, when: 'argumens.a == 1' }]", &[("2:31", "and not `argumens`; did you mean `arguments`?")]);
     expect("[{ name: x, when: 'true', pattern: b }]", &[("2:48", "exactly one of")]);
     expect("[{ name: secrets, pattern: b }]", &[("2:40", "`secrets` is built in")]);
-    expect("[{ name: x, when: 'true', effect: redact }]", &[("2:47", "finds no piece of text")]);
-    expect("[{ name: code-safety, effect: redact }]", &[("2:43", "finds no piece of text")]);
+    expect("[{ name: x, when: 'true', effect: redact }]", &[("2:47", "finds no text to redact")]);
+    expect("[{ name: code-safety, effect: redact }]", &[("2:43", "finds no text to redact")]);
     expect("[{ name: x, pattern: b, effect: redcat }]", &[("2:45", "did you mean `redact`?")]);
-    expect("[{ name: x, pattern: b, on: [] }]", &[("2:37", "look nowhere")]);
+    expect("[{ name: x, pattern: b, on: [] }]", &[("2:37", "check nothing")]);
     expect("[{ name: x, pattern: b, on_error: allow }]", &[("2:47", "only a condition")]);
     expect(
         "[{ name: x, patern: b }]",
         &[("2:22", "there is no guardrail `x`"), ("2:25", "unknown key `patern`; did you mean `pattern`?")],
     );
-    expect("[{ name: x, webhook: { url: nowhere } }]", &[("2:41", "expected a URL that is written out")]);
+    expect("[{ name: x, webhook: { url: nowhere } }]", &[("2:41", "expected a literal URL")]);
     expect("[{ name: x, webhook: { url: 'https://x', timeout: 0s } }]", &[("2:63", "no time to answer")]);
     expect("[{ name: x, webhook: { url: 'https://x', timeout: 1m } }]", &[("2:63", "at most 20s")]);
-    expect("[{ name: x, webhook: { url: 'https://x' }, effect: redact }]", &[("2:64", "finds no piece of text")]);
+    expect("[{ name: x, webhook: { url: 'https://x' }, effect: redact }]", &[("2:64", "finds no text to redact")]);
     expect("[{ name: x, webhook: { url: 'https://x' }, on_error: allow }]", &[("2:66", "a webhook has its own")]);
-    expect("[{ name: 'a b', pattern: b }]", &[("2:22", "is no name of a guardrail")]);
+    expect("[{ name: 'a b', pattern: b }]", &[("2:22", "is not a name for a guardrail")]);
     expect("true", &[("2:13", "expected a list of guardrails, or false for none")]);
     expect("7", &[("2:13", "expected")]);
     let switched = check(

@@ -98,5 +98,5 @@ fn widest(args: &[Value]) -> Result<u64, Error> {
 }
 
 fn too_wide() -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("a width or count is at most {WIDEST}, and stands in the template"))
+    Error::new(ErrorKind::InvalidOperation, format!("a width or count must be a literal of at most {WIDEST}"))
 }

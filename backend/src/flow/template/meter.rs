@@ -44,7 +44,7 @@ pub fn take(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
 }
 
 fn spent() -> Error {
-    let message = format!("it takes more than {WORK} bytes of work; let it look at fewer or smaller values");
+    let message = format!("it takes more than {WORK} bytes of work; use fewer or smaller values");
     Error::new(ErrorKind::InvalidOperation, message)
 }
 

@@ -101,7 +101,7 @@ impl Templates {
     /// rendered is within the limits of a value.
     pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
         let rendered = self.render_parts(value, scope)?;
-        limits::check(&rendered).map_err(|exceeded| EvalError(format!("what is rendered is {exceeded}")))?;
+        limits::check(&rendered).map_err(|exceeded| EvalError(format!("the rendered value is {exceeded}")))?;
         Ok(rendered)
     }
 
@@ -225,7 +225,7 @@ fn to_json(value: &Rendered, depth: usize) -> Result<Value, Error> {
             Value::Object(map)
         }
         ValueKind::Undefined => return Err(Error::new(ErrorKind::UndefinedError, "there is no such value")),
-        _ => return Err(Error::new(ErrorKind::BadSerialization, format!("a {kind} is no JSON value"))),
+        _ => return Err(Error::new(ErrorKind::BadSerialization, format!("a {kind} is not a JSON value"))),
     })
 }
 
@@ -241,7 +241,7 @@ fn number(value: &Rendered) -> Result<Value, Error> {
     let float = f64::try_from(value.clone())?;
     Number::from_f64(float)
         .map(Value::Number)
-        .ok_or_else(|| Error::new(ErrorKind::BadSerialization, format!("{float} is no JSON number")))
+        .ok_or_else(|| Error::new(ErrorKind::BadSerialization, format!("{float} is not a JSON number")))
 }
 
 /// A value as one piece of a URL: nothing in it is a `/`, `?` or `#` to whoever reads the URL. What would lead to
@@ -252,7 +252,7 @@ fn urlencode(piece: &Rendered) -> Result<Rendered, Error> {
     }
     let piece = piece.to_string();
     if matches!(piece.as_str(), "." | "..") {
-        let message = format!("`{piece}` cannot be a piece of a URL");
+        let message = format!("`{piece}` cannot be a segment of a URL");
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     Ok(url_piece(&piece).into())
@@ -264,7 +264,7 @@ pub fn url_piece(piece: &str) -> String {
 }
 
 fn failed(template: &str, error: &Error) -> EvalError {
-    EvalError(format!("the template {} cannot be filled in: {}", excerpt(template), reason(error)))
+    EvalError(format!("the template {} cannot be rendered: {}", excerpt(template), reason(error)))
 }
 
 fn reason(error: &Error) -> String {

@@ -32,10 +32,10 @@ fn count(source: &str) -> Vetted {
         }
         all += 1;
         if tag > MAX_TAG_TOKENS {
-            return Err(format!("one tag holds more than {MAX_TAG_TOKENS} names, values and operators"));
+            return Err(format!("one tag has more than {MAX_TAG_TOKENS} names, values and operators"));
         }
         if all > MAX_TOKENS {
-            return Err(format!("it holds more than {MAX_TOKENS} names, values and operators"));
+            return Err(format!("it has more than {MAX_TOKENS} names, values and operators"));
         }
     }
     Ok(())
@@ -86,7 +86,7 @@ fn statement(of: &Stmt<'_>) -> Vetted {
         }
         Stmt::Do(of) => expr(&of.call.expr).and_then(|()| arguments(&of.call.args)),
         Stmt::Block(_) | Stmt::Import(_) | Stmt::FromImport(_) | Stmt::Extends(_) | Stmt::Include(_) => {
-            Err("blocks, imports and includes are of no use here: a template stands alone".to_owned())
+            Err("blocks, imports and includes are not supported in templates".to_owned())
         }
     }
 }
@@ -94,7 +94,7 @@ fn statement(of: &Stmt<'_>) -> Vetted {
 fn arguments(of: &[CallArg<'_>]) -> Vetted {
     of.iter().try_for_each(|arg| match arg {
         CallArg::Pos(of) | CallArg::Kwarg(_, of) => expr(of),
-        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => Err("write each argument by itself, without `*`".to_owned()),
+        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => Err("write each argument separately, without `*`".to_owned()),
     })
 }
 

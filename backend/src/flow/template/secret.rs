@@ -214,7 +214,7 @@ impl Templates {
         let (places, changed) = pages.with(|page| (std::mem::take(&mut page.places), page.changed.take()));
         if let Some(name) = changed {
             return Err(EvalError(format!(
-                "the template {} makes something else of the secret `{name}`: it can only be inserted as it is, \
+                "the template {} changes the secret `{name}`: a secret can only be inserted as it is, \
                  `{{{{ secret.{name} }}}}`, or with `| urlencode`",
                 excerpt(template)
             )));

@@ -57,7 +57,7 @@ fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
     expect_at(&webhook(", on_error: allow"), &[("allow", "is not one of reject, pass")]);
     for url in ["ok.test/x", "ftp://ok.test", "https://{{ host }}/x"] {
         let source = human(&format!("{{ webhook: {{ url: '{url}' }} }}"));
-        expect_at(&source, &[(&format!("'{url}"), "a URL that is written out")]);
+        expect_at(&source, &[(&format!("'{url}"), "a literal URL")]);
     }
     for (slack, words) in [
         ("{ channel: 'two words' }", "'two words'|expected a channel"),
@@ -68,7 +68,10 @@ fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
     }
     expect_at(&human("{ slack: { channel: '#a' } }, human"), &[("slack: {", "without a `timeout`")]);
     expect_at(&human("{ slack: { channel: '#a', timeout: 1m } }, human"), &[]);
-    expect_at(&human("cli, { webhook: { url: 'https://ok.test' } }"), &[("{ webhook", "nothing is asked after `cli`")]);
+    expect_at(
+        &human("cli, { webhook: { url: 'https://ok.test' } }"),
+        &[("{ webhook", "no handler after `cli` is asked")],
+    );
     assert!(
         check(&human("{ function: own }")).errors.iter().any(|error| error.message.contains("unknown key `function`"))
     );
@@ -104,7 +107,7 @@ fn a_handler_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     expect_at(&human(yes), &[]);
     expect_at(&human("handlers: [{ auto: { reject: not today } }]"), &[]);
     expect_at(&human("handlers: [{ auto: approve }]"), &[("handlers", "none here")]);
-    expect_at(&human("handlers: [{ auto: { reject: ' ' } }]"), &[("' '", "say why")]);
+    expect_at(&human("handlers: [{ auto: { reject: ' ' } }]"), &[("' '", "write the reason")]);
     let timed = human(&format!("{yes}, timeout: 1h, on_timeout: reject"));
     expect_at(&timed, &[("1h", "never happens"), ("reject", "never happens")]);
     let default = format!("defaults: {{ handlers: [{{ auto: approve }}] }}\n{}", human("severity: low"));
@@ -125,7 +128,7 @@ fn a_judge_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     expect_at(&human(judge), &[]);
     expect_at(&human(&format!("{judge}, {judge}, human")), &[]);
     expect_at(&human(&judge.replace("demo/j", "gemo/j")), &[("gemo/j", "did you mean `demo`")]);
-    expect_at(&human(&judge.replace("Be kind", "' '")), &[("' '", "judge by")]);
+    expect_at(&human(&judge.replace("Be kind", "' '")), &[("' '", "criteria for the judge")]);
     expect_at(&human(&judge.replace("Be kind", "x, threshold: 70")), &[("70", "from 0 to 1")]);
     expect_at(&human(&judge.replace("Be kind", "x, limit: 1")), &[("limit", "unknown")]);
     expect_at(&human(&format!("human, {judge}")), &[("{ judge", "put `human` last")]);
@@ -136,7 +139,7 @@ fn a_judge_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     let text = human(judge).replace("options: [{ id: yes, label: Yes }], ", "");
     expect_at(&text, &[("handlers", "none here")]);
     let voted = human(judge).replace("prompt: hi", "prompt: hi, policy: unanimous");
-    expect(&voted, &[("?4:37 doubtful", "does so alone")]);
+    expect(&voted, &[("?4:37 doubtful", "decides alone")]);
     let gate = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { tool: t }\n\
                 gates: { before_tool: { t: { handlers: [JUDGE, human] } } }\n";
     expect_at(&gate.replace("JUDGE", judge), &[]);
@@ -163,7 +166,7 @@ fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
     expect(&flow(map, "b: { human: { prompt: '{{ one }}?', review_keys: [one], edit_keys: [one] } }"), &[]);
     for (rest, words) in [
         ("b: { router: {} }", "is a router node"),
-        ("b: { agent: w }", "write over each other"),
+        ("b: { agent: w }", "overwrite each other"),
         ("c: { tool: nap }", "no node `b`"),
         ("b: { tool: nap, next: end }", "ends there"),
         ("b: { tool: nap, join: all }", "ends there"),
@@ -175,9 +178,9 @@ fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
         says(&flow(map, rest), words);
     }
     let entered = flow(map, "b: { tool: nap }").replace("node: b } }", "node: b }, next: b }");
-    says(&entered, "`a` leads to it, and may not");
-    says(&flow("over: list, as: list, node: b", "b: { tool: nap }"), "a state key already");
-    says(&flow("over: list, as: input, node: b", "b: { tool: nap }"), "has a meaning");
+    says(&entered, "`a` must not lead to it");
+    says(&flow("over: list, as: list, node: b", "b: { tool: nap }"), "already a state key");
+    says(&flow("over: list, as: input, node: b", "b: { tool: nap }"), "is reserved");
 }
 
 #[test]
@@ -234,7 +237,7 @@ fn guardrails_are_switched_off_at_a_gate_and_never_on() {
             "id: f\nagents: {{ w: {{ model: demo/w, tools: [t] }} }}\ntools: {{ t: {{ builtin: sleep }} }}\n\
              gates: {{ {gate} }}\nnodes:\n  a: {{ agent: w, prompt: Go. }}\n"
         );
-        expect_at(&source, &[("true }", "look here anyway")]);
+        expect_at(&source, &[("true }", "apply here anyway")]);
     }
 }
 

@@ -23,7 +23,7 @@ fn a_team_that_could_not_work_is_found_when_the_flow_is_saved() {
     refused(&team("agents: [a, b], lead: a, strategy: debate, rounds: 20, emergent: { enabled: true, max: 20 }"), &[]);
     refused(&team("agents: [a, bb]"), &[("bb]", "there is no agent `bb`")]);
     refused(&team("agents: [a, b], lead: cc"), &[("cc", "there is no agent `cc`")]);
-    refused(&team("agents: [a, b, a]"), &[("a] ", "`a` is a member already")]);
+    refused(&team("agents: [a, b, a]"), &[("a] ", "`a` is already a member")]);
     refused(&team("agents: [a], lead: b"), &[("agents: [a]", "at least two members")]);
     refused(&team("agents: [a, b], strategy: debate, rounds: 21"), &[("21", "expected 1 to 20 rounds")]);
     refused(&team("agents: [a, b], rounds: 2"), &[("2 }", "only a debate has rounds")]);
@@ -42,12 +42,12 @@ fn what_only_a_team_can_do_is_refused_outside_of_one() {
     let (alone, team) = ("agent: a", "team: { agents: [a, b] }");
     refused(&flow("builtin: set_strategy", "", alone), &[("t: {", "no member of a team has it")]);
     refused(&flow("builtin: set_strategy", "before_strategy_override: true", team), &[]);
-    refused(&flow("builtin: sleep", "before_strategy_override: true", team), &[("true", "can never fire")]);
+    refused(&flow("builtin: sleep", "before_strategy_override: true", team), &[("true", "can never apply")]);
     let emergent = "team: { agents: [a, b], emergent: { enabled: true } }";
     refused(&flow("builtin: spawn_specialist", "before_emergent: true", emergent), &[]);
-    refused(&flow("builtin: spawn_specialist", "before_emergent: true", team), &[("true", "can never fire")]);
+    refused(&flow("builtin: spawn_specialist", "before_emergent: true", team), &[("true", "can never apply")]);
     let doubtful = found(&flow("builtin: sleep", "", emergent));
-    assert!(matches!(&doubtful[..], [one] if one.contains("no member can make a specialist")), "{doubtful:?}");
+    assert!(matches!(&doubtful[..], [one] if one.contains("no member can create a specialist")), "{doubtful:?}");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_tool_that_is_an_agent_names_one_of_the_flow() {
         )
     };
     refused(&flow("agent: b, description: Ask."), &[]);
-    let never = ("true", "can never fire");
+    let never = ("true", "can never apply");
     refused(&flow("agent: bb"), &[("bb", "there is no agent `bb`; did you mean"), never]);
-    refused(&flow("agent: b, parameters: { type: object }"), &[("parameters", "an agent takes a `task`")]);
+    refused(&flow("agent: b, parameters: { type: object }"), &[("parameters", "an agent takes only a `task`")]);
 }
