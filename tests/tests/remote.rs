@@ -132,7 +132,7 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
     // What does not fit is named with its place, and nothing is decided.
     let (code, _, said) = house.run(&["review", "decide", &id, "--option", "maybe"]);
     assert!(
-        code == 3 && said.contains("[invalid]") && said.contains("/verdict/option: `maybe` is no option"),
+        code == 3 && said.contains("[invalid]") && said.contains("/verdict/option: `maybe` is not an option"),
         "{said}"
     );
     let (code, _, said) = house.run(&["review", "decide", &id]);

@@ -169,7 +169,7 @@ async fn a_reviewer_who_fails_or_breaks_down_or_says_what_does_not_fit_cannot_be
         let countersign = options.start().await.unwrap();
         said.push(countersign.run(&ask(Human::new("?")), json!({})).await.unwrap_err().to_string());
     }
-    assert!(said[0].contains("the chat is away") && said[1].contains("`maybe` is no option"), "{said:?}");
+    assert!(said[0].contains("the chat is away") && said[1].contains("`maybe` is not an option"), "{said:?}");
     assert!(said[2].contains("panicked"), "{said:?}");
 }
 

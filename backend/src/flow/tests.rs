@@ -268,7 +268,7 @@ fn the_rest_of_the_rules_is_checked_where_it_is_broken() {
     expect(
         &node("next: b }\n  b: { set: { input: 1, 2x: 2, y: '{{ secret.a }}' }"),
         &[
-            ("5:15 FLOW_INVALID", "`input` has a meaning"),
+            ("5:15 FLOW_INVALID", "`input` is reserved"),
             ("5:25 FLOW_INVALID", "`2x` is not a state key"),
             ("5:35 FLOW_INVALID", "secrets"),
         ],

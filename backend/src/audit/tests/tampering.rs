@@ -64,7 +64,7 @@ async fn a_deleted_entry_is_found(mut world: World) {
     world.behind_its_back("DELETE FROM log WHERE body LIKE '%bob%'").await;
     let (what, bad) = world.first_bad(None).await;
     assert_eq!((what, bad.entry, bad.seal), (Tampering::Removed, Some(2), Some(1)));
-    assert!(bad.message.contains("it stood behind user.created"), "{}", bad.message);
+    assert!(bad.message.contains("it was after user.created"), "{}", bad.message);
 }
 
 async fn two_swapped_entries_are_found(mut world: World) {

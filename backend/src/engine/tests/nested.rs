@@ -223,7 +223,7 @@ fn what_does_not_fit_the_called_flow_is_found_when_it_is_saved_or_fails_at_the_c
     let (code, message) = play.error();
     assert_eq!(code, FlowCode::FlowInvalid);
     assert!(
-        message.contains("input of the flow `polish` does not fit") && message.contains("/input/text"),
+        message.contains("input of the flow `polish` is not valid") && message.contains("/input/text"),
         "{message}"
     );
 }

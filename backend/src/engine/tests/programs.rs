@@ -134,7 +134,7 @@ fn a_webhook_may_send_the_step_before_back_with_a_message() {
     assert!(matches!(heard.last(), Some(Message::User { text }) if text.contains("Shorter.")), "{heard:?}");
     play.model("write", text("Short"));
     play.answers("ask", json!({ "verdict": { "type": "text", "text": "Still too long." } }));
-    assert!(play.snapshot.state.branches.is_empty() || play.review().advice[0].reason.contains("visited 2 times"));
+    assert!(play.snapshot.state.branches.is_empty() || play.review().advice[0].reason.contains("all of its 2 visits"));
     assert_eq!(play.error().0, FlowCode::FlowHumanRejected, "no visit is left: what it says does not fit");
 }
 

@@ -148,5 +148,5 @@ fn what_people_could_not_tell_apart_once_it_is_rendered_fails_the_step() {
     play.model("serve", text("Done."));
     play.decide(instead(&play.review(), "voucher"));
     let (code, message) = play.error();
-    assert!(code == FlowCode::FlowCondition && message.contains("can be chosen read `Ye"), "{message}");
+    assert!(code == FlowCode::FlowCondition && message.contains("choices read `Ye"), "{message}");
 }

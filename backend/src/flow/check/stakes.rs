@@ -73,7 +73,7 @@ mod tests {
             )),
             &[
                 ("/nodes/ask/human/options/1/label", "two options read `do  it`"),
-                ("/nodes/ask/human/alternatives/1/description", "`no` can be read here already"),
+                ("/nodes/ask/human/alternatives/1/description", "another choice already reads `no`"),
             ],
         );
         expect(

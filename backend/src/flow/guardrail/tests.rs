@@ -146,7 +146,7 @@ fn a_name_that_is_not_there_is_refused_and_never_passed() {
     expect("[{ name: x, pattern: '(a' }]", &[("2:34", "unclosed group")]);
     expect("[{ name: x, pattern: 'a*' }]", &[("2:34", "matches empty text")]);
     expect("[{ name: x, when: 'a ==' }]", &[("2:31", "the condition `a ==` cannot be read")]);
-    expect("[{ name: x, when: 'argumens.a == 1' }]", &[("2:31", "and not `argumens`; did you mean `arguments`?")]);
+    expect("[{ name: x, when: 'argumens.a == 1' }]", &[("2:31", "but not `argumens`; did you mean `arguments`?")]);
     expect("[{ name: x, when: 'true', pattern: b }]", &[("2:48", "exactly one of")]);
     expect("[{ name: secrets, pattern: b }]", &[("2:40", "`secrets` is built in")]);
     expect("[{ name: x, when: 'true', effect: redact }]", &[("2:47", "finds no text to redact")]);

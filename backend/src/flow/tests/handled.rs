@@ -171,7 +171,7 @@ fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
         ("b: { tool: nap, next: end }", "ends there"),
         ("b: { tool: nap, join: all }", "ends there"),
         ("b: { tool: nap, max_visits: 2 }", "ends there"),
-        ("b: { human: { prompt: x, edit_keys: [list] } }", "only `one` may be edited"),
+        ("b: { human: { prompt: x, edit_keys: [list] } }", "only `one` can be edited"),
         ("b: { human: { prompt: x, options: [{ id: x, label: X, kind: correct }] } }", "no step"),
         ("b: { tool: nap }\nstart: b", "the start leads to it"),
     ] {
