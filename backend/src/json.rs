@@ -50,7 +50,7 @@ fn object<'v>(place: &str, value: &'v Value) -> Result<&'v JsonMap, Problem> {
 pub fn check(bytes: &[u8]) -> Result<Value, Problem> {
     read(bytes, true).map_err(|fault| match fault {
         JsonFault::Mistake(mistake) => Problem::new(Code::Invalid).errors(vec![mistake]),
-        JsonFault::Syntax(error) => Problem::new(Code::BadRequest).detail(format!("this is no JSON: {error}")),
+        JsonFault::Syntax(error) => Problem::new(Code::BadRequest).detail(format!("this is not valid JSON: {error}")),
     })
 }
 
@@ -196,7 +196,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
         match Number::from_f64(value) {
             Some(number) => self.0.one(Value::Number(number)),
-            None => Err(self.0.fail("not a number that JSON can hold")),
+            None => Err(self.0.fail("not a number that JSON can represent")),
         }
     }
 
@@ -233,7 +233,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
             walk.path.push(key.clone());
             walk.text(&key)?;
             if walk.strict && map.contains_key(&key) {
-                return Err(walk.fail("this key is written twice"));
+                return Err(walk.fail("this key appears twice"));
             }
             let value = entries.next_value_seed(Seed(walk))?;
             walk.path.pop();

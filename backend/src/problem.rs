@@ -21,18 +21,18 @@ pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
         CommitError::KeyReused => Problem::new(Code::KeyReused).detail("use a new key for a new request"),
         CommitError::Unavailable(why) | CommitError::NewerFormat(why) => unavailable(why),
         CommitError::Unreadable(why) => {
-            let remedy = "cancel the run, save the flow anew, or start the version of the server that wrote it";
+            let remedy = "cancel the run, save the flow again, or use the version of the server that wrote it";
             Problem::new(Code::Unreadable).detail(format!("{why}; nothing was changed; {remedy}"))
         }
         CommitError::Failed(error) => {
             tracing::error!(%error, "a commit failed");
-            Problem::new(Code::Internal).detail("the server failed here; nothing was changed")
+            Problem::new(Code::Internal).detail("the server failed; nothing was changed")
         }
         CommitError::Unknown(error) => {
-            tracing::error!(%error, "a commit was not answered");
+            tracing::error!(%error, "the outcome of a commit is not known");
             unavailable(
-                "the database went away, and whether this was done is not known: look, or send it again with the same \
-                 Idempotency-Key",
+                "the connection to the database was lost, so it is not known whether this was done: check, or send it \
+                 again with the same Idempotency-Key",
             )
         }
     }
@@ -58,16 +58,16 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
         },
         Refusal::RevisionChanged(review) => match seen(review) {
             Some(review) => Problem { review: Some(review), ..Problem::new(Code::RevisionChanged) }
-                .detail("look at what has changed, and decide again"),
+                .detail("check what has changed, and decide again"),
             None => Problem::new(Code::NotFound),
         },
         Refusal::NoLongerAsked(review) => {
-            let detail = format!("{message}; the review waits for others");
+            let detail = format!("{message}; the review is waiting for others");
             Problem { review: seen(review), ..Problem::new(Code::Conflict) }.detail(detail)
         }
         Refusal::ReviewClaimed(review) => match seen(review) {
             Some(review) => {
-                let by = review.claimed_by.as_ref().map(|claim| format!("{} works on it", claim.by));
+                let by = review.claimed_by.as_ref().map(|claim| format!("{} has claimed it", claim.by));
                 let problem = Problem { review: Some(review), ..Problem::new(Code::ReviewClaimed) };
                 Problem { detail: by, ..problem }
             }
@@ -88,7 +88,7 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
 
 /// `422` for a cursor that leads nowhere in a list.
 pub fn unknown_cursor() -> Problem {
-    Problem::invalid("/cursor", "this is no cursor of this list; leave it out to begin at the first page")
+    Problem::invalid("/cursor", "this is not a cursor of this list; leave it out to start at the first page")
 }
 
 /// `503`, to be tried again soon.

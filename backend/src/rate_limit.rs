@@ -142,7 +142,7 @@ impl Budgets {
             for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
                 if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(person, now)) {
                     let detail =
-                        format!("{person} has written more {what} than one person may; try again in {seconds} s");
+                        format!("{person} has reached the limit of {what} per person; try again in {seconds} s");
                     let problem = Problem::new(Code::TooManyRequests).detail(detail);
                     return Err(Problem { retry_after: Some(seconds), ..problem });
                 }

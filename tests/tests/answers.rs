@@ -109,7 +109,7 @@ async fn an_answer_is_posted_and_signed_though_the_server_was_killed(database: D
     for (wrong, words) in [
         ("http://10.0.0.1/answer", "public internet"),
         ("ftp://example.com/answer", "https://"),
-        ("somewhere", "no URL"),
+        ("somewhere", "not a URL"),
     ] {
         question["callback_url"] = wrong.into();
         let (status, problem) = program.post("/api/v1/reviews", &question).await;

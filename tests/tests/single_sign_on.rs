@@ -349,7 +349,7 @@ async fn who_has_a_password_here_is_linked_by_an_operator(database: Database) {
     assert_eq!(before.me().await.expect_err("refused").code, Code::Unauthenticated);
     // An account is one person's.
     let (linked, said) = link(&["admin", "--subject", "subject-1"]);
-    assert!(!linked && said.contains("this account is nora here"), "{said}");
+    assert!(!linked && said.contains("this account already belongs to nora"), "{said}");
     assert!(link(&["nora", "--remove"]).0);
     assert_eq!(Visitor::new(&server.base).sign_in("").await, "/login?trouble=unknown");
     eventually("the session has ended", async || (visitor.get("/api/v1/me").await.0 == 401).then_some(())).await;

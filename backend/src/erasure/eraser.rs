@@ -219,7 +219,8 @@ impl Eraser {
         let mut changed: Vec<(u64, Hash)> = Vec::new();
         for row in step.rows() {
             let Some(entries) = numbers.get(&row.number) else { return Ok(None) };
-            let broken = || EraseError::Broken(format!("row {} of the log is not what was sealed", row.number));
+            let broken =
+                || EraseError::Broken(format!("row {} of the log was changed after it was sealed", row.number));
             if entries.len() != row.before.len() || row.after.len() != row.before.len() {
                 return Err(broken());
             }

@@ -40,7 +40,7 @@ impl GuardrailPrograms for Webhooks {
             let wait = failure.retry_after.map_or(WAIT, |wait| wait.0);
             // What it says of the wait may be more than a clock can count.
             if !failure.retryable || wait >= until.saturating_duration_since(tokio::time::Instant::now()) {
-                tracing::warn!(guardrail = %inquiry.guardrail, why = %failure.message, "a guardrail's program could not be asked");
+                tracing::warn!(guardrail = %inquiry.guardrail, why = %failure.message, "a webhook was not reached");
                 return GuardrailAnswer::Fails { reason: failure.message };
             }
             tokio::time::sleep(wait).await;
@@ -67,7 +67,7 @@ impl Webhooks {
         }
         let read = json::from_slice::<GuardrailResponse>(&whole(answer).await?);
         let nonsense =
-            "its answer cannot be read: it is `{\"allowed\": true}` or `{\"allowed\": false, \"reason\": \"…\"}`";
+            "its answer cannot be read: expected `{\"allowed\": true}` or `{\"allowed\": false, \"reason\": \"…\"}`";
         let GuardrailResponse { allowed, reason } = read.map_err(|_| failed(nonsense, false))?;
         let reason = reason.map(|reason| reason.trim().chars().take(MAX_REASON).collect::<String>());
         Ok(if allowed {

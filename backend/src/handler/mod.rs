@@ -33,7 +33,7 @@ pub struct NoPrograms;
 impl Programs for NoPrograms {
     async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
         let what = match &request.handler {
-            Handler::Function(name) => format!("this program has no handler `{name}`: give it with `Options::handler`"),
+            Handler::Function(name) => format!("this program has no handler `{name}`; add it with `Options::handler`"),
             _ => "no webhook can be asked here".to_owned(),
         };
         Err(failed(what, false))

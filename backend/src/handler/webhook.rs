@@ -68,7 +68,7 @@ impl Webhooks {
         time: Duration,
     ) -> Result<Response, TaskFailure> {
         let url: Url = url.parse().map_err(|error| failed(format!("its URL cannot be read: {error}"), false))?;
-        let unsigned = || failed("no webhook is asked without a secret: set COUNTERSIGN_HANDLER_SECRET", false);
+        let unsigned = || failed("webhooks need a secret: set COUNTERSIGN_HANDLER_SECRET", false);
         let keys = self.keys.as_ref().ok_or_else(unsigned)?;
         let client = self.clients.of(&url).map_err(|refused| failed(refused.to_string(), false))?;
         let body = body.to_string();
@@ -117,7 +117,7 @@ fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
     let answer =
         read.and_then(|answer| json::check_metadata(&answer.metadata).map(|()| answer)).map_err(|problem| {
             let why = problem.errors.first().map(ToString::to_string).or(problem.detail);
-            nonsense(why.unwrap_or_else(|| "it is no JSON".to_owned()))
+            nonsense(why.unwrap_or_else(|| "it is not valid JSON".to_owned()))
         })?;
     Ok(HandlerAnswer::Decides { answer: Box::new(answer) })
 }

@@ -268,7 +268,7 @@ impl Tail {
     }
 
     async fn start_anew(&self) -> Result<Resume, store::Error> {
-        tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
+        tracing::warn!("the log is a different one than before; every socket has to subscribe again");
         let head = self.shared.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
         self.shared.ring.reset(self.shared.place(&head)?);

@@ -63,11 +63,11 @@ impl SocketLimits {
         let mut taken = self.0.taken.lock();
         let SocketCounts { by_person, by_network } = &mut *taken;
         if by_person.values().sum::<usize>() >= all {
-            let detail = "this server has as many live sockets as its settings allow; try another, or later";
+            let detail = "this server has reached its limit of live sockets; try another server, or try later";
             return Err(Problem { retry_after: Some(5), ..Problem::new(Code::Unavailable).detail(detail) });
         }
         let too_many = |of: usize, whom: &str| {
-            let detail = format!("at most {of} live sockets for one {whom}; close some first");
+            let detail = format!("at most {of} live sockets per {whom}; close some first");
             Problem { retry_after: Some(5), ..Problem::new(Code::TooManyRequests).detail(detail) }
         };
         if by_person.get(username).is_some_and(|own| *own >= each) {

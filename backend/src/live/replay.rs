@@ -98,7 +98,7 @@ impl Follower {
                 let begin = || AbortOnDropHandle::new(tokio::spawn(replay(hub.clone(), after.clone())));
                 let read = self.reading.get_or_insert_with(begin).await;
                 self.reading = None;
-                let next = read.map_err(|error| store::Error::Stored(format!("a replay broke down: {error}")))?;
+                let next = read.map_err(|error| store::Error::Stored(format!("a replay failed: {error}")))?;
                 if let Ok(Replayed::Entries(entries, _)) = &next {
                     self.replayed += entries.len();
                 }

@@ -137,7 +137,7 @@ async fn commit(
     let answer = match store.commit(change).await {
         Ok(store::Committed::Decided { decided }) => Ok(decided),
         Ok(other) => {
-            tracing::error!(?other, "a change of a review answered with something else");
+            tracing::error!(?other, "a change of a review returned an unexpected result");
             Err(Problem::new(Code::Internal))
         }
         Err(error) => Err(problem::of_commit(error, Some(&actor.principal))),

@@ -120,7 +120,7 @@ where
             let rights = self.actor.rights_until.map(|until| until.since(self.hub.now()));
             tokio::select! {
                 () = stopped.cancelled() => {
-                    return Err(CloseReason::Close(close_code::AWAY, "the server is stopping; come back".to_owned()));
+                    return Err(CloseReason::Close(close_code::AWAY, "the server is stopping; reconnect".to_owned()));
                 }
                 message = self.socket.next() => match message {
                     None => return Err(CloseReason::Gone),
@@ -131,7 +131,7 @@ where
                     Ok(next) => self.advance(next).await?,
                     Err(error) => {
                         problem::of_store(&error);
-                        return Err(CloseReason::Close(close_code::AGAIN, "the log could not be read; come back".to_owned()));
+                        return Err(CloseReason::Close(close_code::AGAIN, "the log was not read; reconnect".to_owned()));
                     }
                 },
                 chunk = followed_streams::next(self.chunks.as_mut()) => self.stream(chunk).await?,
@@ -163,7 +163,7 @@ where
             Message::Text(_) | Message::Binary(_) | Message::Ping(_) => {}
         }
         if !self.bucket.take(self.heard).is_zero() {
-            let reason = format!("more than {MESSAGES_PER_SECOND} messages a second");
+            let reason = format!("more than {MESSAGES_PER_SECOND} messages per second");
             return Err(CloseReason::Close(close_code::POLICY, reason));
         }
         let Message::Text(frame) = message else {

@@ -33,7 +33,7 @@ impl Snapshot {
         let limit = if with_reviews { DEFAULT_LIMIT } else { 0 };
         let Pending { tally, reviews } = hub.store().pending(viewer, limit, MAX_BYTES).await.map_err(|error| {
             problem::of_store(&error);
-            CloseReason::Close(close_code::AGAIN, "the reviews could not be read; come back".to_owned())
+            CloseReason::Close(close_code::AGAIN, "the reviews were not read; reconnect".to_owned())
         })?;
         let shown = reviews.iter().map(|review| review.id).collect();
         let pending = if with_reviews { tally.numbers(viewer).0 } else { 0 };

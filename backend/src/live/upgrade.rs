@@ -54,14 +54,14 @@ async fn admit(
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     if !state.auth.is_origin_allowed(headers) {
-        let detail = "a page of another site may not open a socket with its visitor's cookie";
+        let detail = "a page of another site must not open a socket with a cookie of this one";
         return Err(Problem::new(Code::ForeignOrigin).detail(detail));
     }
     let actor = state.auth.authenticate(headers).await?;
     let socket = socket.map_err(|error| Problem::new(Code::BadRequest).detail(error.to_string()))?;
     let spoken = socket.requested_protocols().any(|protocol| protocol == SUBPROTOCOL);
     if !spoken && socket.requested_protocols().next().is_some() {
-        let detail = format!("this server speaks the subprotocol {SUBPROTOCOL} only");
+        let detail = format!("this server speaks only the subprotocol {SUBPROTOCOL}");
         return Err(Problem::new(Code::BadRequest).detail(detail));
     }
     let seat = state.seats.take(&actor.principal.username, client)?;

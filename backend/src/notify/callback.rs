@@ -16,7 +16,7 @@ use crate::store::{self, ClaimedDelivery, NewDelivery, Store, UserRecord};
 
 /// Why nothing is posted on a server that nobody has set up for it.
 pub const NO_CALLBACKS: &str =
-    "this server posts no answers: set COUNTERSIGN_CALLBACK_SECRET, or leave it out and ask for the answer";
+    "this server has no COUNTERSIGN_CALLBACK_SECRET: set it, or leave this out and read the answer with GET";
 /// Where the secret stands.
 const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 
@@ -56,7 +56,7 @@ impl Outlets {
         let asked = match store.question_of_review(review.id).await {
             // What cannot be read holds up nobody else.
             Err(store::Error::Stored(error)) => {
-                tracing::error!(review = %review.id, error, "whether an answer is to be posted cannot be read");
+                tracing::error!(review = %review.id, error, "could not read whether an answer has to be posted");
                 return Ok(None);
             }
             asked => asked?,
@@ -80,11 +80,12 @@ impl Outlets {
         let asker = store.user(&held.target).await.map_err(|error| unread(&error))?;
         let may_ask = |asker: UserRecord| asker.user.active && access(&asker.principal(None), Act::Ask).is_allowed();
         if !asker.is_some_and(may_ask) {
-            return Err(lasting("whoever asked may not ask any more".to_owned()));
+            return Err(lasting("the person who asked may no longer ask".to_owned()));
         }
         let asked = store.question_of_review(held.review).await.map_err(|error| unread(&error))?;
-        let url =
-            asked.and_then(|asked| asked.callback_url).ok_or_else(|| lasting("nobody asked for it".to_owned()))?;
+        let url = asked
+            .and_then(|asked| asked.callback_url)
+            .ok_or_else(|| lasting("no callback was requested".to_owned()))?;
         let url = url_of(&url).map_err(lasting)?;
         post(&self.clients, &url, keys, held.id, now, body).await
     }

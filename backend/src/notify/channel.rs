@@ -43,9 +43,9 @@ impl Sender {
     pub(super) async fn to_channel(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
         let Some(review) = review.filter(|review| is_asked(review, &held.target)) else {
-            return Ok(DeliveryOutcome::Dropped("nobody is asked there any more"));
+            return Ok(DeliveryOutcome::Dropped("no one is asked there any longer"));
         };
-        let missing = || DeliveryFailure::lasting("this server has no slack in its settings");
+        let missing = || DeliveryFailure::lasting("Slack is not set up in this server's settings");
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
         let message = slack::open(Occasion::Requested, &review, &self.outlets.link(held.review), self.clock.now());
         let with_reactions = reactions_decide(&review).then(|| message.with_reactions(&review)).flatten();

@@ -48,7 +48,7 @@ impl Mailer {
     /// A mailer by the settings.
     pub fn new(settings: &SmtpSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.smtp]: {why}"));
-        let from = settings.from.parse().map_err(|error| wrong(format!("`from` is no address: {error}")))?;
+        let from = settings.from.parse().map_err(|error| wrong(format!("`from` is not an address: {error}")))?;
         let parameters = TlsParameters::new(settings.host.clone()).map_err(|error| wrong(format!("`host`: {error}")));
         let (port, tls) = match settings.encryption {
             Encryption::Tls => (465, Tls::Wrapper(parameters?)),
@@ -61,7 +61,7 @@ impl Mailer {
             .timeout(Some(TIMEOUT));
         if let Some(username) = &settings.username {
             if settings.encryption == Encryption::None {
-                return Err(wrong("a password is not sent without encryption: leave out `username`".to_owned()));
+                return Err(wrong("a password is never sent without encryption: leave `username` out".to_owned()));
             }
             let password = secrets.get(PASSWORD).ok_or_else(|| wrong(format!("set {PASSWORD} for `username`")))?;
             builder = builder.credentials(Credentials::new(username.clone(), password.to_owned()));
@@ -71,9 +71,8 @@ impl Mailer {
 
     /// Sends a mail. The id is the same for every attempt.
     pub async fn send(&self, to: &str, id: DeliveryId, now: Timestamp, mail: Mail) -> Result<(), DeliveryFailure> {
-        let to: Mailbox = to
-            .parse()
-            .map_err(|error| DeliveryFailure::lasting(format!("the address cannot be written to: {error}")))?;
+        let to: Mailbox =
+            to.parse().map_err(|error| DeliveryFailure::lasting(format!("the address is not valid: {error}")))?;
         let micros = u64::try_from(now.0).unwrap_or(0);
         let message = Message::builder()
             .from(self.from.clone())
@@ -83,13 +82,13 @@ impl Mailer {
             .subject(mail.subject)
             .header(ContentType::TEXT_PLAIN)
             .body(mail.text)
-            .map_err(|error| DeliveryFailure::lasting(format!("the mail cannot be written: {error}")))?;
+            .map_err(|error| DeliveryFailure::lasting(format!("the mail cannot be composed: {error}")))?;
         match tokio::time::timeout(TIMEOUT, self.transport.send(message)).await {
             Err(_) => Err(DeliveryFailure::passing("the mail server did not answer in time")),
             Ok(Err(error)) if error.is_permanent() => {
                 Err(DeliveryFailure::lasting(format!("the mail server refused: {error}")))
             }
-            Ok(Err(error)) => Err(DeliveryFailure::passing(format!("the mail was not taken: {error}"))),
+            Ok(Err(error)) => Err(DeliveryFailure::passing(format!("the mail was not accepted: {error}"))),
             Ok(Ok(_)) => Ok(()),
         }
     }
@@ -102,7 +101,7 @@ pub fn is_address(text: &str) -> bool {
 
 /// A mail about one review, or about several.
 pub(super) fn mail(items: &[MailItem<'_>], url: &str, now: Timestamp) -> Mail {
-    let footer = format!("\n--\nYou are told of this because you chose to be, at {url}\n");
+    let footer = format!("\n--\nYou get this message because of your notification settings: {url}\n");
     if let [item] = items {
         let review = item.review;
         let subject = format!("{}: {}", message::verb(item.occasion, review), message::title(review));

@@ -59,7 +59,7 @@ impl DeliveryFailure {
 
 /// The database could not be asked.
 pub(super) fn unread(error: &store::Error) -> DeliveryFailure {
-    tracing::warn!(%error, "a notification could not be put together");
+    tracing::warn!(%error, "a notification could not be composed");
     DeliveryFailure::passing("the database did not answer")
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Feeder {
 
 impl LogFollower for Feeder {
     type Error = store::Error;
-    const TROUBLE: &'static str = "the log could not be turned into notifications";
+    const TROUBLE: &'static str = "could not create notifications from the log";
 
     async fn advance(&mut self) -> Result<Resume, store::Error> {
         if self.is_elsewhere {
@@ -55,9 +55,7 @@ impl LogFollower for Feeder {
             }
         }
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
-            tracing::warn!(
-                "the log is not the one that was followed so far; nothing is announced of what happened before"
-            );
+            tracing::warn!("the log is a different one than before; there are no notifications for earlier entries");
             self.store.forget_outbox().await?;
             self.restart().await?;
             return Ok(Resume::OnCommit);

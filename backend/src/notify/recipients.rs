@@ -116,11 +116,11 @@ impl Sender {
         let all = |outcome: DeliveryOutcome| group.iter().map(|held| (held, outcome.clone())).collect::<Vec<_>>();
         let Some(first) = group.first() else { return Ok(Vec::new()) };
         let Some(person) = self.person(&first.target).await? else {
-            return Ok(all(DeliveryOutcome::Dropped("this person is told nothing any more")));
+            return Ok(all(DeliveryOutcome::Dropped("this person no longer gets notifications")));
         };
         let channel = if first.channel == Channel::Slack.as_str() { Channel::Slack } else { Channel::Email };
         let Some(to) = address(channel, &person.record, &person.choice) else {
-            return Ok(all(DeliveryOutcome::Dropped("this person has no address there")));
+            return Ok(all(DeliveryOutcome::Dropped("this person has no address for this channel")));
         };
         let (mut outcomes, mut open) = (Vec::new(), Vec::new());
         for held in group {
@@ -158,7 +158,8 @@ impl Sender {
         items: &[MailItem<'_>],
     ) -> Result<Option<String>, DeliveryFailure> {
         let now = self.clock.now();
-        let missing = || DeliveryFailure::lasting(format!("this server has no {} in its settings", channel.as_str()));
+        let missing =
+            || DeliveryFailure::lasting(format!("{} is not set up in this server's settings", channel.as_str()));
         if channel == Channel::Email {
             let mailer = self.outlets.mailer.as_ref().ok_or_else(missing)?;
             mailer.send(to, id, now, mail(items, &self.outlets.url, now)).await?;
@@ -182,7 +183,7 @@ impl Sender {
     pub async fn update(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let receipt = held.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
         let (Some(slack), Some(receipt)) = (&self.outlets.slack, receipt) else {
-            return Ok(DeliveryOutcome::Dropped("there is no message to change"));
+            return Ok(DeliveryOutcome::Dropped("there is no message to update"));
         };
         let mut shown = None;
         while let Some(review) = self.store.review(held.review).await.map_err(|error| unread(&error))? {
@@ -233,10 +234,10 @@ impl Sender {
         let occasion = Occasion::of_word(&held.event);
         let (Some(review), Some(occasion)) = (review, occasion) else { return Ok(Err("there is no such review")) };
         if occasion != Occasion::Resolved && !review.is_pending() {
-            return Ok(Err("it was decided before"));
+            return Ok(Err("it was already decided"));
         }
         if !concerns(principal, occasion, &review) {
-            return Ok(Err("it does not concern this person any more"));
+            return Ok(Err("it no longer concerns this person"));
         }
         Ok(Ok((occasion, review)))
     }

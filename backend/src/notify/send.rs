@@ -34,7 +34,7 @@ pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
     let cleaning = async {
         loop {
             let more = store.forget_deliveries(KEPT).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "removing old deliveries; trying again later");
+                tracing::warn!(%error, "could not remove old deliveries; trying again later");
                 false
             });
             tokio::time::sleep(if more { CLEANUP_OF_MORE } else { CLEANUP }).await;
@@ -97,7 +97,7 @@ impl Sender {
             // Whatever panics counts as a failure, and must not be tried for ever.
             let attempt = AssertUnwindSafe(self.attempt(first, &group)).catch_unwind().await.unwrap_or_else(|_| {
                 tracing::error!("a notification panicked");
-                Err(DeliveryFailure::passing("it could not be put together: the server's log says where"))
+                Err(DeliveryFailure::passing("it could not be composed; see the server's log"))
             });
             let failed = |failure: DeliveryFailure| {
                 group.iter().map(|held| (held, self.failed(held, failure.clone()))).collect::<Vec<_>>()
@@ -115,7 +115,7 @@ impl Sender {
         group: &'a [ClaimedDelivery],
     ) -> Result<Vec<(&'a ClaimedDelivery, DeliveryOutcome)>, DeliveryFailure> {
         let outcome = if first.failures >= MAX_FAILURES {
-            Err(DeliveryFailure::lasting("servers ended again and again while they sent it"))
+            Err(DeliveryFailure::lasting("servers repeatedly ended while sending it"))
         } else if first.channel == WEBHOOK || first.channel == CALLBACK {
             self.to_program(first).await
         } else if first.event == UPDATE {
@@ -138,12 +138,12 @@ impl Sender {
         let settled = lost.run_until_cancelled(with_retries(|| self.store.settle(outcomes))).await;
         let recorded = match settled {
             Some(Ok(recorded)) => recorded,
-            Some(Err(error)) => return tracing::error!(%error, "what came of a notification could not be written down"),
-            None => return tracing::info!("another sender may hold this notification by now"),
+            Some(Err(error)) => return tracing::error!(%error, "the outcome of a notification could not be stored"),
+            None => return tracing::info!("another sender may hold this notification now"),
         };
         for ((held, sent), recorded) in outcomes.iter().zip(recorded) {
             if !recorded {
-                tracing::info!(id = %held.id, "another sender holds this notification by now");
+                tracing::info!(id = %held.id, "another sender holds this notification now");
             } else if let DeliveryOutcome::Sent { receipt: Some(receipt), .. } = sent
                 && let Err(error) = self.catch_up(held, receipt).await
             {
@@ -166,7 +166,7 @@ impl Sender {
 
     async fn to_program(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let Some(entry) = self.entry(held).await? else {
-            return Ok(DeliveryOutcome::Dropped("the log no longer has what it tells of"));
+            return Ok(DeliveryOutcome::Dropped("the log no longer has its entry"));
         };
         let body = webhook::body(&entry, &self.outlets.link(held.review));
         if held.channel == CALLBACK {
@@ -174,7 +174,7 @@ impl Sender {
             return Ok(DeliveryOutcome::SENT);
         }
         let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
-            return Err(DeliveryFailure::lasting("no webhook of this name is in the settings any more"));
+            return Err(DeliveryFailure::lasting("the settings no longer have a webhook with this name"));
         };
         webhook.send(&self.outlets.clients, held.id, self.clock.now(), body).await?;
         Ok(DeliveryOutcome::SENT)

@@ -85,8 +85,8 @@ impl NotificationService {
             }
             tested.insert(person.user.username.clone(), now);
         }
-        let to = address(channel, person, choice).ok_or_else(|| failed("say first where the message should go"))?;
-        let text = format!("This is how Countersign at {} will tell you of reviews.", self.outlets.url);
+        let to = address(channel, person, choice).ok_or_else(|| failed("set an address first"))?;
+        let text = format!("This is how Countersign at {} will notify you of reviews.", self.outlets.url);
         let id = DeliveryId(Moment::of(&*self.clock).ids().uuid());
         let sent = match (channel, &self.outlets.slack, &self.outlets.mailer) {
             (Channel::Slack, Some(slack), _) => {
@@ -95,7 +95,7 @@ impl NotificationService {
             (Channel::Email, _, Some(mailer)) => {
                 mailer.send(&to, id, now, Mail { subject: "A test".to_owned(), text: format!("{text}\n") }).await
             }
-            _ => return Err(failed("this server's settings have no such channel")),
+            _ => return Err(failed("this channel is not set up in the server's settings")),
         };
         sent.map_err(|failure| Untested::Failed(failure.message))
     }
@@ -122,7 +122,7 @@ impl NotificationService {
     }
 
     /// The button that a reaction stands for, by the review as it is now and what the delivery of the message says: the
-    /// channel that it went to, and what it showed. None where nobody is asked there any more, or no button fits.
+    /// channel that it went to, and what it showed. None where no one is asked there any longer, or no button fits.
     pub fn press_of(&self, reaction: &Reaction, review: &Review, channel: &str, shown: &str) -> Option<ButtonPress> {
         let shown = serde_json::from_str(shown).ok()?;
         let asked = channel::is_asked(review, channel) && channel::reactions_decide(review);
@@ -136,7 +136,7 @@ impl NotificationService {
             let Some(slack) = &outlets.slack else { return };
             let told = slack.whisper(&outlets.clients, reaction.channel(), &reaction.user, &message).await;
             if let Err(failure) = told {
-                tracing::warn!(why = failure.message, "who reacted to a message could not be answered");
+                tracing::warn!(why = failure.message, "could not reply to a reaction");
             }
         });
     }
@@ -159,7 +159,7 @@ impl NotificationService {
             for answer in shown.into_iter().chain(told) {
                 let Some(slack) = &outlets.slack else { return };
                 if let Err(failure) = slack.respond(&outlets.clients, &url, &answer).await {
-                    tracing::warn!(why = failure.message, "who pressed a button could not be answered");
+                    tracing::warn!(why = failure.message, "could not reply to a button press");
                 }
             }
         });

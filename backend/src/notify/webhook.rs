@@ -33,7 +33,7 @@ impl Webhook {
     pub fn new(name: &str, settings: WebhookSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.webhooks.{name}]: {why}"));
         if !is_name(name) {
-            return Err(wrong("a webhook's name is made of a-z, 0-9 and -".to_owned()));
+            return Err(wrong("the name of a webhook may contain only a-z, 0-9 and -".to_owned()));
         }
         let url = url_of(&settings.url).map_err(|why| wrong(format!("`url`: {why}")))?;
         let (variable, secrets) = secrets.of_webhook(name);
@@ -97,11 +97,11 @@ pub(super) async fn post(
 
 /// A URL to which messages are posted; or what is wrong with it.
 pub(super) fn url_of(text: &str) -> Result<Url, String> {
-    let url: Url = text.trim().parse().map_err(|error| format!("this is no URL: {error}"))?;
+    let url: Url = text.trim().parse().map_err(|error| format!("this is not a URL: {error}"))?;
     if matches!(url.scheme(), "http" | "https") {
         Ok(url)
     } else {
-        Err("a URL begins with https:// or http:// here".to_owned())
+        Err("a URL must begin with https:// or http://".to_owned())
     }
 }
 

@@ -104,7 +104,7 @@ impl Server {
     /// Waits until every connection is closed, or until there is no more time: then the others are dropped.
     pub async fn stopped(mut self, until: Instant) {
         if tokio::time::timeout_at(until, &mut self.serving).await.is_err() {
-            tracing::warn!("connections are dropped: their requests were not sent, or their answers not read, in time");
+            tracing::warn!("dropping connections whose requests or answers took too long");
         }
     }
 }
@@ -168,7 +168,7 @@ impl Acceptor {
         if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
             return;
         }
-        tracing::error!(%error, "a connection cannot be accepted; an idle one is closed to make room");
+        tracing::error!(%error, "a connection cannot be accepted; closing an idle one to make room");
         self.room.evict();
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}

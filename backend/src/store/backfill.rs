@@ -17,7 +17,7 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
         }
     }
     if filled > 0 {
-        tracing::info!(reviews = filled, "the reviews of an earlier version stand in the queue and in statistics");
+        tracing::info!(reviews = filled, "added the reviews of an earlier version to the queue and the statistics");
     }
     Ok(())
 }
@@ -36,7 +36,7 @@ async fn some(mut conn: Conn) -> Result<usize, Error> {
     for (_, review) in &found {
         let mut sql = set(queue::columns_of(review)).push(", facts = ");
         if review.unreadable {
-            tracing::error!(review = %review.id, "a review cannot be read, and stands in the queue for admins");
+            tracing::error!(review = %review.id, "a review cannot be read, and is in the queue for admins");
             sql = sql.bind(statistics::UNREADABLE);
         } else {
             sql = sql.bind(statistics::column_of(review)?).push(", search = ").bind(search::text_of(review));

@@ -223,7 +223,7 @@ async fn head(inner: &Inner) -> Result<LogPlace, Error> {
 }
 
 fn report(error: &impl std::fmt::Display) {
-    tracing::warn!(%error, "watching the database for commits");
+    tracing::warn!(%error, "could not watch the database for commits");
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ struct WalCheckpoint(Arc<Inner>);
 
 impl LogFollower for WalCheckpoint {
     type Error = DriverError;
-    const TROUBLE: &'static str = "the write-ahead log was not moved into the database";
+    const TROUBLE: &'static str = "the write-ahead log could not be moved into the database";
     const POLL: Duration = Duration::MAX;
     const GATHER: Duration = Duration::from_secs(1);
 

@@ -56,7 +56,8 @@ impl Store {
                     (change, inquiries) = (*again, more);
                 }
                 CommitAnswer::AskFirst { .. } => {
-                    let message = format!("guardrails asked programs {MAX_LOOKED} times about this, and still ask");
+                    let message =
+                        format!("guardrails have called webhooks {MAX_LOOKED} times, and still need more calls");
                     return Err(CommitError::Conflict(message));
                 }
                 CommitAnswer::Done(Err(CommitError::Refused(refusal))) => {
@@ -79,7 +80,7 @@ impl Store {
     /// Sets what asks the programs of guardrails; once.
     pub fn ask_guardrails_by(&self, programs: Arc<dyn GuardrailPrograms>) {
         if self.inner.guardrails.set(programs).is_err() {
-            tracing::warn!("what asks the programs of guardrails is set already; that stays");
+            tracing::warn!("the caller of guardrail webhooks is already set, and stays");
         }
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn compact(review: &Review) -> Result<JsonMap, Error> {
         Ok(Value::Object(members)) => {
             Ok(members.into_iter().filter(|(name, value)| is_significant(name, value)).collect())
         }
-        Ok(_) => Err(Error::Stored(format!("review {} is no object", review.id))),
+        Ok(_) => Err(Error::Stored(format!("review {} is not an object", review.id))),
         Err(error) => Err(Error::Stored(error.to_string())),
     }
 }

@@ -112,7 +112,7 @@ impl<J> Jobs<J> {
         let id = match ended {
             Ok((id, ())) => id,
             Err(error) => {
-                tracing::error!(%error, "a job broke down; its work is tried again when its lease has run out");
+                tracing::error!(%error, "a job panicked; it is retried when its lease expires");
                 error.id()
             }
         };
@@ -142,7 +142,7 @@ pub async fn consume<C: Consumer, T: Send + Sync>(
         let wait = match fill(&consumer, &mut jobs).await {
             Ok(wait) => wait,
             Err(error) => {
-                tracing::warn!(%error, table = ?C::TABLE, "nothing could be claimed");
+                tracing::warn!(%error, table = ?C::TABLE, "no work could be claimed");
                 Some(AFTER_ERROR)
             }
         };
@@ -210,6 +210,6 @@ async fn drain<C: Consumer>(consumer: &C, mut jobs: Jobs<C::Job>, mut beats: Int
     jobs.set.shutdown().await;
     let held = jobs.leases();
     if let Err(error) = consumer.store().release(C::TABLE, &terms.owner, &held, Duration::ZERO).await {
-        tracing::warn!(%error, table = ?C::TABLE, rows = held.len(), "leases could not be ended; they run out");
+        tracing::warn!(%error, table = ?C::TABLE, rows = held.len(), "leases could not be released; they will expire");
     }
 }

@@ -25,8 +25,8 @@ pub enum DriverError {
     /// The database was closed while somebody still used it.
     #[error("the database is closed")]
     Closed,
-    /// The thread that ran a statement ended without an answer.
-    #[error("a statement ended without an answer")]
+    /// The thread that ran a statement ended without a result.
+    #[error("a statement ended without a result")]
     Interrupted,
     /// A column holds something else than what was compressed for it.
     #[error("a compressed column was changed")]

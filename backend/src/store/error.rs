@@ -16,10 +16,10 @@ pub enum Error {
     #[error("stored data: {0}")]
     Stored(String),
     /// What was to be stored is nested so deeply that it could not be read again.
-    #[error("what was to be stored is nested too deeply")]
+    #[error("the value to store is nested too deeply")]
     TooDeep,
     /// A cursor names no place of the list, such as one from another database.
-    #[error("there is no such place in the list")]
+    #[error("the cursor is not a place in the list")]
     Cursor,
     /// The settings do not fit.
     #[error("{0}")]
@@ -40,14 +40,13 @@ pub enum Kind {
 }
 
 const AWAY: Kind = Kind::Unavailable("the database does not answer; try again in a moment");
-const FULL: Kind =
-    Kind::Unavailable("the disk of the database is full; nothing was changed, and nothing can be until there is room");
+const FULL: Kind = Kind::Unavailable("the disk of the database is full; nothing was changed; free some space");
 const READ_ONLY: Kind = Kind::Unavailable(
-    "the database only allows reading (a standby, a demoted primary, or a read-only file); nothing was changed",
+    "the database is read-only (a standby, a demoted primary, or a read-only file); nothing was changed",
 );
 const LOCKED: Kind =
-    Kind::Unavailable("another program holds the lock of the database; nothing was changed; try again in a moment");
-const DISK: Kind = Kind::Unavailable("the disk of the database fails; nothing was changed");
+    Kind::Unavailable("another program has locked the database; nothing was changed; try again in a moment");
+const DISK: Kind = Kind::Unavailable("the disk of the database failed; nothing was changed");
 
 impl Error {
     /// What can be done about it.

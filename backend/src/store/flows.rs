@@ -82,7 +82,7 @@ impl Store {
     pub async fn readable(&self, id: &str, version: u32) -> Result<Result<Arc<Compiled>, String>, Error> {
         match self.compiled(id, version).await {
             Ok(Some(compiled)) => Ok(Ok(compiled)),
-            Ok(None) => Ok(Err(format!("version {version} of the flow `{id}` is not stored here"))),
+            Ok(None) => Ok(Err(format!("version {version} of the flow `{id}` does not exist"))),
             Err(Error::Stored(why)) => Ok(Err(why)),
             Err(error) => Err(error),
         }
@@ -203,7 +203,7 @@ fn flow_version(row: &Row) -> Result<FlowVersion, Error> {
     let definition = match serde_json::from_str::<Flow>(&row.text(4)?) {
         Ok(definition) => Some(Box::new(definition)),
         Err(error) => {
-            let message = format!("what is stored of this version cannot be read: {}", reason(&error));
+            let message = format!("the stored data of this version cannot be read: {}", reason(&error));
             tracing::error!(flow = id, %message, "a flow cannot be read");
             warnings.push(Mistake::new("", FlowCode::RecordUnreadable.as_str(), message));
             None

@@ -149,7 +149,7 @@ impl Store {
                     Ok(item) => claimed.push(item),
                     Err(error) => {
                         let id = row.uuid(0)?;
-                        tracing::error!(%error, table = table.name(), %id, "a row cannot be read; it is put aside for an hour");
+                        tracing::error!(%error, table = table.name(), %id, "a row cannot be read, and is deferred");
                         unreadable.push(id);
                     }
                 }

@@ -60,9 +60,9 @@ pub(super) fn choice_row(username: &str, choice: &Notifications) -> Result<Vec<A
 
 /// A choice that cannot be read keeps nobody else from being told.
 fn readable(row: &Row, at: usize) -> Option<Notifications> {
-    choice(row, at).inspect_err(|error| tracing::error!(%error, "what somebody chose cannot be read")).ok()
+    choice(row, at).inspect_err(|error| tracing::error!(%error, "someone's notification settings cannot be read")).ok()
 }
 
 fn choice(row: &Row, at: usize) -> Result<Notifications, Error> {
-    serde_json::from_str(&row.text(at)?).map_err(|error| Error::Stored(format!("what somebody chose: {error}")))
+    serde_json::from_str(&row.text(at)?).map_err(|error| Error::Stored(format!("notification settings: {error}")))
 }

@@ -46,7 +46,7 @@ pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
 async fn open_sqlite(options: &Options) -> Result<Db, Error> {
     if options.url.contains(":memory:") {
         return Err(Error::Settings(
-            "a database in memory is not durable: name a file, as in sqlite:countersign.db".into(),
+            "a database in memory is not durable: use a file, as in sqlite:countersign.db".into(),
         ));
     }
     let path = sqlite::path_of(&options.url)
@@ -59,7 +59,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
         schema::check(&db, &options.url).await?;
         return Ok(db);
     }
-    let cannot = |error: &DriverError| Error::cannot_open(&options.url, error, "may the server write there?");
+    let cannot = |error: &DriverError| Error::cannot_open(&options.url, error, "check that the server may write there");
     make_private(&path);
     let file = path.clone();
     let migrated = tokio::task::spawn_blocking(move || schema::migrate_sqlite(&file)).await;
@@ -77,7 +77,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
         let found = conn.fetch_one(sql).await?.map(|row| row.text(0)).transpose()?.unwrap_or_default();
         if found != wanted {
             return Err(Error::Settings(format!(
-                "SQLite's {pragma} is {found:?} where {wanted:?} is needed; is the file on a network file system?"
+                "SQLite's {pragma} is {found:?} but {wanted:?} is required; is the file on a network file system?"
             )));
         }
     }
@@ -123,7 +123,7 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
             Error::cannot_open(
                 &format!("PostgreSQL at {place}"),
                 &error.into(),
-                "does it run, and does the database exist?",
+                "check that it runs and that the database exists",
             )
         })?;
     // A migration may take as long as it needs: it has a connection of its own, without the limits of statements.

@@ -74,7 +74,7 @@ impl PostgresSession {
             result
         } else {
             self.discard();
-            let why = "the database did not answer in time: the connection was dropped";
+            let why = "the database did not answer in time; the connection was closed";
             Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)))
         }
     }

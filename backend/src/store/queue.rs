@@ -331,7 +331,7 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
         let class = row.uuid(0)?;
         // One that cannot be read keeps no list from showing what is of other classes.
         let outline = serde_json::from_str(&row.text(1)?).or_else(|error| {
-            tracing::error!(%class, %error, "a class of reviews cannot be read, and stands in the queue for admins");
+            tracing::error!(%class, %error, "a class of reviews cannot be read, and is in the queue for admins");
             unreadable::class(class, &Error::Stored(format!("a class of reviews: {error}")))
         });
         Ok((class, Arc::new(outline?)))

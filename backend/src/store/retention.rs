@@ -96,7 +96,9 @@ impl Store {
                     kept.insert(flow, read.retention.map(|span| span.0));
                 }
                 // Nobody knows for how long its runs are wanted.
-                Err(error) => tracing::warn!(%flow, %error, "the flow cannot be read: its finished runs stay"),
+                Err(error) => {
+                    tracing::warn!(%flow, %error, "the flow cannot be read; its finished runs are not archived")
+                }
             }
         }
         Ok(kept)

@@ -31,7 +31,7 @@ pub async fn with_retries<T, F: Future<Output = Result<T, Error>>>(attempt: impl
     loop {
         match attempt().await {
             Err(error) if matches!(error.kind(), Kind::Unavailable(_) | Kind::Contended) => {
-                tracing::warn!(%error, "the database was not reached; it is tried again");
+                tracing::warn!(%error, "the database could not be reached; trying again");
                 tokio::time::sleep(backoff.next_wait()).await;
             }
             done => return done,

@@ -73,7 +73,7 @@ pub(super) async fn check(db: &Db, what: &str) -> Result<(), Error> {
     let sql = Sql::new("SELECT MAX(version) FROM _sqlx_migrations");
     let found = match db.read().await?.fetch_one(sql).await {
         Ok(row) => row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0),
-        Err(error) => return Err(Error::cannot_open(what, &error, "is it a database of countersign?")),
+        Err(error) => return Err(Error::cannot_open(what, &error, "check that it is a Countersign database")),
     };
     let migrator = if db.is_postgres() { &POSTGRES } else { &SQLITE };
     let wanted = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
@@ -81,8 +81,8 @@ pub(super) async fn check(db: &Db, what: &str) -> Result<(), Error> {
         Ordering::Equal => Ok(()),
         Ordering::Greater => Err(MigrationError::from(MigrateError::VersionMissing(found)).into()),
         Ordering::Less => Err(Error::Settings(format!(
-            "the database ({what}) has the schema {found} of an older countersign, and this version reads {wanted}: use \
-             that version, or a copy that this version's server has been started with"
+            "the database ({what}) has the schema {found} of an older Countersign; this version reads {wanted}: use \
+             that version, or a copy that a server of this version has migrated"
         ))),
     }
 }
@@ -108,9 +108,9 @@ impl From<MigrationError> for Error {
     fn from(error: MigrationError) -> Self {
         match error {
             MigrationError::Migrations(MigrateError::VersionMissing(version)) => Self::Settings(format!(
-                "the database has the schema {version} of a newer countersign: start that version, or restore a backup"
+                "the database has the schema {version} of a newer Countersign: use that version, or restore a backup"
             )),
-            other => Self::Settings(format!("bringing the database to this version: {other}")),
+            other => Self::Settings(format!("migrating the database to this version: {other}")),
         }
     }
 }

@@ -127,7 +127,7 @@ pub(super) fn path_of(url: &str) -> Result<PathBuf, String> {
     if let Some((_, parameters)) = rest.split_once('?') {
         return Err(format!("it takes no parameters: remove `?{parameters}`, or write `%3F` for a `?` in the path"));
     }
-    let path = percent_decode_str(rest).decode_utf8().map_err(|_| "the path is no UTF-8".to_owned())?;
+    let path = percent_decode_str(rest).decode_utf8().map_err(|_| "the path is not UTF-8".to_owned())?;
     if path.is_empty() {
         return Err("name a file, as in sqlite:countersign.db".to_owned());
     }
@@ -147,8 +147,8 @@ pub(super) fn cannot_be_written(path: &Path) -> Result<bool, String> {
     if !writable && Path::new(&log).metadata().is_ok_and(|log| log.len() > 0) {
         let path = path.display();
         return Err(format!(
-            "{path} cannot be written, and a part of it is still in {path}-wal: copy both to where they can be written, \
-             or make the backup with sqlite3's .backup"
+            "{path} is read-only, but part of it is still in {path}-wal: copy both to a writable folder, or make the \
+             backup with sqlite3's .backup"
         ));
     }
     Ok(!writable)

@@ -219,7 +219,7 @@ async fn notify(inner: &Inner, payloads: Vec<String>) -> Result<(), Error> {
 }
 
 fn report(error: &Error) {
-    tracing::warn!(%error, "text of running agents is not exchanged with other servers");
+    tracing::warn!(%error, "the text of running agents is not shared with other servers");
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::engine::RunState;
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match error.classify() {
-        Category::Data if !text.starts_with("missing field") => "a member has another form than expected".to_owned(),
+        Category::Data if !text.starts_with("missing field") => "a member has an unexpected form".to_owned(),
         _ => text,
     }
 }

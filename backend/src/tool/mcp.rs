@@ -40,7 +40,7 @@ impl Mcp {
 
     pub(super) async fn call(&self, name: &str, tool: &str, request: &ToolRequest) -> Result<Value, TaskFailure> {
         let Some(server) = self.servers.get(name) else {
-            return Err(failed(format!("no MCP server is called `{name}` in the server's settings"), false));
+            return Err(failed(format!("the server's settings have no MCP server `{name}`"), false));
         };
         let limit = request.tool.timeout().0;
         let end = Instant::now() + limit;
@@ -72,8 +72,10 @@ impl Mcp {
                     spec.parameters = spec.parameters.take().or(listed.parameters);
                 }
                 Ok(Ok(None)) => {}
-                Ok(Err(error)) => tracing::warn!(server, tool, error = %error.message, "a tool is not described"),
-                Err(_) => tracing::warn!(server, tool, "a tool is not described in time"),
+                Ok(Err(error)) => {
+                    tracing::warn!(server, tool, error = %error.message, "an MCP server does not describe a tool")
+                }
+                Err(_) => tracing::warn!(server, tool, "an MCP server did not describe a tool in time"),
             }
         }
     }
@@ -115,10 +117,7 @@ pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
     let text = texts.collect::<Vec<_>>().join("\n");
     if result.is_error == Some(true) {
         let text: String = text.chars().take(500).collect();
-        return Err(failed(
-            if text.is_empty() { "the tool failed without saying why".to_owned() } else { text },
-            false,
-        ));
+        return Err(failed(if text.is_empty() { "the tool failed without a reason".to_owned() } else { text }, false));
     }
     let value = result.structured_content.unwrap_or(Value::String(text));
     if value.to_string().len() > MAX_RESULT {

@@ -107,10 +107,10 @@ impl Tool for Tools {
             Request::Http(http) => self.http.call(http, request).await,
             Request::Mcp { server, tool } => self.mcp.call(server, tool, request).await,
             Request::Builtin { builtin } => builtin::call(*builtin, request),
-            Request::Agent { .. } => Err(failed("an agent is no program that could be called", false)),
+            Request::Agent { .. } => Err(failed("an agent cannot be called as a program", false)),
             Request::Function => {
                 let message =
-                    format!("`{}` is a function of the program that made the flow, not of this one", request.name);
+                    format!("`{}` is a function of the program that created the flow, not of this one", request.name);
                 Err(failed(message, false))
             }
         };

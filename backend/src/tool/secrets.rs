@@ -77,8 +77,8 @@ impl Secrets {
             )),
             None if is_fixed => Ok(()),
             None => Err(format!(
-                "the secret `{name}` may not be sent to `{with_port}`, which the flow does not write out: bind it in the \
-                 server's settings ([secrets.{name}] hosts = [\"{host}\"])"
+                "the secret `{name}` may not be sent to `{with_port}`, which the flow does not name literally: bind it \
+                 in the server's settings ([secrets.{name}] hosts = [\"{host}\"])"
             )),
         }
     }

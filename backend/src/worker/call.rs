@@ -56,13 +56,13 @@ pub(super) async fn handle(
     let answered = AssertUnwindSafe(input(&options, &claimed, &abandoned)).catch_unwind();
     let input = tokio::select! {
         () = lost.cancelled() => {
-            tracing::info!("the task is held no longer: its call was broken off");
+            tracing::info!("the task is no longer held; its call was aborted");
             count(kind, "lost");
             return;
         }
         answered = answered => answered.unwrap_or_else(|_| {
             tracing::error!("a call panicked");
-            let failure = failure(&claimed.task, "the call broke down: the server's log says where");
+            let failure = failure(&claimed.task, "the call panicked; see the server's log");
             Ok(failed(&claimed, TaskFailure { uncertain: true, ..failure }))
         }),
     };
@@ -144,10 +144,10 @@ async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) 
 /// also ends the process is no way out: then the run fails.
 fn given_up(claimed: &Claimed) -> Input {
     let message = format!(
-        "given up: the server ended {} times while this was carried out, and nothing says why; its log may",
+        "given up: the server ended {} times while it ran this, for an unknown reason; see its log",
         claimed.lost
     );
-    tracing::error!(lost = claimed.lost, "a task is given up: the server keeps ending while it is carried out");
+    tracing::error!(lost = claimed.lost, "a task is given up: the server keeps ending while it runs it");
     if claimed.task.kind.is_call() && claimed.lost < MOST_LOST + MORE {
         failed(claimed, TaskFailure { uncertain: true, ..TaskFailure::new(FlowCode::TaskAbandoned, message) })
     } else {
@@ -165,7 +165,7 @@ async fn call_tool(
     tokio::select! {
         called = options.tools.call(request) => called,
         () = abandoned.cancelled(), if matches!(request.request, Request::Mcp { .. }) => {
-            let message = "the call was cancelled, since its run had ended; nobody knows whether it took effect";
+            let message = "the call was cancelled because its run had ended; it is not known whether it took effect";
             Err(TaskFailure { uncertain: true, ..TaskFailure::new(FlowCode::ToolFailed, message) })
         }
     }
@@ -215,7 +215,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
                 return;
             }
             Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => {
-                tracing::warn!(%error, "the answer could not be stored; it is tried again");
+                tracing::warn!(%error, "the answer could not be stored; trying again");
                 tokio::time::sleep(backoff.next_wait()).await;
                 continue;
             }
@@ -223,7 +223,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
             Err(CommitError::Failed(why)) => (FlowCode::EngineFailed, why),
             Err(CommitError::Refused(refusal @ Refusal::Invalid(_))) => (FlowCode::EngineFailed, refusal.to_string()),
             Err(error) => {
-                tracing::error!(%error, "the answer was refused; the task is tried again when its lease has run out");
+                tracing::error!(%error, "the answer was refused; the task is retried when its lease expires");
                 return;
             }
         };
@@ -231,7 +231,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
         let Some(fallback) = fallback(claimed, input, code, &why) else {
             return park(options, claimed, &why).await;
         };
-        tracing::error!(%why, "the answer can never be stored; the step or the run fails instead");
+        tracing::error!(%why, "the answer cannot be stored; the step or the run fails instead");
         change = Change::by_server(Operation::Run { run, input: Box::new(fallback) });
     }
 }
@@ -246,7 +246,7 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
         | Input::GuardrailsAnswered { .. }
             if code == FlowCode::EngineFailed =>
         {
-            let message = format!("what came of it could not be stored: {why}");
+            let message = format!("its result could not be stored: {why}");
             Some(failed(claimed, TaskFailure::new(code, message)))
         }
         _ => Some(end(claimed, code, why.to_owned())),
@@ -256,11 +256,11 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
 /// Puts a task aside that nothing can be done with, so that it holds up no other.
 async fn park(options: &Options, claimed: &Claimed, why: &str) {
     let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
-    tracing::error!(%why, "the run cannot be read or changed; its task is tried again in {hours} h");
+    tracing::error!(%why, "the run cannot be read or changed; its task is retried in {hours} h");
     count(kind, "parked");
     let (owner, held) = (&options.terms.owner, [claimed.lease()]);
     if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, PARKED).await {
-        tracing::warn!(%error, "the task could not be put aside; it is tried again when its lease has run out");
+        tracing::warn!(%error, "the task could not be deferred; it is retried when its lease expires");
     }
 }
 

@@ -128,7 +128,7 @@ impl Consumer for Options {
             Ok(abandoned) => {
                 jobs.iter().filter(|job| abandoned.contains(&job.task)).for_each(|job| job.abandoned.cancel());
             }
-            Err(error) => tracing::warn!(%error, "calls whose runs have ended are not known; they go on"),
+            Err(error) => tracing::warn!(%error, "could not find the calls whose runs have ended; they continue"),
         }
     }
 }

@@ -52,7 +52,7 @@ fn a_delegate_who_may_not_decide_is_refused_with_the_reason() {
         other => panic!("{other:?}"),
     };
     for (to, person, expected) in [
-        ("eve", None, "nobody named `eve` may log in"),
+        ("eve", None, "there is no active user `eve`"),
         ("lea", Some(lea()), "you cannot delegate to yourself"),
         (
             "max",

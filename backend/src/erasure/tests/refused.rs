@@ -31,9 +31,9 @@ async fn whoever_is_needed_is_not_erased_and_it_says_what_to_do(world: World) {
     world.refused("deactivate the account first").await;
     world.on_review(NAME, review.id, Input::Claim { review: review.id, by: person(NAME), via: Via::Human }).await;
     world.deactivate().await;
-    world.refused("1 review waits").await;
+    world.refused("1 review is pending").await;
     world.record.clock.advance(Duration::from_hours(1));
-    world.refused("1 run not over yet").await;
+    world.refused("1 run still in progress").await;
     let review = world.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
     world.decide("zoe", &review, "a remark").await;
     world.erase().await.expect("nothing waits for them any more");

@@ -55,7 +55,7 @@ async fn a_review_is_handed_to_somebody_who_decides_it_and_both_stand_in_the_rec
     for (to, why) in [
         ("eve", "`eve` may not decide this review: they do not have the role reviewer"),
         ("dev", "`dev` may not decide this review: this review is not for the person who started the run"),
-        ("nobody", "nobody named `nobody` may log in"),
+        ("nobody", "there is no active user `nobody`"),
     ] {
         let refused = lea.post(&format!("{path}/delegate"), &json!({ "to": to })).await.expect(422);
         assert_eq!((&refused["errors"][0]["path"], &refused["errors"][0]["message"]), (&json!("/to"), &json!(why)));

@@ -230,7 +230,10 @@ async fn what_is_pressed_in_slack_counts_as_written() {
     }
     press(&site, &slack, &button(&message, "Publish"), "U1", 0, SIGNING_SECRET).await.expect(200);
     let told = requests(&slack, "/respond", 21).await;
-    assert!(told.iter().any(|one| one["text"].as_str().unwrap().contains("has written more bytes")), "{told:?}");
+    assert!(
+        told.iter().any(|one| one["text"].as_str().unwrap().contains("has reached the limit of bytes")),
+        "{told:?}"
+    );
     assert_eq!(ana.get("/api/v1/reviews").await.expect(200)["items"][0]["status"], "pending", "it decided nothing");
     notifier.shutdown().await;
 }

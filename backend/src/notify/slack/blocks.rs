@@ -61,7 +61,7 @@ pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, no
     }
     if !whole {
         buttons.clear();
-        blocks.push(context("Not all of it fits here: open it to decide."));
+        blocks.push(context("Not everything fits here: open the review to decide."));
     }
     buttons.push(json!({ "type": "button", "action_id": "open", "text": plain("Open", 75), "url": link }));
     blocks.push(json!({ "type": "actions", "block_id": "review", "elements": buttons }));

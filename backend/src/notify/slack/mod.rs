@@ -58,7 +58,7 @@ impl Slack {
         let api = settings.api.as_deref().unwrap_or("https://slack.com/api");
         let api: Url = format!("{}/", api.trim_end_matches('/'))
             .parse()
-            .map_err(|error| wrong(format!("`api` is no URL: {error}")))?;
+            .map_err(|error| wrong(format!("`api` is not a URL: {error}")))?;
         Ok(Self {
             api,
             token: secret("COUNTERSIGN_SLACK_TOKEN", "bot token (xoxb-…)")?,
@@ -81,7 +81,7 @@ impl Slack {
         });
         let answer = self.call(clients, "chat.postMessage", &body).await?;
         serde_json::from_value(answer)
-            .map_err(|_| DeliveryFailure::lasting("Slack did not say where the message stands"))
+            .map_err(|_| DeliveryFailure::lasting("Slack did not return the address of the message"))
     }
 
     /// Changes a message.
@@ -122,7 +122,7 @@ impl Slack {
             return Err(DeliveryFailure::refused(status, after.map(Duration::from_secs), &said));
         }
         let value: Value =
-            serde_json::from_slice(&said).map_err(|_| DeliveryFailure::passing("Slack answered no JSON"))?;
+            serde_json::from_slice(&said).map_err(|_| DeliveryFailure::passing("Slack's answer is not JSON"))?;
         if value["ok"] == true {
             return Ok(value);
         }
@@ -149,7 +149,7 @@ impl Slack {
 
     /// Answers where a button was pressed.
     pub async fn respond(&self, clients: &Clients, url: &str, body: &Value) -> Result<(), DeliveryFailure> {
-        let url: Url = url.parse().map_err(|_| DeliveryFailure::lasting("no address to answer to"))?;
+        let url: Url = url.parse().map_err(|_| DeliveryFailure::lasting("no address to reply to"))?;
         let client = clients.of(&url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
         let request = client.post(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
         let answer = request.body(body.to_string()).send().await.map_err(|error| DeliveryFailure::unreached(&error))?;

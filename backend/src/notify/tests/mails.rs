@@ -131,7 +131,7 @@ async fn who_may_decide_is_written_to_after_a_while_if_it_is_still_pending(world
     }
     let dropped =
         eventually(&world, "one is dropped", async || listed(&world, DeliveryStatus::Dropped).await.pop()).await;
-    assert_eq!((dropped.review_id, dropped.error.as_deref()), (decided.id, Some("it was decided before")));
+    assert_eq!((dropped.review_id, dropped.error.as_deref()), (decided.id, Some("it was already decided")));
     notifier.shutdown().await;
     assert_eq!(post.mails().len(), 2, "nobody is told of what does not concern them");
 }

@@ -187,7 +187,7 @@ async fn a_message_that_ends_every_server_is_given_up_unsent(world: World) {
         world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items.pop()
     })
     .await;
-    assert_eq!(given_up.error.as_deref(), Some("servers ended again and again while they sent it"));
+    assert_eq!(given_up.error.as_deref(), Some("servers repeatedly ended while sending it"));
     assert!(requests(&receiver).await.is_empty());
     notifier.shutdown().await;
 }

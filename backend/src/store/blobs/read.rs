@@ -213,8 +213,7 @@ fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
 /// Puts back what was replaced.
 pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, String> {
     if let Some((_, digest)) = reference(&value) {
-        let missing =
-            || format!("it refers to a blob {} that is not there, is no JSON, or was changed", hex::encode(digest));
+        let missing = || format!("it refers to a blob {} that is missing, invalid, or changed", hex::encode(digest));
         let blob = blobs.0.get(&(run, digest)).cloned().ok_or_else(missing)?;
         return restore(run, blob, blobs);
     }

@@ -342,11 +342,11 @@ impl<'a> Made<'a> {
             Some(mac) => {
                 let keys = self
                     .keys
-                    .ok_or_else(|| Error::Settings("nothing is erased without the key of the audit".to_owned()))?;
+                    .ok_or_else(|| Error::Settings("nothing is erased without the key of the audit log".to_owned()))?;
                 match keys.check(&stored(&document.stored), Some(mac)) {
                     Authenticity::Authentic => Some(keys.mac(&stored(&body))),
                     Authenticity::Wrong => {
-                        return Err(Error::Stored(format!("row {seq} of the log is not what was written")));
+                        return Err(Error::Stored(format!("row {seq} of the log was changed after it was written")));
                     }
                     // What this server cannot check, it does not vouch for.
                     _ => Some(mac.clone()),

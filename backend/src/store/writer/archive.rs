@@ -54,7 +54,7 @@ impl Group {
             )));
         }
         if archive.erasures != self.erasures.last {
-            return Err(CommitError::Conflict("somebody was erased from entries since they were read".to_owned()));
+            return Err(CommitError::Conflict("a person was erased from entries after they were read".to_owned()));
         }
         for run in &archive.runs {
             let as_read = self.archiving.rows.get(&run.id) == Some(&run.last_row);

@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, error: &DriverError) -> CommitOutcome {
     if !inner.db.is_postgres() {
         if is_io(error) {
-            tracing::error!(%error, "the disk failed during COMMIT: the process ends, and recovers when it is started");
+            tracing::error!(%error, "the disk failed during COMMIT; the process ends, and recovers when restarted");
             std::process::abort();
         }
         return CommitOutcome::NotCommitted;
@@ -48,7 +48,7 @@ pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, erro
         match look_up(inner, locks, written).await {
             Ok(true) => return CommitOutcome::Committed,
             Ok(false) => return CommitOutcome::NotCommitted,
-            Err(error) => tracing::warn!(%error, "looking for a transaction whose COMMIT was not answered"),
+            Err(error) => tracing::warn!(%error, "could not find out whether a transaction was committed"),
         }
         tokio::time::sleep(PAUSE).await;
     }

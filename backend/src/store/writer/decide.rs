@@ -24,16 +24,14 @@ impl Group {
                 return Err(CommitError::KeyReused);
             }
             let answer = used.answer.clone().ok_or_else(|| {
-                CommitError::Conflict("this was done already, and its secret is shown only once".to_owned())
+                CommitError::Conflict("this was already done, and its secret is shown only once".to_owned())
             })?;
             allow_again(principal.as_ref(), operation, &answer)?;
             return Ok(answer);
         }
         // A flow that drives the engine into a bug must not take the writer with it.
         let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))
-            .unwrap_or_else(|_| {
-                Err(CommitError::Failed("deciding this change failed: the server's log says where".to_owned()))
-            })?;
+            .unwrap_or_else(|_| Err(CommitError::Failed("this change failed; see the server's log".to_owned())))?;
         if let Some(key) = key {
             let kept = (!matches!(answer, Committed::Token { .. })).then(|| answer.clone());
             self.keys.insert((key.scope.clone(), key.key.clone()), UsedKey { body: key.body, answer: kept.clone() });

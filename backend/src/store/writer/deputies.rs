@@ -27,13 +27,13 @@ impl Group {
             Err(CommitError::Refused(Refusal::Invalid(vec![Mistake::new(path, "not_allowed", message)])))
         };
         if self.active(&span.person).is_err() {
-            return refused("/person", format!("nobody named `{}` may log in", span.person));
+            return refused("/person", format!("there is no active user `{}`", span.person));
         }
         let Ok(deputy) = self.active(&span.deputy) else {
-            return refused("/deputy", format!("nobody named `{}` may log in", span.deputy));
+            return refused("/deputy", format!("there is no active user `{}`", span.deputy));
         };
         if span.deputy == span.person {
-            return refused("/deputy", "nobody stands in for themselves".to_owned());
+            return refused("/deputy", "you cannot be your own deputy".to_owned());
         }
         if !deputy.principal(None).has(REVIEWER) {
             return refused("/deputy", format!("`{}` does not have the role reviewer", span.deputy));
@@ -41,7 +41,7 @@ impl Group {
         let Some(record) = self.users.get_mut(&span.deputy) else { return Err(CommitError::NotFound) };
         record.deputyships.retain(|other| moment.now < other.until);
         if record.deputyships.len() >= MAX_DEPUTYSHIPS {
-            let message = format!("`{}` stands in for others {MAX_DEPUTYSHIPS} times already: remove one", span.deputy);
+            let message = format!("`{}` already stands in for {MAX_DEPUTYSHIPS} others: remove one", span.deputy);
             return refused("/deputy", message);
         }
         record.deputyships.push(span.clone());

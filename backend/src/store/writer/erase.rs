@@ -79,9 +79,9 @@ impl Group {
             return Ok(());
         }
         Err(CommitError::Conflict(if self.users.contains_key(name) {
-            format!("{name} stands for somebody who was erased: nobody logs in by that name any more")
+            format!("{name} is the pseudonym of an erased person: no one can log in with it")
         } else {
-            format!("somebody named {name} is being erased: the name is free once nothing names them any more")
+            format!("a person named {name} is being erased: the name is free when this is done")
         }))
     }
 
@@ -102,7 +102,8 @@ impl Group {
         }
         let (runs, reviews) = self.erasures.waiting.get(name).copied().unwrap_or_default();
         if reviews > 0 {
-            let reviews = if reviews == 1 { "1 review waits".to_owned() } else { format!("{reviews} reviews wait") };
+            let reviews =
+                if reviews == 1 { "1 review is pending".to_owned() } else { format!("{reviews} reviews are pending") };
             return Err(CommitError::Conflict(format!(
                 "{reviews} for {name}, who is named in them or has claimed them: have them decided, delegated or withdrawn \
                  first"
@@ -111,7 +112,7 @@ impl Group {
         if runs > 0 {
             let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
             return Err(CommitError::Conflict(format!(
-                "{name} has started or decided in {runs} not over yet: let them end, or cancel them, first"
+                "{name} has started or decided in {runs} still in progress: let them end, or cancel them, first"
             )));
         }
         let random = moment.ids().uuid().into_bytes();
@@ -169,11 +170,11 @@ impl Group {
             }
         }
         if new.step.erasures != last {
-            return Err(CommitError::Conflict("something was erased since it was read".to_owned()));
+            return Err(CommitError::Conflict("something was erased after it was read".to_owned()));
         }
         let indexed = new.step.indexed_to..self.erasures.indexed_to;
         if new.step.rows().iter().any(|row| indexed.contains(&row.number)) {
-            return Err(CommitError::Conflict("more of the log was indexed since it was read".to_owned()));
+            return Err(CommitError::Conflict("more of the log was indexed after it was read".to_owned()));
         }
         for erased_entries in &new.erased_entries {
             self.erasures.last = erased_entries.erasure;

@@ -76,7 +76,7 @@ pub(super) fn check(input: &Input, longest: Duration) -> Result<(), Refusal> {
         let ActionDecision::Approve { remember: Some(remember) } = decision else { continue };
         if remember.span().is_zero() || remember.span() > longest {
             let place = pointer(["verdict", "decisions", id, "remember", "for_ms"]);
-            let message = format!("say how long: more than nothing, and at most {} ms", longest.as_millis());
+            let message = format!("must be more than zero, and at most {} ms", longest.as_millis());
             mistakes.push(Mistake::new(place, "limit", message));
         }
     }

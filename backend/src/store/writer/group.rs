@@ -190,7 +190,7 @@ impl Group {
         let key = (id.clone(), version);
         self.compiled.get(&key).ok_or_else(|| match self.unreadable.get(&key) {
             Some(why) => CommitError::Unreadable(why.clone()),
-            None => CommitError::Unreadable(format!("version {version} of the flow `{id}` is not stored here")),
+            None => CommitError::Unreadable(format!("version {version} of the flow `{id}` does not exist")),
         })
     }
 

@@ -106,12 +106,12 @@ impl Queue {
         match writer.send_timeout(QueuedChange { change, answer }, ENQUEUE_TIMEOUT).await {
             Ok(()) => {}
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
-                return unavailable("too much waits to be written; try again in a moment");
+                return unavailable("too many changes are waiting to be written; try again in a moment");
             }
             Err(mpsc::error::SendTimeoutError::Closed(_)) => return unavailable("the server is stopping"),
         }
         answered.await.unwrap_or_else(|_| {
-            let why = "the writer ended, and whether the change was made is not known";
+            let why = "the writer ended, so it is not known whether the change was made";
             CommitError::Unknown(why.to_owned()).into()
         })
     }
@@ -203,7 +203,7 @@ async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
             more_at = match clean_up::some(&inner.db, now).await {
                 Ok(more) => more.then(|| Instant::now() + CLEANUP_OF_MORE),
                 Err(error) => {
-                    tracing::warn!(%error, "removing what has expired; trying again later");
+                    tracing::warn!(%error, "could not remove expired rows; trying again later");
                     None
                 }
             };
@@ -216,7 +216,7 @@ async fn write_all(inner: &Inner, jobs: Vec<QueuedChange>) {
     // What nobody waits for any more is not begun: its caller was told that it may not have taken effect.
     let (jobs, gone): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| !job.answer.is_closed());
     if !gone.is_empty() {
-        tracing::info!(changes = gone.len(), "changes were dropped before they were begun: nobody waits for them");
+        tracing::info!(changes = gone.len(), "changes were dropped before they began: no one waits for them");
     }
     if jobs.is_empty() {
         return;
@@ -234,7 +234,7 @@ async fn write_all(inner: &Inner, jobs: Vec<QueuedChange>) {
             }
         }
         Err(error) if changes.len() > 1 && error.can_be_due_to_one_change() => {
-            tracing::warn!(%error, changes = changes.len(), "a group could not be written: its halves are written apart");
+            tracing::warn!(%error, changes = changes.len(), "a group could not be written; writing its two halves");
             let jobs = changes.into_iter().zip(answers).map(|(change, answer)| QueuedChange { change, answer });
             let mut first: Vec<QueuedChange> = jobs.collect();
             let second = first.split_off(first.len() / 2);
@@ -275,7 +275,7 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
             CommitOutcome::Unknown => {
                 let unknown = || {
                     Err(CommitError::Unknown(format!(
-                        "the connection was lost during COMMIT ({error}), and whether the change was made is not known"
+                        "the connection was lost during COMMIT ({error}); it is not known whether the change was made"
                     )))
                 };
                 return Ok(answers.iter().map(|_| unknown()).collect());

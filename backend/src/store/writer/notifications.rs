@@ -29,7 +29,7 @@ impl Group {
         self.slack_users.retain(|_, name| *name != username);
         if let Some(id) = &notifications.slack_user_id {
             if let Some(name) = self.slack_users.get(id) {
-                return Err(CommitError::Conflict(format!("{name} says to be {id} in Slack already")));
+                return Err(CommitError::Conflict(format!("{name} already uses the Slack member ID {id}")));
             }
             self.slack_users.insert(id.clone(), username.clone());
         }

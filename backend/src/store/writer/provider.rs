@@ -19,11 +19,11 @@ impl Group {
         }
         match (self.known(&by.account), self.users.get(name)) {
             (Some(known), _) if known.user.username != *name => {
-                Err(CommitError::Conflict(format!("this account is {} here", known.user.username)))
+                Err(CommitError::Conflict(format!("this account already belongs to {}", known.user.username)))
             }
             (Some(known), _) if known.user.active => Ok(()),
             (Some(_), _) => Err(CommitError::Unauthenticated),
-            (None, Some(_)) => Err(CommitError::Conflict(format!("{name} is somebody else here"))),
+            (None, Some(_)) => Err(CommitError::Conflict(format!("the name {name} already belongs to someone else"))),
             (None, None) if by.add => self.check_not_erased(name),
             (None, None) => Err(CommitError::NotFound),
         }
@@ -97,7 +97,7 @@ impl Group {
     ) -> Result<Committed, CommitError> {
         allow(by, Act::ManagePeople)?;
         if let Some(known) = linked.and_then(|linked| self.known(linked)).filter(|known| known.user.username != *name) {
-            return Err(CommitError::Conflict(format!("this account is {} here", known.user.username)));
+            return Err(CommitError::Conflict(format!("this account already belongs to {}", known.user.username)));
         }
         if self.users.contains_key(name) {
             self.check_not_erased(name)?;
@@ -125,7 +125,7 @@ impl Group {
     /// These roles, and `admin` where nobody could change anything any more without this person.
     fn keep_an_admin(&self, name: &Username, mut roles: Vec<String>) -> Vec<String> {
         if !roles.iter().any(|role| role == ADMIN) && self.is_last_admin(name) {
-            tracing::warn!(username = %name, "the provider's groups make nobody an admin: the only one stays it");
+            tracing::warn!(username = %name, "the provider makes no one an admin, so the only admin keeps the role");
             roles.push(ADMIN.to_owned());
         }
         roles

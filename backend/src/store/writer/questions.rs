@@ -69,7 +69,7 @@ impl Group {
         if waiting >= MOST_PENDING {
             let kind = question.kind.as_str();
             return Err(CommitError::TooManyPending(format!(
-                "{waiting} questions of the kind `{kind}` wait that `{}` has asked, and more are not taken: wait for an \
+                "`{}` already has {waiting} pending questions of the kind `{kind}`, which is the limit: wait for an \
                  answer, or withdraw one",
                 by.username
             )));
@@ -91,7 +91,7 @@ pub(super) fn check(started: &Transition) -> Result<(), CommitError> {
     }
     let why = match &state.outcome {
         Some(RunOutcome::Failed { error, .. }) => error.message.clone(),
-        _ => "this asks nobody".to_owned(),
+        _ => "this asks no one".to_owned(),
     };
     Err(Refusal::Invalid(vec![Mistake::new("", "invalid", why)]).into())
 }

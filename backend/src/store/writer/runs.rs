@@ -59,7 +59,7 @@ impl Group {
         moment: Moment,
     ) -> Result<(), CommitError> {
         if self.runs.get(&run).is_some_and(|work| work.snapshot.is_some()) {
-            return Err(CommitError::Conflict(format!("there is a run {run} already")));
+            return Err(CommitError::Conflict(format!("there is already a run {run}")));
         }
         let (flow, version) = (&compiled.flow.id, compiled.version);
         let people = self.people(compiled, None);

@@ -121,14 +121,14 @@ impl Group {
         if by_admin {
             allow(by, Act::ManagePeople)?;
         } else if !own {
-            return Err(CommitError::Forbidden("people set up their second factor themselves".to_owned()));
+            return Err(CommitError::Forbidden("only the person can set up their second factor".to_owned()));
         }
         let record = self.users.get_mut(name).ok_or(CommitError::NotFound)?;
         let is_on = record.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
         let conflict = |why: &str| Err(CommitError::Conflict(why.to_owned()));
         let became = match change {
             FactorChange::Begin(_) | FactorChange::Confirm { .. } if is_on => {
-                return conflict("there is a second factor already; remove it first");
+                return conflict("there is already a second factor; remove it first");
             }
             FactorChange::Begin(secret) => {
                 let factor = SecondFactor { secret, confirmed: false, used_step: 0, recovery: Vec::new() };
@@ -137,7 +137,7 @@ impl Group {
             }
             FactorChange::Confirm { secret, step, recovery } => {
                 if record.second_factor.as_ref().is_none_or(|factor| factor.secret != secret) {
-                    return conflict("another secret was set meanwhile; begin again");
+                    return conflict("another secret was set in the meantime; start again");
                 }
                 record.second_factor = Some(SecondFactor { secret, confirmed: true, used_step: step, recovery });
                 SecondFactorChange::On

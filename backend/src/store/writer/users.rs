@@ -21,7 +21,7 @@ impl Group {
         let user = new.user;
         self.check_not_erased(&user.username)?;
         if self.users.contains_key(&user.username) {
-            return Err(CommitError::Conflict(format!("there is a person named {} already", user.username)));
+            return Err(CommitError::Conflict(format!("there is already a user named {}", user.username)));
         }
         let created = UserChanged { roles: Some(user.roles.clone()), ..UserChanged::of(user.username.clone()) };
         self.emit(by, &EventData::UserCreated(created), moment);
@@ -46,14 +46,14 @@ impl Group {
         allow(by, Act::ManagePeople)?;
         if change.takes_admin() && self.is_last_admin(&change.username) {
             let name = &change.username;
-            return Err(CommitError::Conflict(format!("{name} is the only admin; make somebody else one first")));
+            return Err(CommitError::Conflict(format!("{name} is the only admin; make someone else an admin first")));
         }
         if self.users.contains_key(&change.username) {
             self.check_not_erased(&change.username)?;
         }
         let record = self.users.get_mut(&change.username).ok_or(CommitError::NotFound)?;
         if change.password_hash.is_some() && record.account.is_some() {
-            let why = format!("{} signs in by the identity provider and has no password here", change.username);
+            let why = format!("{} signs in with the identity provider, and has no password here", change.username);
             return Err(CommitError::Conflict(why));
         }
         let user = &mut record.user;
@@ -112,13 +112,13 @@ impl Group {
                 let maker = by.unwrap_or(&all);
                 if maker.username != credential.username {
                     return Err(CommitError::Forbidden(
-                        "a token acts as its maker: nobody makes one for others".to_owned(),
+                        "a token acts as its creator: you cannot create one for others".to_owned(),
                     ));
                 }
                 let roles = credential.roles.as_deref().unwrap_or_default();
                 if let Some(role) = roles.iter().find(|role| !maker.has(role)) {
                     return Err(CommitError::Forbidden(format!(
-                        "a token cannot have the role {role}, which its maker has not"
+                        "a token cannot have the role {role}, which its creator does not have"
                     )));
                 }
                 let made =
@@ -129,7 +129,7 @@ impl Group {
             }
             CredentialKind::Session => {
                 if by.is_some_and(|by| by.username != credential.username) {
-                    return Err(CommitError::Forbidden("nobody logs in as somebody else".to_owned()));
+                    return Err(CommitError::Forbidden("you cannot log in as someone else".to_owned()));
                 }
                 let started = EventData::SessionStarted(LoggedIn::of(credential.username.clone()));
                 self.emit_by(Some(&credential.username), &started, moment);

@@ -111,13 +111,13 @@ impl ServerConnection {
             return Ok(live.connection());
         }
         if let Some(dead) = state.live.take() {
-            tracing::warn!(server = %name, "an MCP server has ended; it is started again when it is needed");
+            tracing::warn!(server = %name, "an MCP server has ended; it will be restarted when needed");
             state.ended(dead.since.elapsed() >= STAYED);
             // What is left of it may take some seconds to end.
             tokio::spawn(dead.close());
         }
         if let Some(wait) = state.wait() {
-            let message = format!("the MCP server `{name}` has ended, and is not started again for {}", seconds(wait));
+            let message = format!("the MCP server `{name}` has ended, and will not be restarted for {}", seconds(wait));
             return Err(TaskFailure { retry_after: Some(Span(wait)), ..failed(message, true) });
         }
         match timeout_at(end, self.how.connect()).await {
@@ -196,7 +196,7 @@ impl Live {
 
     async fn close(mut self) {
         if let Err(error) = self.service.close().await {
-            tracing::warn!(%error, "an MCP server did not end in order");
+            tracing::warn!(%error, "an MCP server did not stop cleanly");
         }
         self.group.end();
     }

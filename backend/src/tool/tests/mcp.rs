@@ -231,7 +231,7 @@ async fn a_server_that_dies_fails_its_call_and_is_started_again_after_a_wait() {
             Ok(result) => break result,
             Err(failure) => {
                 assert!(failure.retryable && !failure.uncertain, "{failure:?}");
-                assert!(failure.message.contains("has ended, and is not started again for 1 s"), "{failure:?}");
+                assert!(failure.message.contains("has ended, and will not be restarted for 1 s"), "{failure:?}");
                 let wait = failure.retry_after.unwrap().0;
                 assert!(wait <= Duration::from_secs(1) && program.starts() == 1, "{wait:?}");
                 waits.push(wait);

@@ -186,7 +186,7 @@ async fn private_hosts_are_not_asked_and_nothing_is_asked_unsigned() {
     let receiver = MockServer::start().await;
     for (secrets, allowed, why) in [
         (SECRETS, &[][..], "`127.0.0.1` is not on the public internet"),
-        ("", &["127.0.0.1"][..], "no webhook is asked without a secret"),
+        ("", &["127.0.0.1"][..], "webhooks need a secret"),
     ] {
         let house = House::with(asking(&format!("{}/decide?key=s3cret", receiver.uri()))).await;
         let programs = Arc::new(webhooks(&house, secrets, allowed));
