@@ -182,7 +182,7 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     ana.reads("feedback-form", "dialog[open]", &["Importance", "What it is based on (optional)"]).await?;
     field(driver, "your feedback").await?.send_keys("Ask before you send couriers.").await?;
     driver.query(By::Css("dialog[open] .b.primary")).first().await?.click().await?;
-    wait_for_text(driver, "The feedback is recorded.").await;
+    wait_for_text(driver, "The feedback was recorded.").await;
     ana.reads("desk-run", "body", &["Ask before you send couriers.", "importance 3"]).await?;
 
     ana.goes("/insights", "Outcomes").await?;

@@ -306,7 +306,7 @@ async fn a_session_that_ends_takes_no_form_away() -> BrowserResult<()> {
     button(driver, "Feedback").await?.click().await?;
     kept("your feedback", "Too long.").await;
     button(driver, "Give feedback").await?.click().await?;
-    wait_for_text(driver, "The feedback is recorded.").await;
+    wait_for_text(driver, "The feedback was recorded.").await;
 
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     button(driver, "Delegate").await?.click().await?;

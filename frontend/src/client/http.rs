@@ -70,7 +70,8 @@ impl Transport for FetchTransport {
         if response.status() == 401 && !login && !is_overtaken {
             session.signed_out.set(true);
         }
-        let body = response.text().await.map_err(|_| "The connection broke before the answer was read.".to_owned())?;
+        let body =
+            response.text().await.map_err(|_| "The connection was lost before the response was read.".to_owned())?;
         let missing = |problem: Problem| problem.code == Code::SecondFactorMissing;
         if response.status() == 403 && !is_overtaken && shared::client::read(&body).is_ok_and(missing) {
             session.factor_missing.set(true);

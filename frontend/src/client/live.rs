@@ -205,7 +205,7 @@ impl Live {
             return Err(away());
         }
         answer.await.unwrap_or_else(|_| {
-            Err(Problem::new(Code::Unavailable).detail("The connection broke before the answer came."))
+            Err(Problem::new(Code::Unavailable).detail("The connection was lost before the response arrived."))
         })
     }
 

@@ -182,7 +182,7 @@ pub fn of_withdrawal(review: &Review) -> String {
         Hearer::Step => "The step that asks fails, because nobody answers it.".to_owned(),
         Hearer::TakenOver => "Nobody writes in place of the agent, and the step fails.".to_owned(),
         Hearer::Caller => format!("{} is told that nobody will answer.", review.requested_by),
-        Hearer::Nobody => "Nobody is asked to take care of it any more. The run is not affected.".to_owned(),
+        Hearer::Nobody => "No one is asked to take care of it any longer. The run is not affected.".to_owned(),
     }
 }
 

@@ -269,7 +269,7 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         EventData::Unreadable(row) => {
             (format!("recorded an entry that cannot be read: {}", row.reason), EventTone::Stop)
         }
-        EventData::HeadAccepted(_) => plain("accepted a new head of the audit".to_owned()),
+        EventData::HeadAccepted(_) => plain("accepted a new head of the audit log".to_owned()),
         EventData::RunsArchived(archived) => {
             let (count, runs) = (archived.runs, if archived.runs == 1 { "run" } else { "runs" });
             plain(format!("archived {count} {runs} in {}", archived.file))

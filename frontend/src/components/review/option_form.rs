@@ -65,7 +65,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
     // The heading names it already, but a single field of JSON needs a name of its own.
-    let name = if schema.get("properties").is_some() { "" } else { "What goes with it" };
+    let name = if schema.get("properties").is_some() { "" } else { "Values" };
     let keys = move |event: web_sys::KeyboardEvent| match event.key().as_str() {
         "Enter" if event.ctrl_key() || event.meta_key() => {
             event.prevent_default();
@@ -75,7 +75,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
         _ => {}
     };
     view! {
-        <section class="option-form" aria-label=format!("What goes with “{}”", named(&label)) on:keydown=keys>
+        <section class="option-form" aria-label=format!("Values for “{}”", named(&label)) on:keydown=keys>
             <p><b>{inert(&label)}</b>{description.map(|text| view! { <span class="muted small">{inert(&text)}</span> })}</p>
             <SchemaForm
                 schema=schema
@@ -97,8 +97,8 @@ pub fn WhatWentWithIt(pane: Pane) -> impl IntoView {
     move || {
         fields.get().map(|fields| {
             view! {
-                <section class="card" aria-label="What went with the decision">
-                    <header><b>"What went with the decision"</b></header>
+                <section class="card" aria-label="Values sent with the decision">
+                    <header><b>"Values sent with the decision"</b></header>
                     {texts(fields.iter().map(|(name, value)| (name, value)))}
                 </section>
             }

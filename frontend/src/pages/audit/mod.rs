@@ -38,8 +38,8 @@ pub fn AuditPage() -> impl IntoView {
     move || match access.get() {
         Access::Allowed => view! { <Audit/> }.into_any(),
         Access::Denied(_) => view! {
-            <Empty icon=icondata::LuShield title="The audit is for admins" page=true>
-                <p>"The audit shows all activity. Ask an admin for access."</p>
+            <Empty icon=icondata::LuShield title="The audit log is for admins" page=true>
+                <p>"The audit log shows all activity. Ask an admin for access."</p>
                 <a href="/inbox" class="b">"Go to the inbox"</a>
             </Empty>
         }
@@ -115,7 +115,7 @@ fn Audit() -> impl IntoView {
                 <AuditFilters filter/>
             </header>
             <div class="in">
-                <Loaded from=first failed="The audit could not be loaded" rows=10 children=list/>
+                <Loaded from=first failed="The audit log could not be loaded" rows=10 children=list/>
                 <LoadOlder next older label="Load older entries"/>
             </div>
         </section>

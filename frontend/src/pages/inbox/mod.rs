@@ -133,7 +133,7 @@ fn NothingListed(filtered: Memo<bool>, clear: Callback<()>) -> impl IntoView {
         if filtered.get() {
             view! {
                 <Empty icon=icondata::LuSearch title="No matches">
-                    <p>"No pending review fits these filters."</p>
+                    <p>"No pending reviews match these filters."</p>
                     <button class="b" on:click=move |_| clear.run(())>"Show all"</button>
                 </Empty>
             }

@@ -152,7 +152,7 @@ fn nothing(filter: &InsightsFilter) -> AnyView {
     if *filter == all {
         return view! {
             <Empty icon=icondata::LuChartColumn title="No reviews in this period">
-                <p>"Choose a longer period, or come back once something was decided."</p>
+                <p>"Choose a longer period, or come back after the first decision."</p>
                 <a href="/inbox" class="b">"Go to the inbox"</a>
             </Empty>
         }

@@ -23,8 +23,9 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
                         1 => " The archive still names them in 1 run.".to_owned(),
                         count => format!(" The archive still names them in {count} runs."),
                     };
-                    let rest = if erasure.done { "" } else { " What else names them follows within minutes." };
-                    notices.good(format!("{name} is {} from now on.{rest}{archived}", erasure.username));
+                    let rest =
+                        if erasure.done { "" } else { " Everything else that names them is erased within minutes." };
+                    notices.good(format!("{name} is now {}.{rest}{archived}", erasure.username));
                     done.run(());
                 }
                 Err(problem) => notices.bad(format!("Not erased. {problem}")),
@@ -36,7 +37,7 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
         <Dialog open title=Signal::derive(move || format!("Erase the personal data of {}?", name()))>
             <div class="in">
                 <p>"Gone for good: their name, e-mail address, logins and settings, and what they wrote in comments, reasons and feedback. A pseudonym replaces their name."</p>
-                <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the record was changed. Flow files, archive files, backups and what left the server still name them."</p>
+                <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
                 <div class="actions">
                     <button class="b" on:click=move |_| open.set(false)>"Keep them"</button>
                     <button class="b stop" disabled=erase.pending() on:click=move |_| {

@@ -107,7 +107,7 @@ pub fn Place() -> impl IntoView {
     view! {
         {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
         <h2>"Out of office"</h2>
-        <p class="soft lead">"While you are away your deputy can see and decide what you can, and the record says on whose behalf."</p>
+        <p class="soft lead">"While you are away, your deputy can see and decide what you can. The audit log records on whose behalf."</p>
         <form class="place" on:submit=move |event| { event.prevent_default(); send(); }>
             <label class="field"><span class="label">"Deputy"</span>
                 <select class="select" on:change=move |event| deputy.set(event_target_value(&event))>

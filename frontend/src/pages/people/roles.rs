@@ -9,7 +9,7 @@ use crate::components::glyph::Glyph;
 
 /// The system roles and what each allows.
 pub const SYSTEM: [(&str, &str); 3] = [
-    (REVIEWER, "Decides reviews that name nobody else, and sees their runs."),
+    (REVIEWER, "Decides reviews that name no other reviewers, and sees their runs."),
     (DEVELOPER, "Saves flows, starts and cancels runs, and sees all runs."),
     (ADMIN, "Both of these, plus people, audit and settings. It includes none of your organisation's own roles."),
 ];

@@ -94,7 +94,7 @@ fn PasswordForm() -> impl IntoView {
                 Ok(()) => {
                     current.set(String::new());
                     new.set(String::new());
-                    notices.good("Your password is changed. Your other sessions have ended.");
+                    notices.good("Your password was changed. Your other sessions have ended.");
                 }
                 Err(refused) => problem.set(Some(refused)),
             }

@@ -123,7 +123,7 @@ pub fn UserForm(
         async move {
             let Some(before) = before else { return };
             match api.reset_second_factor(before.username.as_str()).await {
-                Ok(()) => notices.good(format!("{} logs in without a second factor.", before.username)),
+                Ok(()) => notices.good(format!("{} can log in without a second factor.", before.username)),
                 Err(refused) => problem.set(Some(refused)),
             }
         }
@@ -150,7 +150,7 @@ pub fn UserForm(
                         <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
                     <label class="role">
                         <input type="checkbox" prop:checked=active on:change=move |event| active.set(event_target_checked(&event))/>
-                        <span><b>"May log in"</b><span class="hint">{if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. What they decided stays on record." }}</span></span>
+                        <span><b>"May log in"</b><span class="hint">{if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. Their decisions stay in the audit log." }}</span></span>
                     </label>
                 }.into_any()
             }}

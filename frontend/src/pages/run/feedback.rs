@@ -60,7 +60,7 @@ pub fn Said(feedback: RunFeedback) -> impl IntoView {
             let more = page
                 .next_cursor
                 .is_some()
-                .then(|| view! { <p class="small muted">"Older feedback is in the audit."</p> });
+                .then(|| view! { <p class="small muted">"Older feedback is in the audit log."</p> });
             Some(view! { <ul class="said">{rows}</ul>{more} }.into_any())
         }
         Err(problem) => Some(view! { <Failed title="The feedback could not be loaded" problem retry /> }.into_any()),
@@ -130,7 +130,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
                 open.set(false);
                 content.set(String::new());
                 context.set(String::new());
-                notices.good("The feedback is recorded.");
+                notices.good("The feedback was recorded.");
                 feedback.0.refetch();
             }
             answer.map(drop)

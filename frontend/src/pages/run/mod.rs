@@ -142,7 +142,7 @@ fn place(run: Option<&Run>) -> String {
         };
         let mut place = match position.activity {
             Activity::Running => format!("{node} runs"),
-            Activity::Retrying => format!("{node} is tried again"),
+            Activity::Retrying => format!("{node} is being retried"),
             Activity::Waiting => format!("{node} waits for a person"),
             Activity::Joining => format!("{node} waits for other branches"),
         };

@@ -61,7 +61,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
     match intent {
         Intent::Choose(id) => {
             let Some(option) = review.options.iter().find(|option| option.id == *id) else {
-                return refuse("/verdict/option", "This option is not offered any more.".into());
+                return refuse("/verdict/option", "This option is no longer available.".into());
             };
             if option.kind == ChoiceKind::Correct {
                 if let Some(reason) = no_correction(review) {
@@ -177,7 +177,7 @@ fn actions(
                 let alternative = alternative.to_owned();
                 decisions.insert(action.id.clone(), ActionDecision::Choose { alternative, message: None });
             } else {
-                mistakes.push(Mistake::new(path, "unknown", "This alternative is not offered any more."));
+                mistakes.push(Mistake::new(path, "unknown", "This alternative is no longer available."));
             }
             continue;
         }

@@ -63,7 +63,7 @@ pub fn EditForm(shown: ShownAction) -> impl IntoView {
 #[component]
 pub fn Edited(shown: ShownAction) -> impl IntoView {
     let edited = Memo::new(move |_| shown.edited());
-    let says = move || if shown.over.get() { "What was changed before it was approved" } else { "Your changes" };
+    let says = move || if shown.over.get() { "Changes made before approval" } else { "Your changes" };
     move || {
         let new = edited.get()?;
         Some(view! {

@@ -106,7 +106,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                         <Diff content_type=content_type old=shown() new=new />
                         <footer hidden=over>
                             <span class="small muted grow">
-                                "Sent with your approval. Both versions stay on the record."
+                                "Sent with your approval. Both versions stay in the audit log."
                             </span>
                             <button
                                 class="b sm"
