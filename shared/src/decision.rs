@@ -1,4 +1,4 @@
-//! What a reviewer says.
+//! Decisions on reviews.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::id::{GrantId, Username};
 use crate::request::Request;
 use crate::time::Timestamp;
 
-/// Through what a decision came.
+/// The channel of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 pub enum Via {
     /// A person, in the console or over the API.
     Human,
-    /// The time was up.
+    /// A timer that expired.
     Timeout,
     /// An automatic handler, a function of the embedding program, or a grant.
     Auto,
@@ -32,11 +32,11 @@ pub enum Via {
     Slack,
     /// A person at a terminal: `countersign review` with a token, or a flow that `countersign flow run` runs.
     Cli,
-    /// The run itself: it ended, or went on without an answer.
+    /// The run itself: it ended, or continued without an answer.
     Run,
 }
 
-/// What a decision says.
+/// The content of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -45,20 +45,20 @@ pub enum Verdict {
     Choose {
         /// The `id` of one of the review's `options`.
         option: String,
-        /// What goes with it.
+        /// The values of the option's fields.
         #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
         fields: JsonMap,
     },
-    /// Free text: a correction beside options, the answer where there are none; on actions: rejects them all.
+    /// Free text: a correction if there are options, otherwise the answer; on actions, it rejects them all.
     Text {
         /// At most 100,000 bytes, and not blank.
         text: String,
     },
     /// An answer to each action.
     Actions {
-        /// By action id; none may be left out.
+        /// The answers by action id, one for every action.
         decisions: BTreeMap<String, ActionDecision>,
-        /// What the agent is told beside.
+        /// Additional instructions for the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<String>,
     },
@@ -71,18 +71,18 @@ pub enum Verdict {
 pub enum ActionDecision {
     /// Runs as asked.
     Approve {
-        /// Later calls of the tool do so too.
+        /// Also approves later calls of the tool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remember: Option<Remember>,
     },
     /// Runs with these arguments.
     Edit {
-        /// All of them, not only those that differ.
+        /// All arguments, not only the changed ones.
         arguments: JsonMap,
     },
-    /// Does not run; the agent is told.
+    /// Does not run; the agent is told so.
     Reject {
-        /// What the reviewer gives as the reason; an agent is told it.
+        /// The reviewer's reason, which the agent is told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
@@ -91,21 +91,21 @@ pub enum ActionDecision {
         /// The result of the call, in at most 100,000 bytes; guardrails may redact or block it.
         message: String,
     },
-    /// Does not run; that this alternative was chosen, and what it says, is the result. Every gate takes it that offers one.
+    /// Does not run; the result says that this alternative was chosen, and its text. Gates that offer one accept it.
     Choose {
-        /// The `id` of an alternative in the action's `stakes`, or in the review's where the action has none.
+        /// The `id` of an alternative in the action's `stakes`, or in those of the review if the action has none.
         alternative: String,
-        /// What is said beside.
+        /// An additional message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
 }
 
 impl ActionDecision {
-    /// Runs as asked, and nothing more.
+    /// An approval without a grant.
     pub const APPROVE: Self = Self::Approve { remember: None };
 
-    /// Which of the four it is; an alternative that is chosen counts as a response.
+    /// Returns which of the four answers this is; a chosen alternative counts as a response.
     pub fn kind(&self) -> ActionKind {
         match self {
             Self::Approve { .. } => ActionKind::Approve,
@@ -120,129 +120,129 @@ impl ActionDecision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct DecisionRequest {
-    /// The revision that was seen.
+    /// The revision that the decider saw.
     pub revision: u32,
-    /// The digest that was seen.
+    /// The digest that the decider saw.
     pub digest: String,
-    /// What is said.
+    /// The decision itself.
     pub verdict: Verdict,
     /// Changed values of editable items.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub edits: JsonMap,
-    /// A remark for the record, and for the source step of a correction.
+    /// A comment for the audit log, and for the source step of a correction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Goes into the context of all later steps.
+    /// Metadata for the context of all later steps.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub metadata: JsonMap,
 }
 
-/// What a program answers that was asked as a handler: a whole decision (`verdict`, with what goes beside it), or yes or no
+/// The answer of a program that was asked as a handler: a whole decision (`verdict` and its companions), or yes or no
 /// (`approved`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct ProgramAnswer {
-    /// The revision that was seen. Needed where it answers later.
+    /// The revision that the program saw. Required if it answers later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
-    /// The digest that was seen. Needed where it answers later.
+    /// The digest that the program saw. Required if it answers later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// What is said.
+    /// The decision itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Changed values of editable items; beside `verdict`.
+    /// Changed values of editable items; with `verdict`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub edits: JsonMap,
-    /// A remark for the record, and for the source step of a correction; beside `verdict`.
+    /// A comment for the audit log, and for the source step of a correction; with `verdict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Goes into the context of all later steps; beside `verdict`.
+    /// Metadata for the context of all later steps; with `verdict`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub metadata: JsonMap,
-    /// Yes or no, in the place of `verdict`: the first option that accepts or a stop, or the same to every action.
+    /// Yes or no, instead of `verdict`: the first option that accepts or stops, or the same answer to every action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<bool>,
-    /// Why; beside `approved`.
+    /// The reason; with `approved`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What is changed before it happens; beside `approved: true`.
+    /// Changes before it takes effect; with `approved: true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modifications: Option<Modifications>,
 }
 
 impl ProgramAnswer {
-    /// Why, in its words.
+    /// The program's reason.
     pub fn words(&self) -> Option<&str> {
         self.comment.as_deref().or(self.reason.as_deref()).map(str::trim).filter(|words| !words.is_empty())
     }
 }
 
-/// What a program changes of what it approves.
+/// Changes by a program to what it approves.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Modifications {
-    /// Arguments of the one action, laid over those that it has.
+    /// Arguments of the only action, which override its own.
     #[serde(default, rename = "toolArgs", skip_serializing_if = "Option::is_none")]
     pub tool_args: Option<JsonMap>,
     /// Values of editable items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<JsonMap>,
-    /// What the agent is told beside.
+    /// Additional instructions for the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
 }
 
-/// What somebody saw who changed it by their vote.
+/// What a voter saw whose vote changed the content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shown {
-    /// The revision that was seen.
+    /// The revision that the decider saw.
     pub revision: u32,
-    /// The digest that was seen.
+    /// The digest that the decider saw.
     pub digest: String,
-    /// The values in whose place the edits stand, by key.
+    /// The values that the edits replaced, by key.
     pub values: JsonMap,
 }
 
-/// A decision on the record.
+/// A recorded decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The person who decided.
     pub by: Username,
-    /// The person on whose behalf it was decided: whoever delegated the review, or an absent colleague.
+    /// The person on whose behalf it was decided: the one who delegated the review, or an absent colleague.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<Username>,
     /// The time of the decision, on the server's clock.
     pub at: Timestamp,
-    /// The channel through which it came.
+    /// The channel of the decision.
     pub via: Via,
-    /// The revision that was seen; of a vote with changes the one that has them, on which it stands (see `shown`).
+    /// The revision that the decider saw; for a vote with changes, the revision with these changes (see `shown`).
     pub revision: u32,
     /// The digest of that revision.
     pub digest: String,
-    /// What was shown to whoever voted with changes, which the review shows since.
+    /// What the voter was shown, if their vote changed the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Box<Shown>>,
     /// `sha256:` over the canonical JSON (RFC 8785) of the [`DecisionRequest`] as it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
-    /// What was said.
+    /// The decision itself.
     pub verdict: Verdict,
-    /// The new values of the items that were edited, by state key; missing where none was.
+    /// The new values of the edited items, by state key; missing if there are none.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub edits: JsonMap,
-    /// A remark for the record; with a correction, the step that runs again is told it too.
+    /// A comment for the audit log; with a correction, the step that runs again is told it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// What goes into the context.
+    /// Metadata for the context.
     #[serde(default)]
     pub metadata: JsonMap,
-    /// The grant by which it was made without asking; `by` gave it.
+    /// The grant that made the decision without asking; `by` gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
-    /// What the calls send whose arguments it changes, by the action's id.
+    /// The requests of the calls whose arguments it changes, by action id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, Request>,
 }

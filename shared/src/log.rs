@@ -1,4 +1,4 @@
-//! Entries of the log: what was committed, in commit order. The live socket, the audit and `GET /api/v1/log` all show
+//! Entries of the log, in commit order. The live socket, the audit log and `GET /api/v1/log` all show
 //! the same entries.
 
 mod agents;
@@ -34,7 +34,7 @@ impl std::fmt::Display for Cursor {
 }
 
 impl EntryKind {
-    /// What it speaks of.
+    /// Returns the subject of the entry.
     pub fn subject(self) -> EntrySubject {
         match self {
             Self::ReviewRequested
@@ -80,51 +80,51 @@ impl EntryKind {
         }
     }
 
-    /// What people are told of by it; most kinds are no occasion.
+    /// Returns the notification event of the entry; most kinds have none.
     pub fn occasion(self) -> Option<Occasion> {
         Occasion::of_word(self.as_str())
     }
 
-    /// Whether it speaks of a review (`data.review`).
+    /// Whether it is about a review (`data.review`).
     pub fn is_review(self) -> bool {
         self.subject() == EntrySubject::Review
     }
 }
 
-/// What an entry speaks of: who may see it follows from that.
+/// The subject of an entry, which determines who may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntrySubject {
     /// A review, which was requested, changed, opened or resolved, or whose deadline is near.
     Review,
-    /// A run, one of its steps, or what was done in them; also an entry that cannot be read, which may be of a run.
+    /// A run, one of its steps, or their calls; also an entry that cannot be read, which may belong to a run.
     Run,
     /// Flows, people, their rights and logins, and the log itself.
     Other,
 }
 
-/// What is done to a review, by people or by time. The audit is filtered by it.
+/// An act on a review, by people or a timer, used to filter the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewAct {
-    /// It was resolved by a decision.
+    /// A decision resolved it.
     Decision,
-    /// Somebody voted, also where that resolved it.
+    /// A vote was cast, including one that resolved it.
     Vote,
-    /// Somebody said something beside it.
+    /// A comment was added.
     Comment,
-    /// Somebody claimed or released it.
+    /// It was claimed or released.
     Claim,
-    /// Somebody handed it over.
+    /// It was delegated.
     Delegation,
-    /// It was taken back, or its run ended.
+    /// It was withdrawn, or its run ended.
     Withdrawal,
-    /// Its time was up, and that resolved it or asked others.
+    /// Its timer expired, which resolved it or asked others.
     Timeout,
 }
 
 impl EventData {
-    /// The review that it shows, where it speaks of a review as a whole.
+    /// Returns the review that it shows, if it is about a whole review.
     pub fn review(&self) -> Option<&Review> {
         match self {
             Self::ReviewRequested(of) | Self::ReviewExpiring(of) | Self::ReviewResolved(of) => Some(&of.review),
@@ -134,7 +134,7 @@ impl EventData {
     }
 }
 
-/// The acts that an entry tells of.
+/// The acts that an entry records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReviewActs {
     vote: bool,
@@ -147,7 +147,7 @@ impl ReviewActs {
         if act == ReviewAct::Vote { self.vote } else { self.other == Some(act) }
     }
 
-    /// Of the entry of an actor at a time.
+    /// Returns the acts of an entry by an actor at a time.
     fn of(data: &EventData, actor: Option<&Username>, at: Timestamp) -> Self {
         let one = |act| Self { vote: false, other: Some(act) };
         let vote = Self { vote: true, other: None };
@@ -205,54 +205,54 @@ impl std::str::FromStr for EntryKind {
     }
 }
 
-/// One thing that happened.
+/// An event with its place in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
-    /// Its place in the log.
+    /// The entry's place in the log.
     pub cursor: Cursor,
-    /// The number of the seal that holds it; told by the audit only, and none as long as it waits for one.
+    /// The number of its seal; only in the audit log, and none until it is sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<u64>,
-    /// What it tells, and what it tells it of.
+    /// The event itself.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// An entry before it has its place.
+/// An event before it has a place in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
-    /// What it tells.
+    /// The kind of the event.
     pub kind: EntryKind,
     /// The time of the commit, on the server's clock.
     pub at: Timestamp,
-    /// The run that it speaks of.
+    /// The run that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// The review that it speaks of.
+    /// The review that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review_id: Option<ReviewId>,
-    /// Who did it; nobody for the server itself.
+    /// The person or program that did it; none for the server itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Username>,
-    /// What it says, as JSON: [`Event::read`] gives it in types.
+    /// The data as JSON: [`Event::read`] returns them typed.
     #[serde(default)]
     pub data: JsonMap,
 }
 
 impl Event {
-    /// Something that happened, of no run and no review.
+    /// Creates an event without a run and a review.
     pub fn new(at: Timestamp, actor: Option<Username>, data: &EventData) -> Self {
         Self { kind: data.kind(), at, run_id: None, review_id: None, actor, data: data.to_json() }
     }
 
-    /// What it says. None where that is not what this version knows of its kind.
+    /// Returns the typed data. None if this version does not know their form.
     pub fn read(&self) -> Option<EventData> {
         EventData::read(self.kind, &self.data).ok()
     }
 
-    /// What is done to a review that it tells of. Reads it: whoever has done so takes [`Self::acts_of`].
+    /// Returns the acts on a review that it records. Reads the data: use [`Self::acts_of`] if that is already done.
     pub fn acts(&self) -> ReviewActs {
         if !matches!(self.kind, EntryKind::ReviewUpdated | EntryKind::ReviewResolved) {
             return ReviewActs::default();
@@ -260,12 +260,12 @@ impl Event {
         self.read().map_or_else(ReviewActs::default, |data| self.acts_of(&data))
     }
 
-    /// What is done to a review, by what was read of it.
+    /// Returns the acts on a review, from data that was already read.
     pub fn acts_of(&self, data: &EventData) -> ReviewActs {
         ReviewActs::of(data, self.actor.as_ref(), self.at)
     }
 
-    /// The review that it shows, where it speaks of a review as a whole.
+    /// Returns the review that it shows, if it is about a whole review.
     pub fn review(&self) -> Option<Review> {
         self.kind
             .is_review()
@@ -274,12 +274,12 @@ impl Event {
             .and_then(|review| Review::deserialize(review).ok())
     }
 
-    /// The step that it shows, where it speaks of one as a whole.
+    /// Returns the step that it shows, if it is about a whole step.
     pub fn step(&self) -> Option<Step> {
         self.data.get("step").and_then(|step| Step::deserialize(step).ok())
     }
 
-    /// The run that it shows, where it speaks of a run as a whole.
+    /// Returns the run that it shows, if it is about a whole run.
     pub fn run(&self) -> Option<RunSummary> {
         self.data.get("run").and_then(|run| RunSummary::deserialize(run).ok())
     }

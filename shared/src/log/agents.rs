@@ -1,24 +1,24 @@
-//! What entries say of agents that change their team.
+//! The data of entries about agents that change their team.
 
 use serde::{Deserialize, Serialize};
 
 use crate::definition::TeamStrategy;
 use crate::id::NodeId;
 
-/// An agent made another one.
+/// An agent created a specialist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecialistMade {
     /// The node of the team.
     pub node: NodeId,
     /// The name of the new agent.
     pub role: String,
-    /// The agent that made it.
+    /// The agent that created it.
     pub by: String,
-    /// What it was told.
+    /// The instructions of the new agent.
     pub instructions: String,
 }
 
-/// An agent changed how its team works.
+/// An agent changed the strategy of its team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrategyChanged {
     /// The node of the team.
@@ -27,7 +27,7 @@ pub struct StrategyChanged {
     pub from: TeamStrategy,
     /// The strategy from the next turn on.
     pub to: TeamStrategy,
-    /// How many rounds a debate has; none where it is none.
+    /// The number of rounds, for a debate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
     /// The agent that changed it.

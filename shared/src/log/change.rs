@@ -1,4 +1,4 @@
-//! What changed about a review or a person, as entries say it.
+//! Changes of a review or a person, as log entries describe them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,106 +6,106 @@ use crate::decision::Via;
 use crate::id::Username;
 use crate::notification::Notifications;
 
-/// What changed about a review. Nobody is named while votes are secret.
+/// A change of a review. While votes are secret, it names no one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum ReviewChange {
-    /// What is shown: a new revision.
+    /// The content: a new revision.
     Content {
-        /// Whose votes are void.
+        /// The people whose votes are void.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         voided: Option<Vec<Username>>,
-        /// A vote changed it, which its decision tells (`shown`).
+        /// Whether a vote changed it; its decision has the details (`shown`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         vote: bool,
     },
-    /// A vote was added or replaced that changes nothing of the content, and the review is still pending.
+    /// A vote was added or replaced that does not change the content, and the review is still pending.
     Vote,
-    /// Who may vote.
+    /// The people who may vote.
     Voters {
-        /// Who may no longer.
+        /// The people who may no longer vote.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lost: Option<Vec<Username>>,
-        /// Who may now.
+        /// The people who may vote now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         added: Option<Vec<Username>>,
     },
-    /// Somebody claimed it.
+    /// The review was claimed.
     Claim {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
-    /// Somebody released it.
+    /// The review was released.
     Release {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
-    /// Somebody said something beside it.
+    /// A comment was added.
     Comment {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
-    /// Somebody handed it over.
+    /// The review was delegated.
     Delegated {
         /// `human` (console or API) or `cli`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
-    /// Nobody decided in time, and others are asked too.
+    /// The timer expired, and others are asked too.
     Escalated {
-        /// Who has it may decide now.
+        /// The role that may decide now.
         #[serde(default)]
         role: String,
     },
-    /// It was told to wait: a new revision.
+    /// The review was paused: a new revision.
     Paused {
-        /// The channel of the decision to wait, such as `human` or `slack`; `None` in entries of older versions.
+        /// The channel of the decision to pause, such as `human` or `slack`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
-    /// A handler that was asked beside people said nothing in its time, or the next one is asked.
+    /// A handler that was asked alongside people did not answer in time, or the next one is asked.
     Asked,
-    /// Something that this version does not know.
+    /// A change that this version does not know.
     #[serde(other)]
     Other,
 }
 
-/// Somebody was added, or something about them changed: what did is there, and a password never is.
+/// A person who was added or changed: contains what changed, but never a password.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserChanged {
-    /// The person whose account it is; who changed it is the entry's actor.
+    /// The person whose account it is; the entry's actor made the change.
     pub username: Username,
-    /// Their roles now.
+    /// The new roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
     /// Whether they may log in now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    /// Their name now; empty: they have none.
+    /// The new name; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// Their address now; empty: they have none.
+    /// The new address; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// Their password changed.
+    /// Whether the password changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub password: bool,
-    /// What became of their second factor.
+    /// The change of the second factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<SecondFactorChange>,
-    /// Their account at the identity provider now, or that it says this of them.
+    /// The account at the identity provider, or that the change comes from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
-    /// Of what they want to be told now.
+    /// The new notification settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
 }
 
 impl UserChanged {
-    /// A change of this person in which nothing is set yet: the caller sets the members that changed.
+    /// Creates an empty change of this person: the caller sets the members that changed.
     pub fn of(username: Username) -> Self {
         Self {
             username,
@@ -120,13 +120,13 @@ impl UserChanged {
         }
     }
 
-    /// Whether their rights may be others now.
+    /// Whether their rights may have changed.
     pub fn concerns_rights(&self) -> bool {
         self.roles.is_some() || self.active.is_some()
     }
 }
 
-/// What became of a second factor.
+/// The change of a second factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecondFactorChange {
@@ -138,7 +138,7 @@ pub enum SecondFactorChange {
     Off,
 }
 
-/// What an entry says of single sign-on.
+/// Details of single sign-on in an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SingleSignOn {
@@ -146,46 +146,46 @@ pub enum SingleSignOn {
     Account {
         /// The provider, a URL.
         issuer: String,
-        /// The person there.
+        /// The person's id at the provider.
         subject: String,
     },
-    /// Whether there is one.
+    /// Whether there is an account.
     Linked(bool),
 }
 
-/// Somebody was let in, or a link was made that lets them in once.
+/// A login, or a link that was created to log in once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedIn {
-    /// The person whose session begins, or for whom the link was made.
+    /// The person whose session begins, or for whom the link was created.
     pub username: Username,
-    /// The account by which they signed in.
+    /// The account with which they signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
-    /// A one-time link let them in.
+    /// Whether a one-time link logged them in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
-    /// What they proved their second factor by: `code` or `recovery`.
+    /// The proof of their second factor: `code` or `recovery`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<String>,
 }
 
 impl LoggedIn {
-    /// Let in by nothing but a password.
+    /// Creates a login with only a password.
     pub fn of(username: Username) -> Self {
         Self { username, single_sign_on: None, link: false, second_factor: None }
     }
 }
 
-/// Somebody was not let in.
+/// A failed login.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoginFailed {
-    /// Under which name, where it is known.
+    /// The username, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<Username>,
-    /// The account by which they tried.
+    /// The account with which they tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
-    /// Why, where it was by single sign-on.
+    /// The reason, for single sign-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

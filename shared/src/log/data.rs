@@ -1,7 +1,7 @@
-//! What entries say, by their kind: `data` of an entry in types.
+//! The `data` of log entries, typed by their kind.
 //!
-//! An entry is stored, sealed and sent as JSON, so that whoever passes it on loses nothing of it. Whoever makes one, or
-//! wants to know what it says, does so by [`EventData`]. A member that an earlier version did not write has a default.
+//! An entry is stored, sealed and sent as JSON, so that nothing is lost when it is passed on. [`EventData`] creates and
+//! reads it. A member that an earlier version did not write has a default.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,26 +24,26 @@ use super::record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserE
 
 macro_rules! entries {
     ($($(#[$doc:meta])* $name:ident($data:ty) = $word:literal),+ $(,)?) => {
-        /// What an entry tells.
+        /// The kind of an entry.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum EntryKind {
             $($(#[$doc])* #[serde(rename = $word)] #[strum(serialize = $word)] $name,)+
         }
 
-        /// What an entry says, as its kind has it.
+        /// The data of an entry, by kind.
         #[derive(Debug, Clone, PartialEq)]
         pub enum EventData {
             $($(#[$doc])* $name($data),)+
         }
 
         impl EventData {
-            /// The kind of an entry that says this.
+            /// Returns the kind of an entry with this data.
             pub fn kind(&self) -> EntryKind {
                 match self { $(Self::$name(_) => EntryKind::$name,)+ }
             }
 
-            /// The members of `data`.
+            /// Returns the members of `data`.
             pub fn to_json(&self) -> JsonMap {
                 let json = match self { $(Self::$name(data) => serde_json::to_value(data),)+ };
                 match json {
@@ -53,7 +53,7 @@ macro_rules! entries {
                 }
             }
 
-            /// What an entry of this kind says. An error where its data are not what this version knows.
+            /// Reads the data of an entry of this kind; an error if this version does not know their form.
             pub(super) fn read(kind: EntryKind, data: &JsonMap) -> serde_json::Result<Self> {
                 Ok(match kind { $(EntryKind::$name => Self::$name(Deserialize::deserialize(data)?),)+ })
             }
@@ -64,103 +64,103 @@ macro_rules! entries {
 entries! {
     /// A run started; `data.run`.
     RunStarted(OfRun) = "run.started",
-    /// A run goes on after it waited; `data.run`.
+    /// A run continues after it waited; `data.run`.
     RunResumed(OfRun) = "run.resumed",
     /// A run waits for a person; `data.run`.
     WorkflowWaiting(OfRun) = "workflow.waiting",
-    /// A run completed, since no branch is left; `data.run`, `data.output`.
+    /// A run completed because no branch is left; `data.run`, `data.output`.
     RunCompleted(RunCompleted) = "run.completed",
-    /// A run ended with an error; `data.run`, whose `error` says why.
+    /// A run ended with an error; `data.run` with its `error`.
     RunFailed(OfRun) = "run.failed",
-    /// Somebody cancelled a run; `data.run`, `data.reason` (null where none was given).
+    /// A run was cancelled; `data.run`, `data.reason` (null if none was given).
     RunCancelled(RunCancelled) = "run.cancelled",
     /// A node was entered; `data.step`.
     StepStarted(OfStep) = "step.started",
-    /// A step is tried again later; `data.step`, `data.error`, `data.due_at`.
+    /// A step is retried later; `data.step`, `data.error`, `data.due_at`.
     StepRetrying(StepRetrying) = "step.retrying",
-    /// `data.step`, `data.writes` (the state keys that it wrote).
+    /// A step completed; `data.step`, `data.writes` (the state keys that it wrote).
     StepCompleted(StepCompleted) = "step.completed",
-    /// A step failed and is not tried again; `data.step`, whose `error` says why. The run may go on all the same.
+    /// A step failed and is not retried; `data.step` with its `error`. The run may continue nevertheless.
     StepFailed(OfStep) = "step.failed",
     /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
-    /// `data.late` is true where the run was over by then, and nothing follows from it; where such a call failed,
-    /// `data.error` stands in the place of text, calls and usage.
+    /// `data.late` is true if the run was already over, so that nothing follows from it; if such a call failed,
+    /// `data.error` replaces text, calls and usage.
     ModelAnswered(Box<ModelAnswered>) = "model.answered",
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
     /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
     ToolExecuted(Box<ToolExecuted>) = "tool.executed",
-    /// `data.review`; one that a handler resolved at once is resolved here already.
+    /// A review was requested; `data.review`. If a handler resolved it at once, it is already resolved here.
     ReviewRequested(OfReview) = "review.requested",
-    /// Nobody has decided, and the time is nearly up; once before each deadline, with `data.review`.
+    /// No one has decided, and the deadline is near; once before each deadline, with `data.review`.
     ReviewExpiring(OfReview) = "review.expiring",
-    /// Content, votes, claims or comments changed, or nobody decided in time and others are asked too; `data.review`,
-    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`, `paused`, `asked`). With
-    /// `content`, `data.voided` names whose votes are void; with `voters`, `data.lost` and `data.added` name who may no
-    /// longer vote and who may now; `data.vote` is true where a vote changed the content, which its decision tells
-    /// (`shown`). Nobody is named while votes are secret.
+    /// Content, votes, claims or comments changed, or no one decided in time and others are asked too; `data.review`,
+    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`, `paused`,
+    /// `asked`). With
+    /// `content`, `data.voided` names the people whose votes are void; with `voters`, `data.lost` and `data.added` name
+    /// those who may no longer vote and those who may vote now; `data.vote` is true if a vote changed the content (see
+    /// `shown` of its decision). While votes are secret, no one is named.
     ReviewUpdated(ReviewUpdated) = "review.updated",
-    /// `data.review` (with its resolution, also when expired or withdrawn).
+    /// A review was resolved; `data.review` (with its resolution, also if it expired or was withdrawn).
     ReviewResolved(OfReview) = "review.resolved",
-    /// Somebody opened a review; `data.revision` and `data.digest`: what they were shown.
+    /// A person opened a review; `data.revision` and `data.digest` are what they were shown.
     ReviewViewed(ReviewViewed) = "review.viewed",
-    /// `data.flow`, `data.version`, `data.digest`.
+    /// A flow was saved; `data.flow`, `data.version`, `data.digest`.
     FlowSaved(FlowSaved) = "flow.saved",
-    /// Somebody was added; `data.username`, `data.roles`; `data.single_sign_on` where a sign-in added them.
+    /// A person was added; `data.username`, `data.roles`; `data.single_sign_on` if a sign-in added them.
     UserCreated(UserChanged) = "user.created",
-    /// `data.username` and what changed, never a password.
+    /// A person was changed; `data.username` and what changed, but never a password.
     UserUpdated(UserChanged) = "user.updated",
-    /// A guardrail found something in what leave was given for; `data.guardrail`, `data.effect` (`block`, `redact`,
-    /// `warn`), `data.reason`; `data.review`, the id of the review, and `data.action` or `data.key`, where there is one.
+    /// A guardrail found something in what was approved; `data.guardrail`, `data.effect` (`block`, `redact`, `warn`),
+    /// `data.reason`; if they apply, `data.review` (the id of the review) and `data.action` or `data.key`.
     GuardrailFired(GuardrailFired) = "guardrail.fired",
-    /// An agent made another one for its team; `data.node`, `data.role`, `data.by` (the agent), `data.instructions`.
+    /// An agent created a specialist; `data.node`, `data.role`, `data.by` (the agent), `data.instructions`.
     SpecialistMade(SpecialistMade) = "specialist.made",
-    /// An agent changed how its team works; `data.node`, `data.from`, `data.to`, `data.rounds`, `data.by` (the agent),
-    /// `data.reason`.
+    /// An agent changed the strategy of its team; `data.node`, `data.from`, `data.to`, `data.rounds`, `data.by` (the
+    /// agent), `data.reason`.
     StrategyChanged(StrategyChanged) = "strategy.changed",
-    /// Somebody said how an agent of the run worked; `data.feedback`.
+    /// Feedback on an agent of the run was given; `data.feedback`.
     FeedbackGiven(OfFeedback) = "feedback.given",
-    /// Somebody allows later calls of a tool too; `data.grant`.
+    /// Later calls of a tool were approved too; `data.grant`.
     GrantMade(OfGrant) = "grant.made",
-    /// A call was approved by a grant; `data.grant`, `data.call`. The review that it would have asked follows, resolved.
+    /// A grant approved a call; `data.grant`, `data.call`. The review that it would have requested follows, resolved.
     GrantUsed(GrantUsed) = "grant.used",
-    /// A grant was taken back before its time; `data.grant`.
+    /// A grant was revoked before it expired; `data.grant`.
     GrantRevoked(OfGrant) = "grant.revoked",
-    /// Somebody stands in for somebody else for a while; `data.deputy` (the person), `data.deputyship`.
+    /// A deputy was named; `data.deputy` (the person), `data.deputyship`.
     DeputyNamed(OfDeputy) = "deputy.named",
-    /// They no longer do, or will not; `data.deputy`, `data.deputyship`.
+    /// A deputyship was ended; `data.deputy`, `data.deputyship`.
     DeputyRemoved(OfDeputy) = "deputy.removed",
-    /// `data.id`, `data.name`, `data.roles`.
+    /// A token was created; `data.id`, `data.name`, `data.roles`.
     TokenCreated(TokenCreated) = "token.created",
     /// A token was revoked, and is refused from then on; `data.id`.
     TokenRevoked(TokenRevoked) = "token.revoked",
-    /// A link that logs somebody in once was made; `data.username`.
+    /// A one-time login link was created; `data.username`.
     LinkCreated(LoggedIn) = "link.created",
-    /// `data.username`; `data.link` is true where a one-time link let them in.
+    /// A login; `data.username`; `data.link` is true for a one-time link.
     SessionStarted(LoggedIn) = "session.started",
-    /// Somebody logged out, ended one of their sessions, or replaced it by a new login; `data.username`.
+    /// A person logged out, ended one of their sessions, or replaced it by a new login; `data.username`.
     SessionEnded(SessionEnded) = "session.ended",
-    /// A login failed; `data.username` where it is known, after single sign-on also `data.single_sign_on` and
-    /// `data.reason`. A wrong password for a username that nobody has is not recorded.
+    /// A login failed; `data.username` if it is known, after single sign-on also `data.single_sign_on` and
+    /// `data.reason`. A wrong password for an unknown username is not recorded.
     LoginFailed(LoginFailed) = "login.failed",
-    /// In the place of what is stored here and cannot be read; `data.reason`.
+    /// Replaces a stored entry that cannot be read; `data.reason`.
     Unreadable(Unreadable) = "unreadable",
-    /// An operator accepted that the record ends otherwise than it did, such as after a backup was restored;
-    /// `data.previous` and `data.head`, each absent where nothing was sealed.
+    /// An operator accepted another head of the audit log, for example after restoring a backup; `data.previous` and
+    /// `data.head`, each absent if nothing was sealed.
     HeadAccepted(HeadAccepted) = "audit.head_accepted",
-    /// Finished runs were written to a file, and what the database has of them is removed from then on; `data.archive`,
+    /// Finished runs were written to a file, and are then removed from the database; `data.archive`,
     /// `data.file`, `data.position`, `data.bytes`, `data.digest`, `data.runs`, `data.first_ended_at`,
-    /// `data.last_ended_at`, `data.entries` (the numbers of their entries in the record).
+    /// `data.last_ended_at`, `data.entries` (the numbers of their entries in the audit log).
     RunsArchived(RunsArchived) = "runs.archived",
-    /// The personal data of somebody's account were erased; `data.username` is the name that stands in the place of theirs
-    /// from then on.
+    /// The personal data of an account were erased; `data.username` is the pseudonym that replaces the username.
     UserErased(UserErased) = "user.erased",
-    /// Older entries no longer have the name and the words of somebody who was erased; `data.erasure`, `data.username`,
-    /// `data.entries` (their numbers in the record), `data.hashes` (what each hashes to since).
+    /// The name and the words of an erased person were removed from older entries; `data.erasure`, `data.username`,
+    /// `data.entries` (their numbers in the audit log), `data.hashes` (the new hash of each).
     EntriesErased(EntriesErased) = "entries.erased",
 }
 
-/// Declares what entries say. Every member is public; an `Option` without a value, an empty list and `false` are left
-/// out.
+/// Declares the data of entries. Every member is public; an `Option` without a value, an empty list and `false` are
+/// omitted.
 macro_rules! data {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field:meta])* $member:ident: $type:ty,)+ })+) => {$(
         $(#[$doc])*
@@ -170,42 +170,42 @@ macro_rules! data {
 }
 
 data! {
-    /// Of a run.
+    /// The data of an entry about a run.
     OfRun {
-        /// As it is after the commit.
+        /// The run after the commit.
         run: Box<RunSummary>,
     }
 
     /// A run completed.
     RunCompleted {
-        /// As it is after the commit.
+        /// The run after the commit.
         run: Box<RunSummary>,
-        /// What it gives out.
+        /// The output of the run.
         output: JsonMap,
     }
 
     /// A run was cancelled.
     RunCancelled {
-        /// As it is after the commit.
+        /// The run after the commit.
         run: Box<RunSummary>,
-        /// Why, in the words of who did it.
+        /// The reason that was given.
         #[serde(default)]
         reason: Option<String>,
     }
 
-    /// Of a step.
+    /// The data of an entry about a step.
     OfStep {
         /// As it is now.
         step: Step,
     }
 
-    /// A step is tried again.
+    /// The data of a retry.
     StepRetrying {
         /// As it is now.
         step: Step,
-        /// Why it failed.
+        /// The error, if it failed.
         error: RunError,
-        /// When it is tried again.
+        /// The time of the retry.
         due_at: Timestamp,
     }
 
@@ -213,7 +213,7 @@ data! {
     StepCompleted {
         /// As it is now.
         step: Step,
-        /// The keys of the state that it wrote, with their values.
+        /// The state keys that it wrote, with their values.
         writes: JsonMap,
     }
 
@@ -221,11 +221,11 @@ data! {
     ModelCall {
         /// The tool's name as the model wrote it; the agent may have no such tool.
         tool: String,
-        /// With what; whatever the model said, which may be no object.
+        /// The arguments as the model wrote them, which may not be an object.
         arguments: Value,
     }
 
-    /// What came of a call of a model.
+    /// The result of a model call.
     ModelAnswered {
         /// The visit of `node` in which the model was called.
         step_id: StepId,
@@ -235,24 +235,24 @@ data! {
         visit: u32,
         /// The turn of the conversation, from 1.
         turn: u32,
-        /// What it said; none where the call failed.
+        /// The text of the answer; none if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// What it asked to be called; none where the call failed.
+        /// The tool calls that it requested; none if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         calls: Option<Vec<ModelCall>>,
-        /// What it cost; none where the call failed.
+        /// The usage; none if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<AgentCall>,
-        /// Why the call failed.
+        /// The error, if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
-        /// The run, or the map that it belongs to, was over by then: nothing follows from it.
+        /// Whether the run, or the map that it belongs to, was already over, so that nothing follows from it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         late: bool,
     }
 
-    /// What came of a call of a tool.
+    /// The result of a tool call.
     ToolExecuted {
         /// The visit of `node` in which the tool was called.
         step_id: StepId,
@@ -262,29 +262,29 @@ data! {
         visit: u32,
         /// The id of the call.
         call: String,
-        /// The tool's name in the flow, or `delegate_to_<agent>` where the lead of a team called a member.
+        /// The tool's name in the flow, or `delegate_to_<agent>` if the lead of a team called a member.
         tool: String,
         /// The arguments of the call, after edits by reviewers and redactions by guardrails.
         arguments: JsonMap,
-        /// What was sent; none where nothing is.
+        /// The request that was sent, if any.
         #[serde(default)]
         request: Option<Request>,
-        /// Of the arguments and of what was sent.
+        /// The digest of the arguments and of the request.
         digest: String,
-        /// What it answered.
+        /// The result of the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        /// Why it failed.
+        /// The error, if it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
-        /// The run, or the map that it belongs to, was over by then: nothing follows from it.
+        /// Whether the run, or the map that it belongs to, was already over, so that nothing follows from it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         late: bool,
     }
 
-    /// Of a review.
+    /// The data of an entry about a review.
     OfReview {
-        /// As it is now, with its resolution where it is over.
+        /// The review after the commit, with its resolution if it is over.
         review: Box<Review>,
     }
 
@@ -297,7 +297,7 @@ data! {
         change: ReviewChange,
     }
 
-    /// Somebody opened a review.
+    /// The data of a view of a review.
     ReviewViewed {
         /// The review's title at that time; empty in entries of older versions.
         #[serde(default)]
@@ -312,11 +312,11 @@ data! {
     GuardrailFired {
         /// The guardrail's name: a built-in one (`pii-redaction`, …) or one of the flow's own.
         guardrail: String,
-        /// What it does.
+        /// The effect of the guardrail.
         effect: Effect,
-        /// Why, in words; never what was found.
+        /// The reason in words, without the content that was found.
         reason: String,
-        /// The review whose decision it looked at; none for the output of a run.
+        /// The review whose decision it checked; none for the output of a run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         review: Option<ReviewId>,
         /// The id of the action.
@@ -327,9 +327,9 @@ data! {
         key: Option<String>,
     }
 
-    /// What `feedback.given` tells.
+    /// The data of `feedback.given`.
     OfFeedback {
-        /// As it was given.
+        /// The feedback as it was given.
         feedback: Box<Feedback>,
     }
 
@@ -343,33 +343,33 @@ data! {
         digest: String,
     }
 
-    /// Of a grant.
+    /// The data of an entry about a grant.
     OfGrant {
-        /// As it was made.
+        /// The grant as it was made.
         grant: Box<Grant>,
     }
 
-    /// A call was approved by a grant.
+    /// The data of an approval by a grant.
     GrantUsed {
-        /// As it was made.
+        /// The grant as it was made.
         grant: Box<Grant>,
         /// The id of the call.
         call: String,
     }
 
-    /// Of a deputy.
+    /// The data of an entry about a deputy.
     OfDeputy {
-        /// Who stands in.
+        /// The deputy.
         deputy: Username,
-        /// For whom, and when.
+        /// The person they stand in for, and the time.
         deputyship: Deputyship,
     }
 
-    /// Somebody made a token.
+    /// The data of a created token.
     TokenCreated {
         /// The id by which the token is revoked; its secret is in no entry.
         id: TokenId,
-        /// What it is for.
+        /// The token's purpose.
         name: String,
         /// The roles that it has.
         roles: Vec<String>,
@@ -381,7 +381,7 @@ data! {
         id: TokenId,
     }
 
-    /// Somebody logged out.
+    /// The data of a logout.
     SessionEnded {
         /// The person whose session it was, who is also the entry's actor.
         username: Username,

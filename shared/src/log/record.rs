@@ -1,5 +1,4 @@
-//! What entries say of the record itself: what of it cannot be read, how it was continued, what was archived
-//! and what was erased of it.
+//! The data of entries about the audit log itself: unreadable entries, accepted heads, archived runs and erased people.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,63 +6,63 @@ use crate::entry_numbers::EntryNumbers;
 use crate::id::Username;
 use crate::time::Timestamp;
 
-/// In the place of what cannot be read.
+/// Replaces an entry that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreadable {
     /// What is wrong with the row, for operators.
     pub reason: String,
 }
 
-/// Another head of the record was accepted.
+/// Another head of the audit log was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadAccepted {
-    /// The head that it continued so far; none where nothing was sealed.
+    /// The head until now; none if nothing was sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// The head that it continues from now on; none where nothing is sealed.
+    /// The head from now on; none if nothing is sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
 }
 
-/// Runs were written to a file of the archive. What is left of them in the database is removed from then on.
+/// Runs were written to an archive file. The rest of their data is then removed from the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunsArchived {
     /// The number of the archive, from 1 without gaps.
     pub archive: u64,
     /// The name of the file in the folder of archives.
     pub file: String,
-    /// Where it begins in the file, in bytes.
+    /// The position of the archive in the file, in bytes.
     pub position: u64,
-    /// How many bytes it has there.
+    /// The length of the archive in the file, in bytes.
     pub bytes: u64,
-    /// `sha256:` of these bytes, as they stand in the file.
+    /// `sha256:` of these bytes, as they are in the file.
     pub digest: String,
-    /// How many runs it holds.
+    /// The number of runs.
     pub runs: u64,
-    /// When the first of them ended.
+    /// The time at which the first of them ended.
     pub first_ended_at: Timestamp,
-    /// When the last of them ended.
+    /// The time at which the last of them ended.
     pub last_ended_at: Timestamp,
-    /// The numbers of their entries in the record.
+    /// The numbers of their entries in the audit log.
     pub entries: EntryNumbers,
 }
 
-/// Somebody's account lost what it had of them.
+/// The personal data of an account were erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserErased {
-    /// The name that stands in the place of theirs; it says nothing of who they were.
+    /// The pseudonym that replaces the username; it does not reveal who they were.
     pub username: Username,
 }
 
-/// Entries lost the name and the words of somebody who was erased. Their seals keep what each hashed to before.
+/// The name and the words of an erased person were removed from entries. Their seals keep the previous hashes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntriesErased {
     /// The number among entries of this kind, from 1 without gaps.
     pub erasure: u64,
-    /// The name that stands in the place of theirs.
+    /// The pseudonym that replaces the username.
     pub username: Username,
-    /// The numbers of the changed entries in the record.
+    /// The numbers of the changed entries in the audit log.
     pub entries: EntryNumbers,
-    /// What each hashes to now, in the order of the numbers: 32 bytes for each, in base64.
+    /// The new hash of each, in the order of the numbers: 32 bytes for each, in base64.
     pub hashes: String,
 }
