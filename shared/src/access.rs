@@ -3,7 +3,7 @@
 //! The server asks it when a request comes in, and again inside the transaction that carries the request out; the
 //! console asks it to show only what can be done.
 //!
-//! In whose name somebody decides (their own, that of who handed them the review, or that of who is away) is found in
+//! In whose name a person decides (their own, that of a delegator, or that of an absent colleague) is determined in
 //! `voice.rs`, and nowhere else.
 
 #[cfg(test)]
@@ -26,70 +26,70 @@ pub use voice::{has_vote, may_be_handed, voice, votes_to_hand_over};
 pub const REVIEWER: &str = "reviewer";
 /// The system role of people who save flows, launch and cancel runs, and see all runs.
 pub const DEVELOPER: &str = "developer";
-/// The system role that has both, and people, audit and settings.
+/// The system role that includes both, plus people, audit log and settings.
 pub const ADMIN: &str = "admin";
 
-/// Who is calling, with the rights that count for this call.
+/// The caller, with their rights for this call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Principal {
-    /// The name of the person; of a token, that of the person who made it.
+    /// The name of the person; for a token, of its creator.
     pub username: Username,
-    /// System and own roles; for a token, the subset that it has of its maker's.
+    /// System roles and the organisation's own; for a token, its subset of the creator's roles.
     pub roles: BTreeSet<String>,
-    /// Whether a token calls, which has a right only through a role that it names.
+    /// Whether the caller is a token, which has rights only through its roles.
     #[serde(default)]
     pub token: bool,
-    /// The people for whom they stand in at this moment. Of a token: nobody.
+    /// The people for whom they currently stand in; none for a token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
 }
 
-/// Somebody who is away and has a deputy, with the roles that they have now. Whom they themselves stand in for is not
-/// part of it: deputies of deputies have no rights.
+/// A person who is away and has a deputy, with their current roles. It does not include whom they themselves stand in
+/// for: deputies of deputies have no rights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absent {
     /// The name of the person who is away, on whose behalf the deputy may decide.
     pub username: Username,
-    /// System and own roles.
+    /// System roles and the organisation's own.
     pub roles: BTreeSet<String>,
 }
 
 impl Absent {
-    /// Them, as if they were here.
+    /// Returns them as a principal.
     pub fn principal(&self) -> Principal {
         Principal::new(self.username.clone(), self.roles.clone())
     }
 }
 
 impl Principal {
-    /// Somebody who acts for themselves, with all their roles.
+    /// Creates a principal who acts for themselves, with all their roles.
     pub fn new(username: Username, roles: BTreeSet<String>) -> Self {
         Self { username, roles, token: false, stands_for: Vec::new() }
     }
 
-    /// Whether they have this role, an admin having the system roles of reviewers and developers too.
+    /// Whether they have this role; an admin also has the system roles reviewer and developer.
     pub fn has(&self, role: &str) -> bool {
         self.roles.contains(role) || (matches!(role, REVIEWER | DEVELOPER) && self.roles.contains(ADMIN))
     }
 }
 
-/// What somebody wants to do, and to what.
+/// An act, with its object.
 #[derive(Debug, Clone, Copy)]
 pub enum Act<'a> {
     /// Save a flow, or check one.
     SaveFlow,
-    /// See which flows there are: their titles, inputs and graphs.
+    /// See the flows: their titles, inputs and graphs.
     SeeFlows,
     /// See the source of flows, which names addresses, prompts and secrets.
     SeeSource,
     /// Start a run.
     Launch,
-    /// Ask people something without a run.
+    /// Ask people a question without a run.
     Ask,
     /// See a run.
     SeeRun(&'a RunSummary, Involvement),
-    /// Know of a run that it is archived.
+    /// Learn that a run is archived.
     SeeArchivedRun(&'a ArchivedRun),
     /// Cancel a run.
     CancelRun(&'a RunSummary),
@@ -99,67 +99,67 @@ pub enum Act<'a> {
     Decide(&'a Review),
     /// Claim or release a review, or comment on it.
     Handle(&'a Review),
-    /// Take a review back, so that what it asks counts as refused: for who started the run, and for admins. Developers
+    /// Withdraw a review, which then counts as refused: for the person who started the run, and for admins. Developers
     /// may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
-    /// See the names of those who review, to choose one.
+    /// See the names of reviewers, to choose one.
     SeeReviewers,
-    /// See statistics of reviews at all.
+    /// See any statistics of reviews.
     SeeStatistics,
-    /// Have a review counted in one's statistics: of a flow that oneself has saved, or that oneself has decided.
+    /// Count a review in one's statistics: a review of a flow that the caller saved, or one that the caller decided.
     CountReview {
-        /// Who has saved a version of its flow.
+        /// The people who have saved a version of its flow.
         saved_by: &'a BTreeSet<Username>,
-        /// Who decided it.
+        /// The people who decided it.
         decided_by: &'a [Username],
     },
-    /// See feedback on agents: that of this person, or of whomever.
+    /// See feedback on agents, of this person or of everyone.
     SeeFeedback(Option<&'a Username>),
-    /// Say that somebody stands in for this person: the person, then the deputy.
+    /// Name a deputy: the person, then the deputy.
     NameDeputy(&'a Username, &'a Username),
-    /// Take back that somebody stands in for this person.
+    /// End a deputyship of this person.
     RemoveDeputy(&'a Username),
-    /// See that somebody stands in for somebody else.
+    /// See a deputyship.
     SeeDeputyship(&'a Deputyship),
-    /// See and change what this person is told outside the console.
+    /// See and change the notification settings of this person.
     ManageNotifications(&'a Username),
-    /// Take back a grant that this person gave.
+    /// Revoke a grant of this person.
     RevokeGrant(&'a Username),
-    /// See and change people.
+    /// See and change users.
     ManagePeople,
-    /// Read the audit.
+    /// Read the audit log.
     ReadAudit,
-    /// See the messages that went out, and send them again.
+    /// See deliveries, and retry them.
     ManageDeliveries,
-    /// Make and revoke one's own tokens.
+    /// Create and revoke one's own tokens.
     ManageTokens,
-    /// See an entry of the log that is of no run, of which this person is the actor.
+    /// See a log entry without a run, whose actor is this person.
     SeeEntryBy(Option<&'a Username>),
 }
 
-/// Whether somebody may decide one of a run's reviews, or has.
+/// Whether the caller may decide one of a run's reviews, or has done so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Involvement {
-    /// They may, or have.
+    /// They may, or have done so.
     Reviews,
     /// They may not.
     None,
 }
 
-/// What the answer is.
+/// The answer to whether an act is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// They have the right, and may see what the act is about.
+    /// The act is allowed.
     Allowed,
-    /// They may see it, but not do it (403), for this reason.
+    /// Visible, but not allowed (403), for this reason.
     Denied(&'static str),
-    /// They may not know of it (404).
+    /// The object is not visible (404).
     Hidden,
 }
 
 impl Access {
-    /// Whether they may.
+    /// Whether it is allowed.
     pub fn is_allowed(self) -> bool {
         self == Self::Allowed
     }
@@ -264,19 +264,19 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
     }
 }
 
-/// Whether somebody counts as the one who started a run. A token has no right by its maker's name alone: it needs the
-/// role by which runs are started.
+/// Whether the caller counts as the person who started a run. A token has no rights through its creator's name alone:
+/// it needs the role that starts runs.
 pub fn launched(principal: &Principal, requested_by: &Username) -> bool {
     principal.username == *requested_by && (!principal.token || principal.has(DEVELOPER))
 }
 
-/// Whether somebody counts as this person in reviews: a token only with the role of those who review.
+/// Whether the caller counts as this person in reviews: a token only with the role reviewer.
 pub fn reviews_as(principal: &Principal, name: &Username) -> bool {
     principal.username == *name && (!principal.token || principal.has(REVIEWER))
 }
 
-/// Those who may decide a review see it, and so do those who decided it or handed it over, who started its run, and who
-/// see all runs; and whoever stands in for one whom it is for.
+/// A review is visible to those who may decide it, who decided or delegated it, who started its run, or who see all
+/// runs; and to deputies of the people it is for.
 fn sees(principal: &Principal, review: &Review) -> bool {
     let is_me = |name: &Username| reviews_as(principal, name);
     principal.has(DEVELOPER)
@@ -287,12 +287,12 @@ fn sees(principal: &Principal, review: &Review) -> bool {
         || principal.stands_for.iter().any(|absent| concerns(&absent.principal(), review))
 }
 
-/// Whether a review is for somebody, or was handed to them.
+/// Whether a review is for this person, or was delegated to them.
 fn concerns(principal: &Principal, review: &Review) -> bool {
     is_for(principal, review) || !voice::handed_to(principal, review).is_empty()
 }
 
-/// Why somebody may not decide a review, in nobody's name, if so.
+/// Returns the reason why a person may not decide a review in anyone's name, if so.
 fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     if review.reviewers.not_requester && review.requested_by == *username {
         return Some("this review is not for the person who started the run");
@@ -303,13 +303,13 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     None
 }
 
-/// Whether a review is for somebody: as the flow says, or because it was escalated to a role of theirs.
+/// Whether a review is for this person: as the flow says, or because it was escalated to one of their roles.
 fn is_for(principal: &Principal, review: &Review) -> bool {
     is_named(principal, &review.reviewers) || review.escalated.iter().any(|role| principal.has(role))
 }
 
-/// Whether reviewers are named so that somebody is among them: by name, by role, or, where nobody is named, as a
-/// reviewer. Who is asked by role must have all of the tags.
+/// Whether this person is among the reviewers: by name, by role, or, if no one is named, as a reviewer. Those who are
+/// asked by role need all of the tags.
 pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
     let by_name = reviewers.users.contains(&principal.username) && reviews_as(principal, &principal.username);
     let by_role = if reviewers.roles.is_empty() && reviewers.users.is_empty() {

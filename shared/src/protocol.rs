@@ -15,15 +15,15 @@ use crate::time::Timestamp;
 /// The WebSocket subprotocol.
 pub const SUBPROTOCOL: &str = "countersign.v1";
 
-/// What a client says. The server reads it piece by piece, so that each mistake has its place.
+/// A message of a client. The server reads it piece by piece, so that each error has its place.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "messages are made one at a time and moved once")]
 pub enum ClientMessage {
-    /// Asks for entries; may be said again, and replaces what was asked before.
+    /// Subscribes to entries; a later subscription replaces an earlier one.
     Subscribe {
-        /// What was seen last; none: a snapshot first.
+        /// The last cursor that the client saw; none: a snapshot comes first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Cursor>,
         /// `reviews`, `runs`, `run:<id>`, `inbox`; none: `reviews` and `runs`.
@@ -32,38 +32,38 @@ pub enum ClientMessage {
     },
     /// Decides a review.
     Decide {
-        /// The idempotency key; the reply carries it.
+        /// The idempotency key, which the reply repeats.
         r#ref: String,
-        /// The id of the review; one that is not pending any more is answered with `review_resolved`.
+        /// The id of the review; if it is no longer pending, the reply is `review_resolved`.
         review: ReviewId,
-        /// What is said.
+        /// The decision itself.
         #[serde(flatten)]
         decision: DecisionRequest,
     },
     /// Claims a review.
     Claim {
-        /// The reply carries it.
+        /// A reference, which the reply repeats.
         r#ref: String,
-        /// The id of a pending review; one that somebody else has claimed is answered with `review_claimed`.
+        /// The id of a pending review; if someone else has claimed it, the reply is `review_claimed`.
         review: ReviewId,
     },
-    /// Asks whether anybody is there.
+    /// Checks that the connection is alive.
     Ping,
 }
 
-/// What a client wants to hear of.
+/// A topic of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub enum Topic {
-    /// All reviews that it may see.
+    /// All reviews that the client may see.
     Reviews,
-    /// Starts, waits and ends of all runs that it may see.
+    /// The starts, waits and ends of all runs that the client may see.
     Runs,
-    /// Everything of one run, its token streams too.
+    /// Everything about one run, including its token streams.
     Run(RunId),
-    /// How many reviews wait for it, and when its rights change.
+    /// How many reviews wait for the client, and when its rights change.
     Inbox,
 }
 
@@ -94,94 +94,94 @@ impl From<Topic> for String {
     }
 }
 
-/// What the server says.
+/// A message of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
-    /// First of all.
+    /// The first message.
     Welcome {
-        /// Who the server thinks that you are.
+        /// The user of the connection.
         user: Username,
-        /// Where the log stands.
+        /// The current end of the log.
         cursor: Cursor,
-        /// The server's clock, which counts down.
+        /// The server's clock, which deadlines refer to.
         server_time: Timestamp,
     },
     /// The pending reviews at one moment, before the entries that follow it.
     Snapshot {
         /// The place in the log at which the reviews were read; the entries that follow come after it.
         cursor: Cursor,
-        /// How many are pending.
+        /// The number of pending reviews.
         pending: u64,
-        /// The first page of them, the most urgent first.
+        /// The first page of the reviews, most urgent first.
         #[serde(deserialize_with = "by_value")]
         reviews: Vec<Review>,
     },
     /// How many reviews wait for this person: with the topic `inbox`, after each subscription and whenever it changes.
     Inbox {
-        /// The moment in the log at which they were counted.
+        /// The place in the log at which they were counted.
         cursor: Cursor,
-        /// How many are pending that they may see.
+        /// The number of pending reviews that they may see.
         pending: u64,
-        /// How many of these they may decide.
+        /// The number of these reviews that they may decide.
         mine: u64,
-        /// How many of them no run waits for.
+        /// The number of these reviews that no run waits for.
         #[serde(default, skip_serializing_if = "is_zero")]
         handed_over: u64,
     },
-    /// One's rights have changed: ask again who one is. With the topic `inbox`, before the `resync` that follows.
+    /// The user's rights have changed: request `/me` again. With the topic `inbox`, before the `resync` that follows.
     Rights,
-    /// An entry of the log that is of a subscribed topic, and that this person may see.
+    /// A log entry of a subscribed topic that this person may see.
     Entry(#[serde(deserialize_with = "by_value")] Entry),
-    /// A review has left this person's sight.
+    /// A review is no longer visible to this person.
     #[serde(rename = "review.gone")]
     Gone {
-        /// When in the log.
+        /// The place in the log.
         cursor: Cursor,
-        /// The id of the review, of which this socket was told while it was pending.
+        /// The id of the review, which this socket was sent while it was pending.
         review_id: ReviewId,
     },
-    /// The answer to a message with `ref`.
+    /// The reply to a message with `ref`.
     Reply {
-        /// That of the message.
+        /// The reference of the message.
         r#ref: String,
         /// `ok`, or `problem`.
         #[serde(flatten)]
         answer: Answer,
     },
-    /// Text of a running agent; not committed, may be dropped.
+    /// Text of a running agent; it is not committed, and may be dropped.
     Stream {
-        /// The run, one whose topic `run:<id>` is subscribed to.
+        /// The run, whose topic `run:<id>` is subscribed to.
         run: RunId,
         /// The node whose agent runs; in a called flow, the calls that lead to it come first: `check:2/review`.
         node: NodeId,
         /// The visit of the node, from 1.
         visit: u32,
-        /// The attempt of the model call, from 1; a later one begins the text anew.
+        /// The attempt of the model call, from 1; a later one restarts the text.
         attempt: u32,
         /// Where the text begins, in bytes of the answer so far.
         offset: u64,
         /// The next piece of the answer, which begins at `offset`.
         text: String,
     },
-    /// Too slow, or one's rights have changed: subscribe again.
+    /// The client is too slow, or its rights have changed: subscribe again.
     Resync,
-    /// The answer to `ping`.
+    /// The reply to `ping`.
     Pong {
-        /// Where the log stands.
+        /// The current end of the log.
         cursor: Cursor,
         /// The server's clock.
         server_time: Timestamp,
     },
 }
 
-/// The answer to a message with `ref`.
+/// The reply to a message with `ref`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The message was carried out.
+    /// The message was executed.
     Ok(#[serde(deserialize_with = "by_value")] Box<Decided>),
     /// The message was refused; nothing was changed.
     Problem(#[serde(deserialize_with = "by_value")] Box<Problem>),

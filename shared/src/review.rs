@@ -1,4 +1,4 @@
-//! Reviews as the API shows them, and as they are stored: one thing that a person is asked.
+//! Reviews, as the API shows them and as they are stored: one question to people.
 
 mod kind;
 mod resolution;
@@ -27,54 +27,54 @@ use crate::time::Timestamp;
 use crate::usage::Usage;
 use crate::voting::Voting;
 
-/// That a review was told to wait.
+/// The pause of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Paused {
-    /// Who said so.
+    /// The person who paused it.
     pub by: Username,
-    /// The time of that decision; from then on no deadline runs.
+    /// The time of the pause; from then on, no deadline applies.
     pub at: Timestamp,
 }
 
-/// Where a review stands. It leaves `pending` exactly once.
+/// The status of a review. It leaves `pending` exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewStatus {
-    /// Not resolved yet: it takes decisions and votes.
+    /// Not resolved yet: it accepts decisions and votes.
     Pending,
-    /// People decided it, or a handler did, or a grant.
+    /// Decided by people, a handler or a grant.
     Resolved,
-    /// A timer decided, whatever it then did.
+    /// Decided by a timer, whatever the outcome.
     Expired,
-    /// The run went on without it, or somebody took it back.
+    /// The run continued without it, or it was withdrawn.
     Withdrawn,
 }
 
-/// One thing that a person is asked.
+/// A question to people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Review {
     /// A UUIDv7 that the server makes; it stays the same through all revisions.
     pub id: ReviewId,
-    /// Raised when the content changes; a decision names it.
+    /// The revision, which increases when the content changes; a decision names it.
     pub revision: u32,
     /// `sha256:` over the canonical JSON (RFC 8785) of what is shown: kind, title, prompt, items, options, actions and
     /// consequences, and of severity, category, reversible, estimated cost and alternatives those that are said. A
     /// decision names it.
     pub digest: String,
-    /// Raised by every change, votes and claims too; folds ignore older or equal ones.
+    /// The version, which increases with every change, including votes and claims; folds ignore older or equal ones.
     pub version: u64,
-    /// What is asked.
+    /// The kind of question.
     pub kind: ReviewKind,
-    /// Where it stands.
+    /// The status of the review.
     pub status: ReviewStatus,
     /// The run that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// The id of the run's flow; missing where a program asked over REST, without a run.
+    /// The id of the run's flow; missing if a program asked over REST, without a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowId>,
     /// The flow's title.
@@ -83,121 +83,121 @@ pub struct Review {
     /// The node that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeId>,
-    /// The visit of it, from 1.
+    /// The visit of the node, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visit: Option<u32>,
-    /// Which item of a map it is about, where it is about one.
+    /// The item of a map that it is about, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
-    /// Who asks by itself; none where the flow asks: at a human node, at a gate, of a step that somebody took over.
+    /// Who asks on its own initiative; none if the flow asks: at a human node, at a gate, or for a step taken over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<AskedBy>,
-    /// How often the step that a correction runs again has been visited, and may be.
+    /// The step that a correction runs again, with its visits and their limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// A headline of one line: given by the flow or by whoever asks, else made from the prompt or the calls.
+    /// A headline of one line, given by the flow or the asker, otherwise made from the prompt or the calls.
     pub title: String,
-    /// The question; fixed when asked.
+    /// The question, which never changes.
     pub prompt: String,
     /// Severity, category, reversibility, consequences, cost and alternatives.
     #[serde(flatten)]
     pub stakes: Stakes,
-    /// What is shown and may be edited; follows the state.
+    /// The values that are shown and may be editable; they follow the state.
     #[serde(default)]
     pub items: Vec<Item>,
-    /// What may be chosen.
+    /// The options to choose from.
     #[serde(default)]
     pub options: Vec<ReviewOption>,
     /// Whether free text is possible.
     #[serde(default)]
     pub free_text: bool,
-    /// What is held back.
+    /// The actions that are held back.
     #[serde(default)]
     pub actions: Vec<Action>,
-    /// How decisions become a resolution.
+    /// The policy by which decisions become a resolution.
     #[serde(default)]
     pub policy: Policy,
-    /// So many negative votes end it.
+    /// The number of negative votes that ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deny: Option<u32>,
-    /// Whether votes are shown only afterwards.
+    /// Whether votes are secret until the resolution.
     #[serde(default)]
     pub blind: bool,
-    /// Who may decide.
+    /// The people who may decide.
     #[serde(default)]
     pub reviewers: Reviewers,
-    /// Who may not, because they decided at the node that `not_same_as` names.
+    /// People who may not decide, because they decided at the node that `not_same_as` names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub barred: Vec<Username>,
-    /// How the votes stand, where the first decision does not resolve.
+    /// The state of the votes, unless the first decision resolves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voting: Option<Voting>,
-    /// Why nobody can resolve it as things are, for those who can help.
+    /// Why currently no one can resolve it, for those who can help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Whether what is stored of it cannot be read; `problem` says why. Nobody can decide it then.
+    /// Whether its stored data cannot be read, so that no one can decide it; `problem` says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreadable: bool,
     /// The ids of the actions whose approval may be remembered for later calls. No decision is bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grantable: Vec<String>,
-    /// Who works on it; advisory.
+    /// The claim of the review; advisory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<Claim>,
-    /// Who handed it to whom, in order.
+    /// The delegations, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
-    /// What was said of it before people were asked, in order. No decision is bound to it.
+    /// What handlers said before people were asked, in order. Decisions are not bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
-    /// It was told to wait: no time runs, and only going on or ending is offered.
+    /// The pause of the review: no deadline applies, and the only options are to continue or to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<Paused>,
-    /// The handler that is asked while people may decide already; none: people alone are asked.
+    /// The handler that is asked while people may already decide; none: only people are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedHandler>,
-    /// What guardrails would say of what is asked, as it stands. No decision is bound to it.
+    /// What guardrails would say about the current content. Decisions are not bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// What people said beside it.
+    /// The comments of people.
     #[serde(default)]
     pub comments: Vec<Comment>,
-    /// What people decided, in order.
+    /// The decisions of people, in order.
     #[serde(default)]
     pub decisions: Vec<Decision>,
-    /// What became of it.
+    /// The resolution of the review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,
     /// The context of the run: user, tenant, session, metadata.
     #[serde(default)]
     pub context: Context,
-    /// What the run has used so far.
+    /// The usage of the run so far.
     #[serde(default)]
     pub usage: Usage,
-    /// Who started the run.
+    /// The person who started the run.
     pub requested_by: Username,
-    /// When it was asked.
+    /// The time at which it was requested.
     pub created_at: Timestamp,
-    /// When the timer decides.
+    /// The time at which the timer decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// What the timer does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
-    /// The roles to which it was escalated because nobody decided in time, in order.
+    /// The roles to which it was escalated, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub escalated: Vec<String>,
 }
 
 impl Review {
-    /// The handler that resolved it, in words: `a judge`, or the name of a program. None where people, time or an `auto`
-    /// handler did.
+    /// Returns the handler that resolved it, in words: `a judge`, or the name of a program. None for people, a timer or
+    /// an `auto` handler.
     pub fn deciding_handler(&self) -> Option<String> {
         let advice = self.deciding_advice()?;
         Some(if advice.via == Via::Judge { "a judge".to_owned() } else { advice.by.clone() })
     }
 
-    /// What a handler said that resolved it: of a judge or a program. None where people, time or an `auto` handler did.
+    /// Returns what the judge or program said that resolved it. None for people, a timer or an `auto` handler.
     pub fn deciding_advice(&self) -> Option<&Advice> {
         let via = self.resolution.as_ref()?.via;
         // A function that passed on to an `auto` handler came by the same way, but has answered nothing.
@@ -205,13 +205,13 @@ impl Review {
         self.advice.last().filter(decided)
     }
 
-    /// Whether its actions are answered one by one: several, of which one is critical.
+    /// Whether its actions must be answered one by one: several, of which one is critical.
     pub fn is_one_by_one(&self) -> bool {
         self.actions.len() > 1 && self.stakes.severity == Severity::Critical
     }
 
-    /// Whether an agent reads the instructions beside these answers: the one that made the calls, or the one that
-    /// begins with them.
+    /// Whether an agent reads the instructions with these answers: the one that made the calls, or the one that begins
+    /// with them.
     pub fn passes_on_instructions(&self, decisions: &BTreeMap<String, ActionDecision>) -> bool {
         self.actions.iter().any(|action| match action.action_type {
             ActionType::Agent => {
@@ -221,34 +221,34 @@ impl Review {
         })
     }
 
-    /// What can be chosen in place of an action.
+    /// Returns the alternatives to an action.
     pub fn choices_for<'a>(&'a self, action: &'a Action) -> impl Iterator<Item = &'a AlternativeChoice> {
         action.stakes.as_deref().unwrap_or(&self.stakes).choices()
     }
 
-    /// The option by which what is asked about is accepted as it is: the first that accepts and is no alternative.
+    /// Returns the option that accepts the content as it is: the first one that accepts and is not an alternative.
     pub fn first_accept(&self) -> Option<&ReviewOption> {
         self.options.iter().find(|option| option.kind == ChoiceKind::Accept && !option.alternative)
     }
 
-    /// Whether it still waits.
+    /// Whether it is still pending.
     pub fn is_pending(&self) -> bool {
         self.status == ReviewStatus::Pending
     }
 
-    /// Whether free text is an answer, and no wish that a step runs again.
+    /// Whether free text is an answer, and not a correction.
     pub fn answers_in_words(&self) -> bool {
         self.actions.is_empty() && (self.options.is_empty() || self.kind == ReviewKind::Clarification)
     }
 
-    /// Takes away a claim whose lease has run out.
+    /// Removes a claim whose lease has expired.
     pub fn drop_lapsed_claim(&mut self, now: Timestamp) {
         if self.claimed_by.as_ref().is_some_and(|claim| claim.until <= now) {
             self.claimed_by = None;
         }
     }
 
-    /// Who has the vote of each person who handed theirs over.
+    /// Returns the holder of each delegated vote, by owner.
     pub fn holders(&self) -> BTreeMap<&Username, &Username> {
         self.delegations
             .iter()
@@ -261,59 +261,59 @@ impl Review {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
-    /// The node that made what is reviewed, and that a correction goes back to.
+    /// The node that made the content, to which a correction goes back.
     pub node: NodeId,
-    /// How often it has been visited.
+    /// The number of visits so far.
     pub visits: u32,
-    /// How often it may be.
+    /// The limit of visits.
     pub max_visits: u32,
 }
 
-/// One value that is shown.
+/// A value that is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Item {
-    /// Its state key.
+    /// The state key.
     pub key: String,
-    /// What people read instead.
+    /// The label that people read instead of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// How it is shown.
+    /// The format in which it is shown.
     pub content_type: ContentType,
-    /// The value; null where the state has none.
+    /// The value; null if the state has none.
     pub value: Value,
-    /// Whether it may be changed.
+    /// Whether it is editable.
     pub editable: bool,
     /// JSON Schema of a changed value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }
 
-/// One thing that may be chosen.
+/// An option of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewOption {
-    /// What a decision names.
+    /// The id that a decision names.
     pub id: String,
-    /// What choosing it does.
+    /// The effect of choosing it.
     pub kind: ChoiceKind,
-    /// What people read.
+    /// The label that people read.
     pub label: String,
-    /// What the source step is told, or why the run ends.
+    /// The message to the source step, or the reason why the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// More about it.
+    /// A longer description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// JSON Schema of what goes with it.
+    /// JSON Schema of the option's fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<Value>,
-    /// Whether it is one of the alternatives: something else than what is asked about.
+    /// Whether it is one of the alternatives.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alternative: bool,
 }
 
-/// What kind of thing a gate holds back.
+/// The kind of action that a gate holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -325,43 +325,43 @@ pub enum ActionType {
     Agent,
     /// A new specialist.
     Emergent,
-    /// The output of a flow, before it is given.
+    /// The output of a flow, before it is returned.
     Output,
     /// A change of strategy.
     StrategyOverride,
 }
 
-/// One thing that a gate holds back.
+/// An action that a gate holds back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
-    /// Made by the server; decisions name it.
+    /// The id, made by the server; decisions name it.
     pub id: String,
-    /// What it is.
+    /// The kind of action.
     #[serde(rename = "type")]
     pub action_type: ActionType,
     /// The tool's, agent's or strategy's name.
     pub name: String,
-    /// The agent that wants it.
+    /// The agent that requests it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// With what; executed exactly so.
+    /// The arguments, which are executed exactly as they are.
     pub arguments: JsonMap,
-    /// What the call sends, exactly so; secrets stand in it by name.
+    /// The request exactly as the call sends it, with secrets by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
-    /// What it does.
+    /// A description of what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// What is at stake with it, where the review has several; the review's own stakes are those of all together.
+    /// The stakes of this action, if the review has several; the review's own stakes cover all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stakes: Option<Box<Stakes>>,
-    /// The answers that it takes.
+    /// The allowed answers.
     pub allowed_decisions: Vec<ActionKind>,
-    /// Whether a guardrail redacted what runs: that is on the record with its execution. No digest has it.
+    /// Whether a guardrail redacted the call; the entry of its execution has the details. No digest covers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
 }

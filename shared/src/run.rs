@@ -1,4 +1,4 @@
-//! Runs as the API shows them.
+//! Runs, as the API shows them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,32 +12,32 @@ use crate::review::Review;
 use crate::time::Timestamp;
 pub use crate::usage::{AgentCall, AgentToolCall, Usage};
 
-/// Where a run stands. Always derived from its state, never set beside it.
+/// The status of a run. It is always derived from the state, never stored beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RunStatus {
-    /// Something is due, running or retrying.
+    /// Work is due, running or retrying.
     Running,
-    /// A blocking review is pending, and nothing is due, running or retrying.
+    /// A blocking review is pending, and no work is due, running or retrying.
     WaitingForHuman,
     /// No branch is left.
     Completed,
     /// It ended with an error.
     Failed,
-    /// Somebody cancelled it.
+    /// It was cancelled.
     Cancelled,
 }
 
 impl RunStatus {
-    /// Whether nothing more will happen.
+    /// Whether the run is over.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// A run without what may be large: in lists and in the log.
+/// A run without its large parts, for lists and the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
@@ -49,28 +49,28 @@ pub struct RunSummary {
     pub title: String,
     /// The version of the flow.
     pub version: u32,
-    /// Where it stands.
+    /// The status of the run.
     pub status: RunStatus,
-    /// Raised by every change of the run; folds ignore older or equal ones.
+    /// The revision, which increases with every change of the run; folds ignore older or equal ones.
     pub revision: u64,
-    /// Who started it.
+    /// The person who started it.
     pub requested_by: Username,
     /// The time of its launch.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// When it ended.
+    /// The time at which it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// How many of its reviews are pending.
+    /// The number of pending reviews.
     #[serde(default)]
     pub pending_reviews: u32,
-    /// Why it failed.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
 }
 
-/// A run that was written to a file and removed from the database: what can still be said of it.
+/// What is still known of a run that was archived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArchivedRun {
@@ -78,66 +78,66 @@ pub struct ArchivedRun {
     pub id: RunId,
     /// The id of the flow that it ran.
     pub flow: FlowId,
-    /// Who started it.
+    /// The person who started it.
     pub requested_by: Username,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_at: Timestamp,
-    /// When it was archived.
+    /// The time at which it was archived.
     pub archived_at: Timestamp,
     /// The name of the file in the folder of archives.
     pub file: String,
 }
 
-/// A run, whole.
+/// A complete run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// What lists show of it.
+    /// The summary that lists show.
     #[serde(flatten)]
     pub summary: RunSummary,
-    /// What it was started with.
+    /// The input of the run.
     pub input: JsonMap,
     /// The state of the flow, by key.
     pub state: JsonMap,
-    /// The states of nested flows that are under way, by the visit that called: `check:2`.
+    /// The states of nested flows in progress, by the visit that called them: `check:2`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub calls: JsonMap,
     /// The flow's output keys, once it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<JsonMap>,
-    /// For whom it goes.
+    /// The context of the run.
     pub context: Context,
-    /// Where its branches stand.
+    /// The positions of its branches.
     #[serde(default)]
     pub positions: Vec<Position>,
-    /// The agents of its flow and of those that it calls: on these feedback can be given.
+    /// The agents of its flow and of the flows that it calls, on which feedback can be given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
-    /// Why it was cancelled.
+    /// The reason for the cancellation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<String>,
 }
 
-/// Where one branch of a run stands.
+/// The position of a branch of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
     /// The node; in a called flow, the calls that lead to it come first: `check:2/review`. `end`: the output waits for
     /// approval.
     pub node: NodeId,
-    /// The visit, from 1; 0 where the branch waits to be joined.
+    /// The visit, from 1; 0 if the branch waits to be joined.
     pub visit: u32,
-    /// Which item of a map it is, where it is one.
+    /// The item of a map that it is, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
-    /// What it does there.
+    /// The activity of the branch.
     pub activity: Activity,
-    /// The review that it waits for.
+    /// The review that the branch waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewId>,
 }
 
-/// What a branch does where it stands.
+/// The activity of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -145,11 +145,11 @@ pub struct Position {
 pub enum Activity {
     /// A step runs, or is due.
     Running,
-    /// A step failed and is tried again.
+    /// A step failed and is retried.
     Retrying,
     /// A person is asked.
     Waiting,
-    /// Other branches are waited for.
+    /// It waits for other branches.
     Joining,
 }
 
@@ -184,7 +184,7 @@ pub struct Step {
     pub node: NodeId,
     /// The visit, from 1.
     pub visit: u32,
-    /// Which item of a map it is, where it is one.
+    /// The item of a map that it is, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// The node's kind.
@@ -199,10 +199,10 @@ pub struct Step {
     /// How often it was tried.
     #[serde(default = "one")]
     pub tries: u32,
-    /// Why it failed.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// What it did, in a few words: the option chosen, the tokens used.
+    /// A short note: the chosen option, or the tokens used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -211,7 +211,7 @@ fn one() -> u32 {
     1
 }
 
-/// The answer of `GET /api/v1/runs/{id}/report`: what each visit of each node did, and what was asked.
+/// The answer of `GET /api/v1/runs/{id}/report`: each visit of each node, and all reviews.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
@@ -219,23 +219,23 @@ pub struct Report {
     pub run_id: RunId,
     /// The id of the flow that it runs.
     pub flow: FlowId,
-    /// The version of it.
+    /// The version of the flow.
     pub version: u32,
-    /// Where it stands.
+    /// The status of the run.
     pub status: RunStatus,
-    /// What it gave out; none until it has completed.
+    /// The output; none until the run has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<JsonMap>,
-    /// Why it failed.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// How long it took, or has taken so far.
+    /// The duration, so far or in total.
     pub duration_ms: u64,
     /// Every visit of every node, in the order in which they started.
     pub steps: Vec<Step>,
-    /// Its reviews, in the order in which they were asked.
+    /// The reviews, in the order in which they were requested.
     pub reviews: Vec<Review>,
 }
 
-/// A value of the state with its key, as steps write them.
+/// A state key with its value, as steps write them.
 pub type Writes = serde_json::Map<String, Value>;

@@ -82,9 +82,9 @@ entries! {
     StepCompleted(StepCompleted) = "step.completed",
     /// A step failed and is not retried; `data.step` with its `error`. The run may continue nevertheless.
     StepFailed(OfStep) = "step.failed",
-    /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
-    /// `data.late` is true if the run was already over, so that nothing follows from it; if such a call failed,
-    /// `data.error` replaces text, calls and usage.
+    /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`,
+    /// `data.usage`. `data.late` is true if the run was already over, so that nothing follows from it; if such a call
+    /// failed, `data.error` replaces text, calls and usage.
     ModelAnswered(Box<ModelAnswered>) = "model.answered",
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
     /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
@@ -95,10 +95,9 @@ entries! {
     ReviewExpiring(OfReview) = "review.expiring",
     /// Content, votes, claims or comments changed, or no one decided in time and others are asked too; `data.review`,
     /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`, `paused`,
-    /// `asked`). With
-    /// `content`, `data.voided` names the people whose votes are void; with `voters`, `data.lost` and `data.added` name
-    /// those who may no longer vote and those who may vote now; `data.vote` is true if a vote changed the content (see
-    /// `shown` of its decision). While votes are secret, no one is named.
+    /// `asked`). With `content`, `data.voided` names the people whose votes are void; with `voters`, `data.lost` and
+    /// `data.added` name those who may no longer vote and those who may vote now; `data.vote` is true if a vote changed
+    /// the content (see `shown` of its decision). While votes are secret, no one is named.
     ReviewUpdated(ReviewUpdated) = "review.updated",
     /// A review was resolved; `data.review` (with its resolution, also if it expired or was withdrawn).
     ReviewResolved(OfReview) = "review.resolved",
