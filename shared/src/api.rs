@@ -1,4 +1,4 @@
-//! Bodies and queries of the HTTP API.
+//! The bodies and queries of the HTTP API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 /// The largest body that a request can have, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
 
-/// A page of a list, in the order of that list: usually newest first.
+/// A page of a list, usually newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "PageOf{T}"))]
@@ -30,27 +30,27 @@ pub struct Page<T> {
     /// The rows of this page, at most `limit` of them. A page may have fewer rows, or none, although another page
     /// follows: only `next_cursor` says whether one does.
     pub items: Vec<T>,
-    /// Where the next page begins; none: this was the last.
+    /// The cursor of the next page; none: this is the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// How many rows a page has where nothing is said.
+/// The default number of rows of a page.
 pub const DEFAULT_LIMIT: u32 = 50;
-/// How many rows a page has at most.
+/// The most rows of a page.
 pub const MAX_LIMIT: u32 = 200;
 
-/// A person, as everybody may see them.
+/// A user, as everyone may see them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
     /// The unique name by which they log in and the API names them. It never changes; when the person is erased, a
     /// pseudonym replaces it.
     pub username: Username,
-    /// What people call them.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// Where to write to; only admins and the person see it.
+    /// The e-mail address; only admins and the person see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// System roles and the organisation's own.
@@ -58,12 +58,12 @@ pub struct User {
     /// Whether they may log in.
     #[serde(default = "yes")]
     pub active: bool,
-    /// When the account was added.
+    /// The time at which the account was added.
     pub created_at: Timestamp,
-    /// Whether they sign in by the identity provider: they have no password here, and their roles come from there.
+    /// Whether they sign in with the identity provider: they have no password, and their roles come from there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single_sign_on: bool,
-    /// For whom they stand in now; only in `/api/v1/me`.
+    /// The people they currently stand in for; only in `/api/v1/me`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
 }
@@ -72,15 +72,15 @@ fn yes() -> bool {
     true
 }
 
-/// `DELETE /api/v1/users/{username}/personal-data`: how far it is.
+/// `DELETE /api/v1/users/{username}/personal-data`: the progress of the erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Erasure {
-    /// The name that stands in the place of the person's, for ever.
+    /// The pseudonym that replaces the username.
     pub username: Username,
-    /// Whether nothing in the database names them any more.
+    /// Whether nothing in the database names them any longer.
     pub done: bool,
-    /// How many of the runs that they started are archived: the files still name them, until these are deleted.
+    /// The number of archived runs that they started; the files still name them, until the files are deleted.
     pub archived_runs: u64,
 }
 
@@ -88,14 +88,14 @@ pub struct Erasure {
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewUser {
-    /// The name by which they log in. It cannot be changed later; `409` where another person has it.
+    /// The username to log in with. It cannot be changed later; `409` if another person has it.
     pub username: Username,
-    /// 12 to 128 characters, and not one that is known or guessed soon.
+    /// 12 to 128 characters; common or easily guessed passwords are refused.
     pub password: String,
-    /// What people call them.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// Where to write to.
+    /// The e-mail address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// System roles and the organisation's own.
@@ -103,21 +103,21 @@ pub struct NewUser {
     pub roles: Vec<String>,
 }
 
-/// `PATCH /api/v1/users/{username}`: what is left out stays.
+/// `PATCH /api/v1/users/{username}`: omitted members stay as they are.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct UserPatch {
-    /// A new password; ends all sessions, tokens and links of the person.
+    /// A new password; ends all sessions, tokens and login links of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// What people call them.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// Where to write to.
+    /// The e-mail address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// All roles that they have from now on.
+    /// All of their new roles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
     /// Whether they may log in.
@@ -131,18 +131,18 @@ pub struct UserPatch {
 pub struct Token {
     /// Names the token in `DELETE /api/v1/tokens/{id}`; it is not the secret.
     pub id: TokenId,
-    /// What it is for.
+    /// The purpose of the token.
     pub name: String,
-    /// Its maker, as whom it acts.
+    /// Its creator, as whom it acts.
     pub owner: Username,
-    /// The subset of the maker's roles that it has.
+    /// Its roles, a subset of the creator's.
     pub roles: Vec<String>,
-    /// When it was created; it is valid from then on.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// From this time on it is refused; missing: it does not expire.
+    /// The time at which it expires; missing: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The secret; only in the answer that made it.
+    /// The secret; only in the answer that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -151,18 +151,18 @@ pub struct Token {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewToken {
-    /// What it is for.
+    /// The purpose of the token.
     pub name: String,
-    /// A subset of the maker's roles.
+    /// A subset of the creator's roles.
     pub roles: Vec<String>,
-    /// From this time on the token is refused; it must not be past. Left out: the latest time that the server's
+    /// The time at which the token expires, which must be in the future. Default: the latest time that the server's
     /// settings allow, or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
-/// One version of a flow. `D` is what is read of its definition: the console needs little of it, and would load the code
-/// that reads all.
+/// A version of a flow. `D` is the part of its definition that is read: the console needs little of it, and would
+/// otherwise load the code that reads everything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FlowVersion"))]
@@ -172,31 +172,31 @@ pub struct FlowVersion<D = Flow> {
     pub id: FlowId,
     /// Its version, from 1.
     pub version: u32,
-    /// What people call it.
+    /// The title of the flow.
     pub title: String,
-    /// What it is for.
+    /// The description of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// The parsed flow; left out of lists.
+    /// The parsed flow; omitted in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<D>>,
-    /// The file as it was saved; left out of lists.
+    /// The file as it was saved; omitted in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// `sha256:` of the source.
     pub digest: String,
-    /// The picture of it; left out of lists.
+    /// The graph of the flow; omitted in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
-    /// Who saved it.
+    /// The person who saved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_by: Option<Username>,
     /// The time at which this version was saved.
     pub saved_at: Timestamp,
-    /// What is allowed but doubtful; only in the answer that saved it.
+    /// Warnings; only in the answer to saving it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Mistake>,
 }
@@ -205,14 +205,13 @@ pub struct FlowVersion<D = Flow> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Validation {
-    /// Whether it could be saved.
+    /// Whether the flow could be saved.
     pub valid: bool,
-    /// Every mistake that keeps the flow from being saved, with its line and column where they are known; empty where
-    /// `valid` is true.
+    /// Every error that prevents saving, with its line and column if they are known; empty if `valid` is true.
     pub errors: Vec<Mistake>,
-    /// What is allowed but doubtful.
+    /// Warnings about valid but doubtful parts.
     pub warnings: Vec<Mistake>,
-    /// The picture of it, where it can be drawn.
+    /// The graph of the flow, if it can be drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
 }
@@ -221,12 +220,12 @@ pub struct Validation {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Launch {
-    /// The id of a saved flow; `404` where there is none.
+    /// The id of a saved flow; `404` if there is none.
     pub flow: FlowId,
-    /// Which version; default: the newest.
+    /// The version; default: the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// Checked against the flow's `input`.
+    /// The input, which is checked against the flow's `input`.
     #[serde(default)]
     pub input: JsonMap,
     /// On whose behalf the run is started; templates and conditions read it as `context`. Default: empty.
@@ -239,7 +238,7 @@ pub struct Launch {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Reason {
-    /// The reason, for those who see it in the record.
+    /// The reason, for the audit log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -252,13 +251,13 @@ pub struct NewComment {
     pub text: String,
 }
 
-/// What a decision did.
+/// The effect of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DecisionEffect {
-    /// It counts; the review still waits.
+    /// It counts, but the review is still pending.
     Recorded,
     /// The review is resolved.
     Resolved,
@@ -268,27 +267,27 @@ pub enum DecisionEffect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decided {
-    /// What it did.
+    /// The effect of the decision.
     pub outcome: DecisionEffect,
-    /// The review as it is now.
+    /// The review after the decision.
     pub review: Review,
 }
 
-/// The query of `GET /api/v1/runs`, which lists runs newest first; a run must fit all that is set.
+/// The query of `GET /api/v1/runs`, which lists runs newest first; a run must match every filter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct RunQuery {
-    /// Where they stand.
+    /// Only runs with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
-    /// Of this flow.
+    /// Only for this flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// How many rows.
+    /// The most rows of the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// The cursor at which the page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -298,13 +297,13 @@ pub struct RunQuery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct LogQuery {
-    /// Of this run.
+    /// Only for this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// After this entry; `end`: nothing, but where it goes on.
+    /// Only entries after this cursor; `end`: no entries, only the current cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many rows.
+    /// The most rows of the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -314,7 +313,7 @@ pub struct LogQuery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct AuditQuery {
-    /// Only entries of this time or later.
+    /// Only entries at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// Only entries before this time.
@@ -326,22 +325,22 @@ pub struct AuditQuery {
     /// Only entries of this kind, such as `review.resolved`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What was done to reviews ([`crate::log::ReviewAct`]): one, or several with commas between them.
+    /// Only these acts on reviews ([`crate::log::ReviewAct`]), separated by commas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub act: Option<String>,
-    /// Of this run.
+    /// Only for this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Of this review.
+    /// Only for this review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
-    /// Words anywhere in the entry.
+    /// Words to search for in the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    /// How many rows.
+    /// The most rows of the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// The cursor at which the page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Errors as the API and flow files speak of them.
+//! The errors of the API and of flow files.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,47 +8,47 @@ pub use crate::flow_error::{FlowCode, RunError};
 use crate::review::{Resolution, Review};
 use crate::run::ArchivedRun;
 
-/// The code of a refusal at the API. Stable: clients match on it.
+/// The code of an API error. It is stable: clients match on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Code {
-    /// 400: the request cannot be read at all.
+    /// 400: the request cannot be read.
     BadRequest,
-    /// 401: nobody is logged in.
+    /// 401: not logged in.
     Unauthenticated,
-    /// 401: the password or link is right, and the code of the second factor is asked for: `code`.
+    /// 401: the password or link is correct, but the code of the second factor is required: `code`.
     SecondFactorRequired,
-    /// 403: seen, but not allowed.
+    /// 403: visible, but not allowed.
     Forbidden,
-    /// 403: nothing else may be done before a second factor is set up.
+    /// 403: a second factor must be set up first.
     SecondFactorMissing,
-    /// 403: a write or an upgrade that another site sent.
+    /// 403: a write or an upgrade that was sent by another site.
     ForeignOrigin,
-    /// 404: not there, or not to be seen.
+    /// 404: does not exist, or is not visible.
     NotFound,
-    /// 405: the path exists, but does not take this method.
+    /// 405: the path exists, but does not support this method.
     MethodNotAllowed,
-    /// 409: the review has left `pending`; `resolution` says how.
+    /// 409: the review is no longer pending; `resolution` says how it ended.
     ReviewResolved,
-    /// 409: the content has changed; `review` is what it is now.
+    /// 409: the content has changed; `review` is the current review.
     RevisionChanged,
     /// 409: someone else has claimed the review.
     ReviewClaimed,
     /// 409: the run is over.
     RunOver,
-    /// 409: the name is taken, or a token's secret was shown already.
+    /// 409: the name is taken, or a token's secret was already shown.
     Conflict,
-    /// 409: what is stored of it cannot be read by this version of the server. Nothing was changed.
+    /// 409: this version of the server cannot read the stored data. Nothing was changed.
     Unreadable,
     /// 410: the run was archived; `archived` says where it is.
     RunArchived,
     /// 413: the body has more than 1 MiB (1,048,576 bytes).
     TooLarge,
-    /// 415: the path does not take this `Content-Type`; `detail` names those that it takes.
+    /// 415: the path does not accept this `Content-Type`; `detail` names those that it accepts.
     UnsupportedMediaType,
-    /// 422: read, but not valid; `errors` names each place.
+    /// 422: readable, but not valid; `errors` names each place.
     Invalid,
     /// 422: the flow has errors; `errors` names each place.
     FlowInvalid,
@@ -58,16 +58,16 @@ pub enum Code {
     KeyReused,
     /// 429: too many writes, failed logins, live sockets or other requests; retry after `retry_after` seconds.
     TooManyRequests,
-    /// 429: too many questions of this caller wait already.
+    /// 429: this caller already has too many pending questions.
     TooManyPending,
-    /// 500: the server failed; only its own log says why.
+    /// 500: the server failed; only its own log has the reason.
     Internal,
-    /// 503: starting, stopping, or the database is away.
+    /// 503: the server is starting or stopping, or the database is not available.
     Unavailable,
 }
 
 impl Code {
-    /// The HTTP status that goes with the code.
+    /// Returns the HTTP status of the code.
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
@@ -91,7 +91,7 @@ impl Code {
         }
     }
 
-    /// A short title for people.
+    /// Returns a short title for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::BadRequest => "The request cannot be read",
@@ -127,16 +127,16 @@ impl Code {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// What went wrong, for programs.
+    /// The code of the error, for programs.
     pub code: Code,
     /// The HTTP status.
     pub status: u16,
-    /// What went wrong, in a few words.
+    /// The error in a few words.
     pub title: String,
-    /// What went wrong here, and the remedy.
+    /// The details of this error, and the remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Every mistake in the input.
+    /// Every error in the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Mistake>,
     /// With `review_resolved`: who resolved it, and how.
@@ -154,7 +154,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with its code's own title.
+    /// Creates a problem with the title of its code.
     pub fn new(code: Code) -> Self {
         Self {
             code,
@@ -169,19 +169,19 @@ impl Problem {
         }
     }
 
-    /// The same, with a sentence that names the place and the remedy.
+    /// Adds a sentence that names the place and the remedy.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// The same, with the mistakes.
+    /// Adds the errors in the input.
     pub fn errors(mut self, errors: Vec<Mistake>) -> Self {
         self.errors = errors;
         self
     }
 
-    /// `invalid`, at one place.
+    /// Creates an `invalid` problem at one place.
     pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Code::Invalid).errors(vec![Mistake::new(path, "invalid", message)])
     }
@@ -199,11 +199,11 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// One mistake in a flow file, a form or a body.
+/// An error in a flow file, a form or a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mistake {
-    /// Where, as a JSON pointer (RFC 6901); empty for the whole.
+    /// The place, as a JSON pointer (RFC 6901); empty for the whole.
     pub path: String,
     /// The line in the source, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,14 +211,14 @@ pub struct Mistake {
     /// The column in the source, from 1, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// What kind of mistake: a [`FlowCode`] in its written form, or `invalid`, `required`, `unknown`, ….
+    /// The kind of error: a [`FlowCode`] in its written form, or `invalid`, `required`, `unknown`, ….
     pub code: String,
-    /// What is wrong and what to do.
+    /// What is wrong, and what to do.
     pub message: String,
 }
 
 impl Mistake {
-    /// A mistake whose place in the source is not known.
+    /// Creates an error whose place in the source is not known.
     pub fn new(path: impl Into<String>, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), line: None, column: None, code: code.into(), message: message.into() }
     }
@@ -235,7 +235,7 @@ impl std::fmt::Display for Mistake {
     }
 }
 
-/// Shorthand for a JSON pointer: `pointer(["nodes", "draft", "next"])` is `/nodes/draft/next`.
+/// Builds a JSON pointer: `pointer(["nodes", "draft", "next"])` is `/nodes/draft/next`.
 pub fn pointer<I: IntoIterator<Item = S>, S: AsRef<str>>(segments: I) -> String {
     segments.into_iter().fold(String::new(), |mut path, segment| {
         path.push('/');
@@ -244,7 +244,7 @@ pub fn pointer<I: IntoIterator<Item = S>, S: AsRef<str>>(segments: I) -> String 
     })
 }
 
-/// The type of a JSON value in the words of JSON Schema.
+/// Returns the type of a JSON value in the words of JSON Schema.
 pub fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

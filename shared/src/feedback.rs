@@ -1,4 +1,4 @@
-//! Feedback: what people say of how an agent worked, for the record and for its next steps.
+//! Feedback of people on an agent's work, for the audit log and for the agent's later steps.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub const MAX_TEXT: usize = 4000;
 /// The highest importance.
 pub const MAX_IMPORTANCE: u8 = 5;
 
-/// What feedback does.
+/// The type of feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -23,29 +23,29 @@ pub enum FeedbackType {
     Correction,
     /// Something was good.
     Praise,
-    /// How something is to be done.
+    /// An instruction for later.
     Guidance,
-    /// How somebody would like it.
+    /// A preference of the person.
     Preference,
     /// Something was bad.
     Complaint,
 }
 
-/// What feedback is about.
+/// The aspect that feedback is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum FeedbackAspect {
-    /// Whether it is right.
+    /// Whether the result is correct.
     Accuracy,
-    /// How it is written.
+    /// The style of the text.
     Style,
-    /// How long it took.
+    /// The time that it took.
     Speed,
-    /// What was decided.
+    /// The decision of the agent.
     Judgment,
-    /// How it was told.
+    /// The communication of the agent.
     Communication,
     /// None of the others; the default.
     #[default]
@@ -58,18 +58,18 @@ pub enum FeedbackAspect {
 pub struct NewFeedback {
     /// The agent: one of the run's flow, or of a flow that it calls.
     pub agent: String,
-    /// What it does.
+    /// The type of the feedback.
     #[serde(rename = "type")]
     pub feedback_type: FeedbackType,
-    /// What it is about.
+    /// The aspect of the feedback.
     #[serde(default)]
     pub aspect: FeedbackAspect,
-    /// What is said, in up to 4000 characters; an agent may read it.
+    /// The content, up to 4000 characters; the agent may read it.
     pub content: String,
-    /// How much it matters, from 1 to 5.
+    /// The importance, from 1 to 5.
     #[serde(default = "usual")]
     pub importance: u8,
-    /// What it rests on, in up to 4000 characters.
+    /// The basis for it, up to 4000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
@@ -78,28 +78,28 @@ fn usual() -> u8 {
     3
 }
 
-/// Feedback on the record.
+/// Feedback as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Feedback {
     /// A UUIDv7 that the server makes when the feedback is given.
     pub id: FeedbackId,
-    /// The run of which it was given.
+    /// The run that it is about.
     pub run_id: RunId,
-    /// The flow of the agent: the run's, or the called one that has the agent.
+    /// The flow of the agent: that of the run, or the called flow that has the agent.
     pub flow: FlowId,
-    /// The name that the agent has in that flow.
+    /// The name of the agent in that flow.
     pub agent: String,
-    /// What it does.
+    /// The type of the feedback.
     #[serde(rename = "type")]
     pub feedback_type: FeedbackType,
-    /// What it is about.
+    /// The aspect of the feedback.
     pub aspect: FeedbackAspect,
-    /// What is said: plain text.
+    /// The content: plain text.
     pub content: String,
-    /// How much it matters, from 1 to 5.
+    /// The importance, from 1 to 5.
     pub importance: u8,
-    /// What it rests on: plain text.
+    /// The basis for it: plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// The person who gave it.
@@ -108,7 +108,7 @@ pub struct Feedback {
     pub at: Timestamp,
 }
 
-/// As an agent reads it: `correction (accuracy, importance 4 of 5): The date was wrong.`
+/// Formats it for an agent: `correction (accuracy, importance 4 of 5): The date was wrong.`
 impl fmt::Display for Feedback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, aspect) = (self.feedback_type.as_str(), self.aspect.as_str());
@@ -125,25 +125,25 @@ impl fmt::Display for Feedback {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct FeedbackQuery {
-    /// On this agent.
+    /// Only on this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Of this type.
+    /// Only of this type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub feedback_type: Option<FeedbackType>,
     /// Only feedback that was given at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// On agents of this flow.
+    /// Only on agents of this flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// Of this run.
+    /// Only for this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// How many rows.
+    /// The most rows of the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// The cursor at which the page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! What ends a run, a step or the saving of a flow badly, in codes that are part of the flow format.
+//! The error codes of runs, steps and flow files, which are part of the flow format.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::id::NodeId;
 
-/// What ends a run, a step or the saving of a flow badly. The list is part of the flow format.
+/// The error code of a run, a step or a flow file. The list is part of the flow format.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -15,21 +15,21 @@ use crate::id::NodeId;
 pub enum FlowCode {
     /// The flow is not valid.
     FlowInvalid,
-    /// Output would be passed on before the person who may still correct it has approved it.
+    /// Output would be passed on before the person who can still correct it has approved it.
     FlowInvalidDelegation,
-    /// A key that this version does not support. This one supports all that there are.
+    /// A key that this version does not support. This version supports all keys.
     FlowUnsupported,
     /// A person stopped the run.
     FlowHumanRejected,
-    /// Nobody answered in time, and the flow says that this is an error.
+    /// No one answered in time, and the flow treats this as an error.
     FlowHumanTimeout,
-    /// A node was visited more often than it may be.
+    /// A node was visited more often than allowed.
     FlowVisitLimit,
-    /// No edge could be taken where one was expected.
+    /// No edge applied.
     FlowNoMatchingEdge,
     /// A condition or template could not be evaluated.
     FlowCondition,
-    /// A person refused a tool call.
+    /// A person rejected a tool call.
     ToolPermissionDenied,
     /// A tool failed.
     ToolFailed,
@@ -39,13 +39,13 @@ pub enum FlowCode {
     GuardrailBlocked,
     /// An agent used more than its budget.
     BudgetExceeded,
-    /// What is stored of it cannot be read.
+    /// The stored data cannot be read.
     RecordUnreadable,
     /// The stored flow of a run cannot be read by this version of the server.
     FlowUnreadable,
-    /// The server failed while it worked out what a run does next.
+    /// The server failed while it computed the next step of a run.
     EngineFailed,
-    /// The server ended again and again while it carried out a task.
+    /// The server repeatedly ended while it ran a task.
     TaskAbandoned,
     /// A webhook or a function that was asked as a handler could not answer.
     HandlerFailed,
@@ -62,7 +62,7 @@ impl std::fmt::Display for FlowCode {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{code}: {message}")]
 pub struct RunError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub code: FlowCode,
     /// What happened, for people.
     pub message: String,

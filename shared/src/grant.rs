@@ -1,5 +1,5 @@
-//! Grants: what somebody who approves a call allows for later calls too. A grant is of one tool of one version of a flow,
-//! for one run or for all runs, limited in time and, where its giver wants that, to some arguments.
+//! Grants (remembered approvals), which also approve later calls. A grant is for one tool of one version of a flow, for
+//! one run or for all runs; it is limited in time and, optionally, to some arguments.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::JsonMap;
 use crate::id::{FlowId, GrantId, ReviewId, RunId, Username};
 use crate::time::Timestamp;
 
-/// How long a grant holds where nothing is said.
+/// The default lifetime of a grant.
 pub const USUAL: Duration = Duration::from_hours(8);
-/// How long a grant holds at most where the settings say nothing.
+/// The default limit for the lifetime of a grant.
 pub const LONGEST: Duration = Duration::from_hours(24);
 
-/// Where a grant holds.
+/// The scope of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -27,13 +27,13 @@ pub enum GrantScope {
     Flow,
 }
 
-/// Beside an approval: later calls of the tool are approved too.
+/// A request, with an approval, to also approve later calls of the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Remember {
-    /// Whether it holds for this run or for this version of the flow.
+    /// Whether it applies to this run or to this version of the flow.
     pub scope: GrantScope,
-    /// For how long, in milliseconds; the settings say how long at most. Nothing said: 8 hours.
+    /// The lifetime in milliseconds, limited by the settings; default: 8 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// The arguments that must have the same values as in the approved call. None: calls with any arguments.
@@ -42,13 +42,13 @@ pub struct Remember {
 }
 
 impl Remember {
-    /// For how long.
+    /// Returns the lifetime of the grant.
     pub fn span(&self) -> Duration {
         self.for_ms.map_or(USUAL, Duration::from_millis)
     }
 }
 
-/// A standing leave for a tool.
+/// A remembered approval for a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
@@ -56,47 +56,47 @@ pub struct Grant {
     pub id: GrantId,
     /// The tool; in a called flow, the calls that lead to it come first: `check/publish`.
     pub tool: String,
-    /// The agent whose calls it allows; none: those of tool nodes.
+    /// The agent whose calls it approves; none: calls of tool nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The values that arguments of these names must have; empty: any.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub arguments: JsonMap,
-    /// `sha256:` of the values that the tool's templates read beside arguments, settings and secrets: a call for which
-    /// they are others sends something else. None where they read nothing else.
+    /// `sha256:` of the values that the tool's templates read in addition to arguments, settings and secrets: a call
+    /// with other values would send something else. None if they read nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<String>,
-    /// Which of the gates of the tool it opens, by its place among them.
+    /// The index of the tool's gate that it opens.
     #[serde(default, skip_serializing_if = "is_first")]
     pub gate: usize,
     /// Where it holds.
     pub scope: GrantScope,
-    /// The flow of the run in which it was given; with the scope `flow`, it holds in all runs of this version of it.
+    /// The flow of the run in which it was given; with the scope `flow`, it applies to all runs of this version.
     pub flow: FlowId,
-    /// The version of it: another one may do something else under the same name.
+    /// The version of the flow: another version may do something else under the same name.
     pub version: u32,
     /// The run in which it was given.
     pub run_id: RunId,
     /// The review with which it was given.
     pub review_id: ReviewId,
-    /// Who gave it.
+    /// The person who gave it.
     pub given_by: Username,
     /// The time of the decision that gave it.
     pub given_at: Timestamp,
-    /// Until when it holds.
+    /// The time at which it expires.
     pub expires_at: Timestamp,
 }
 
-/// A call that a grant may allow.
+/// A call that a grant may approve.
 #[derive(Debug, Clone, Copy)]
 pub struct GrantedCall<'a> {
     /// The tool, as [`Grant::tool`].
     pub tool: &'a str,
-    /// Who makes it, as [`Grant::agent`].
+    /// The calling agent, as [`Grant::agent`].
     pub agent: Option<&'a str>,
     /// The arguments that the call would be made with, of which [`Grant::arguments`] names those that must match.
     pub arguments: &'a JsonMap,
-    /// What its templates read, as [`Grant::reads`].
+    /// The digest of what its templates read, as [`Grant::reads`].
     pub reads: Option<&'a str>,
 }
 
@@ -106,7 +106,7 @@ fn is_first(place: &usize) -> bool {
 }
 
 impl Grant {
-    /// Whether it allows this call at this moment. That its giver may still decide is for `access` to say.
+    /// Whether it approves this call at this moment. Whether its giver may still decide is determined by `access`.
     pub fn allows(&self, run: RunId, call: &GrantedCall<'_>, now: Timestamp) -> bool {
         let GrantedCall { tool, agent, arguments, reads } = *call;
         self.tool == tool

@@ -1,4 +1,4 @@
-//! What guardrails say of a review: beside it as long as it is pending, and once it is decided.
+//! The warnings and vetoes of guardrails about a review.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::Effect;
 
-/// What a guardrail would say of what is asked, or of what somebody is about to say.
+/// A warning of a guardrail about the content of a review, or about a decision before it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
@@ -18,9 +18,9 @@ pub struct Warning {
     /// The key of the edited value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Why, in words.
+    /// The reason in words.
     pub reason: String,
-    /// What it would do.
+    /// The effect that it would have.
     pub effect: Effect,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What does not happen although leave was given.
+/// A veto of a guardrail against something that was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Veto {
@@ -47,7 +47,7 @@ pub struct Veto {
     /// The key of the edited value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Why, in words.
+    /// The reason in words.
     pub reason: String,
 }
 
@@ -61,8 +61,8 @@ impl fmt::Display for Veto {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {
-    /// What would not happen.
+    /// What would be blocked.
     pub vetoes: Vec<Veto>,
-    /// What would be changed before it happens, or only noted.
+    /// What would be redacted or only noted.
     pub redactions: Vec<Warning>,
 }

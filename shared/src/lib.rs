@@ -1,7 +1,7 @@
-//! What the browser and the server of Countersign must agree on: the flow model, runs, reviews, decisions, the
+//! Everything that the browser and the server of Countersign share: the flow model, runs, reviews, decisions, the
 //! messages of the API and of the live socket, and the one function that says who may do what.
 //!
-//! Imports nothing of the other crates, and nothing that cannot run in a browser.
+//! Imports none of the other crates, and nothing that cannot run in a browser.
 
 pub mod access;
 pub mod account;

@@ -1,4 +1,4 @@
-//! What a program asks people without a flow: the body of `POST /api/v1/reviews`.
+//! A question that a program asks without a flow: the body of `POST /api/v1/reviews`.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::review::ReviewKind;
 use crate::run::Context;
 use crate::time::Span;
 
-/// `POST /api/v1/reviews`: a question that no run of a flow asks. Beside what is listed here it has the parameters of the
-/// builtin tool that asks the same for an agent: of `request_approval`, `ask_human`, `request_edit`, `escalate`,
+/// `POST /api/v1/reviews`: a question without a run of a flow. In addition to the members listed here, it has the
+/// parameters of the corresponding builtin tool: `request_approval`, `ask_human`, `request_edit`, `escalate`,
 /// `checkpoint` or `handoff`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewReview {
-    /// What is asked, and so which parameters there are.
+    /// The kind of question, which determines the parameters.
     pub kind: AskedKind,
     /// A headline; default: the first sentence of the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +22,7 @@ pub struct NewReview {
     /// Who may decide; default: everyone with the system role reviewer.
     #[serde(default, skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
-    /// What those who are asked by role must have besides: the same as `reviewers.tags`.
+    /// Tags that those who are asked by role also need: the same as `reviewers.tags`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// How several decisions become one; default: the first resolves.
@@ -31,13 +31,13 @@ pub struct NewReview {
     /// How long it waits; default: for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// What happens then; default: as the tool of that kind does.
+    /// What happens then; default: the default of the corresponding tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<AskedTimeout>,
-    /// For whom it is asked; or, of a clarification, what somebody should know to answer.
+    /// The context of the question; for a clarification, what the person should know to answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<AskedContext>,
-    /// Where the answer is posted too.
+    /// The URL to which the answer is also posted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback_url: Option<String>,
     /// The parameters of the tool.
@@ -45,27 +45,27 @@ pub struct NewReview {
     pub parameters: JsonMap,
 }
 
-/// What can be asked without a flow.
+/// The kinds of questions without a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskedKind {
-    /// For leave to do something.
+    /// Approval to do something.
     Approval,
-    /// To be told something.
+    /// An answer to a question.
     Clarification,
-    /// To have a draft edited.
+    /// Edits of a draft.
     Edit,
-    /// To be helped out.
+    /// Help with a problem.
     Escalation,
-    /// Whether to go on.
+    /// Whether to continue.
     Checkpoint,
-    /// That somebody takes it over.
+    /// A handoff of the work.
     Handoff,
 }
 
 impl AskedKind {
-    /// The tool by which an agent asks the same.
+    /// Returns the corresponding builtin tool of agents.
     pub fn builtin(self) -> Builtin {
         match self {
             Self::Approval => Builtin::RequestApproval,
@@ -77,7 +77,7 @@ impl AskedKind {
         }
     }
 
-    /// The kind of its review.
+    /// Returns the kind of the review.
     pub fn of_review(self) -> ReviewKind {
         match self {
             Self::Approval => ReviewKind::Approval,
@@ -90,7 +90,7 @@ impl AskedKind {
     }
 }
 
-/// What happens when nobody has answered in time.
+/// What happens if no one answers in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -113,19 +113,19 @@ impl From<AskedTimeout> for OnTimeout {
     }
 }
 
-/// For whom something is asked, or what somebody should know to answer.
+/// The context of a question: as of a run, or what the person should know to answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a text, or an object with some of user, tenant, session and metadata")]
 pub enum AskedContext {
     /// The parameter `context` of `ask_human`.
     Background(String),
-    /// As of a run.
+    /// A context like that of a run.
     Whom(Context),
 }
 
 impl NewReview {
-    /// For whom it is asked.
+    /// Returns the context of the run.
     pub fn whom(&self) -> Context {
         match &self.context {
             Some(AskedContext::Whom(context)) => context.clone(),
@@ -133,14 +133,14 @@ impl NewReview {
         }
     }
 
-    /// Who may decide, with the tags that stand beside.
+    /// Returns the reviewers, including the tags.
     pub fn who(&self) -> Reviewers {
         let Self { reviewers, tags, .. } = self;
         let more = tags.iter().filter(|tag| !reviewers.tags.contains(tag));
         Reviewers { tags: reviewers.tags.iter().chain(more).cloned().collect(), ..reviewers.clone() }
     }
 
-    /// What the tool is called with.
+    /// Returns the arguments of the tool.
     pub fn arguments(&self) -> JsonMap {
         let mut arguments = self.parameters.clone();
         if let Some(timeout) = self.timeout {

@@ -1,4 +1,4 @@
-//! How people are told of reviews outside the console: what each of them chooses, and the messages that were given up.
+//! Notifications outside the console: the settings of each person, and the deliveries.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -7,20 +7,20 @@ use crate::definition::Severity;
 use crate::id::{DeliveryId, ReviewId, RunId};
 use crate::time::{Span, Timestamp};
 
-/// The most rules that one person has.
+/// The most rules per person.
 pub const MAX_RULES: usize = 20;
 
-/// What people are told of: the kinds of entries of the log of the same names.
+/// The events of notifications, named like the kinds of log entries.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Occasion {
-    /// Somebody is asked.
+    /// The person is asked.
     #[serde(rename = "review.requested")]
     #[strum(serialize = "review.requested")]
     Requested,
-    /// The time is nearly up.
+    /// The deadline is near.
     #[serde(rename = "review.expiring")]
     #[strum(serialize = "review.expiring")]
     Expiring,
@@ -30,7 +30,7 @@ pub enum Occasion {
     Resolved,
 }
 
-/// Where people are told, beside the console and the browser.
+/// The channels of notifications, besides the console and the browser.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -38,71 +38,70 @@ pub enum Occasion {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Channel {
-    /// A message in Slack, in which one can decide.
+    /// A message in Slack with buttons to decide.
     Slack,
     /// A mail with a link.
     Email,
 }
 
-/// One thing that somebody wants: to be told of this, there, after so long.
+/// A notification rule: which events, on which channel, after which delay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Rule {
-    /// The channel by which they are told.
+    /// The channel of the message.
     pub channel: Channel,
-    /// The occasions on which they are told.
+    /// The events of the rule.
     pub events: Vec<Occasion>,
-    /// How long to wait; whoever is asked is then told only if it is still pending. Default: at once.
+    /// The delay; after it, a request is sent only if it is still pending. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Span>,
-    /// Only of reviews of these severities; none: of all.
+    /// Only reviews of these severities; none: all reviews.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub severities: Vec<Severity>,
 }
 
-/// `GET` and `PUT /api/v1/notifications`: what somebody chose. Nobody is told anything before they choose.
+/// `GET` and `PUT /api/v1/notifications`: the settings of a person. By default, there are no notifications.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Notifications {
-    /// What they want to be told, where and when.
+    /// The rules of the person.
     pub rules: Vec<Rule>,
-    /// Who they are in Slack, such as `U024BE7LH`: messages go there, and buttons that this person presses count as
-    /// theirs.
+    /// The member ID in Slack, such as `U024BE7LH`: messages go there, and its button presses count as this person's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack_user_id: Option<String>,
-    /// Where mails go; default: the address that admins gave them.
+    /// The e-mail address; default: the address that an admin set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// What this server can do; not to be set.
+    /// The channels that this server has; read-only.
     pub available: Vec<Channel>,
 }
 
-/// The body of `POST /api/v1/notifications/test`: the caller is sent a message on this channel, at once.
+/// The body of `POST /api/v1/notifications/test`, which sends the caller a message on this channel at once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct TestNotification {
-    /// The channel by which they are told.
+    /// The channel of the message.
     pub channel: Channel,
 }
 
-/// Where a delivery stands.
+/// The status of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DeliveryStatus {
-    /// It is to be sent, for the first time or again.
+    /// It is waiting to be sent or retried.
     Waiting,
-    /// It was taken.
+    /// It was accepted.
     Sent,
-    /// There was nothing to tell any more.
+    /// It was no longer needed.
     Dropped,
-    /// It failed too often, or in a way that does not mend.
+    /// It failed too often, or permanently.
     GivenUp,
 }
 
-/// One message to one receiver, for admins.
+/// A message to one receiver, for admins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delivery {
@@ -112,26 +111,26 @@ pub struct Delivery {
     pub channel: String,
     /// The name of the webhook, of the person or of the channel.
     pub target: String,
-    /// What it tells.
+    /// The event of the message.
     pub event: String,
-    /// Of which review.
+    /// The review, if any.
     pub review_id: ReviewId,
-    /// Of which run.
+    /// The run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// Where it stands.
+    /// The status of the delivery.
     pub status: DeliveryStatus,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// What it tells was part of another message, or changed one.
+    /// Whether it became part of another message, or changed one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joined: bool,
-    /// Why it failed last, or was dropped.
+    /// The last error, or the reason why it was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// When it is tried next, or was ended.
+    /// The time of the next attempt, or of its end.
     pub at: Timestamp,
 }
 
@@ -140,13 +139,13 @@ pub struct Delivery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct DeliveryQuery {
-    /// Where they stand; default: `given_up`.
+    /// Only deliveries with this status; default: `given_up`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<DeliveryStatus>,
-    /// How many rows.
+    /// The most rows of the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// The cursor at which the page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Statistics of reviews: how many were asked, what became of them, how long people took.
+//! Statistics of reviews: how many were requested, their outcomes, and how long people took.
 
 use std::collections::BTreeMap;
 
@@ -12,66 +12,66 @@ use crate::time::Timestamp;
 pub const MAX_DAYS: u32 = 731;
 /// The most groups by time that a range may have.
 pub const MAX_TIMES: u32 = 1000;
-/// How many groups by anything else are told, those with the most requests.
+/// The most groups by anything else; those with the most requests are returned.
 pub const MAX_GROUPS: usize = 100;
-/// How many days are counted where nothing is said.
+/// The default number of days.
 pub const DEFAULT_DAYS: u32 = 30;
 
-/// The query of `GET /api/v1/statistics`; a review counts only if it fits all that is set.
+/// The query of `GET /api/v1/statistics`; a review must match every filter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct StatisticsQuery {
-    /// Reviews that were asked from this time on; default: 30 days before `to`.
+    /// Only reviews requested at this time or later; default: 30 days before `to`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// Reviews that were asked before this time; default: now.
+    /// Only reviews requested before this time; default: now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
-    /// Of this flow.
+    /// Only for this flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// About a call of this tool.
+    /// Only about calls of this tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// About something that this agent wants.
+    /// Only about requests of this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What is asked.
+    /// Only reviews of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ReviewKind>,
-    /// For this role.
+    /// Only for this role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Decided by this person.
+    /// Only decided by this person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
-    /// By what they are grouped; default: not at all.
+    /// The grouping; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<GroupBy>,
 }
 
-/// What the reviews of a group have in common.
+/// The grouping of reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum GroupBy {
-    /// The hour in which they were asked.
+    /// The hour of the request.
     Hour,
-    /// The day in which they were asked, in UTC.
+    /// The day of the request, in UTC.
     Day,
-    /// The week in which they were asked, from Monday, in UTC.
+    /// The week of the request, from Monday, in UTC.
     Week,
-    /// Their flow, by id; what was asked over the API without a flow is in no group.
+    /// The flow, by id; reviews requested over the API without a flow are in no group.
     Flow,
-    /// A tool that is about to be called: a review of several counts for each.
+    /// The tool that is about to be called; a review of several counts for each.
     Tool,
-    /// The agent that wants something.
+    /// The agent that makes the request.
     Agent,
-    /// What is asked, as the `kind` of the review says it.
+    /// The `kind` of the review.
     Kind,
-    /// Who decided: a review with several counts for each.
+    /// The person who decided; a review with several counts for each.
     Reviewer,
 }
 
@@ -81,7 +81,7 @@ const HOUR: i64 = 3_600_000_000;
 const MONDAY: i64 = 4 * 24 * HOUR;
 
 impl GroupBy {
-    /// How long one group is, in microseconds; none for what is no time.
+    /// Returns the length of a group in microseconds; none if it is not a time.
     pub fn length(self) -> Option<i64> {
         match self {
             Self::Hour => Some(HOUR),
@@ -91,7 +91,7 @@ impl GroupBy {
         }
     }
 
-    /// When the group begins in which something was asked; none for what is no time.
+    /// Returns the start of the group of a request; none if it is not a time.
     pub fn begin(self, asked: Timestamp) -> Option<Timestamp> {
         let length = self.length()?;
         let offset = if self == Self::Week { MONDAY } else { 0 };
@@ -99,7 +99,7 @@ impl GroupBy {
     }
 }
 
-/// Why an agent gives up. The category of its review says it.
+/// The reason why an agent gives up, which is the category of its review.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -113,11 +113,11 @@ pub enum EscalationReason {
     RepeatedFailures,
     /// It may do harm.
     EthicalConcern,
-    /// It is not what it is for.
+    /// It is outside of its task.
     OutOfScope,
-    /// It needs more than it has.
+    /// It lacks resources.
     ResourceLimit,
-    /// It was told things that do not fit together.
+    /// It was told contradictory things.
     ConflictingInstructions,
     /// It may be dangerous.
     SafetyConcern,
@@ -125,20 +125,20 @@ pub enum EscalationReason {
     UserRequested,
     /// A rule forbids it.
     PolicyViolation,
-    /// It has no example of it.
+    /// There is no precedent for it.
     UnknownTerritory,
 }
 
-/// How long people took, from the time of the question to their decision, in milliseconds. Nothing where nobody decided.
+/// How long people took from the request to their decision, in milliseconds. Empty if no one decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ResponseTimes {
-    /// The arithmetic mean, rounded down to whole milliseconds; null where no person decided.
+    /// The arithmetic mean, rounded down to whole milliseconds; null if no person decided.
     pub avg: Option<u64>,
-    /// Half of them took no longer.
+    /// The median of the times.
     pub p50: Option<u64>,
-    /// 95 % of them took no longer.
+    /// The 95th percentile of the times.
     pub p95: Option<u64>,
 }
 
@@ -147,39 +147,39 @@ pub struct ResponseTimes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct EditFigures {
-    /// How many reviews of kind `edit` were asked.
+    /// The number of requested reviews of kind `edit`.
     pub count: u64,
-    /// How many of them somebody changed.
+    /// The number of drafts that someone changed.
     pub changed: u64,
 }
 
-/// What judges did.
+/// The decisions of judges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JudgeFigures {
-    /// How often one was asked.
+    /// How often a judge was asked.
     pub asked: u64,
-    /// How often one decided.
+    /// How often a judge decided.
     pub decided: u64,
-    /// How often one left it to those after it.
+    /// How often a judge passed the review on.
     pub passed_on: u64,
-    /// How often one could not say anything.
+    /// How often a judge could not judge.
     pub failed: u64,
-    /// How often one passed on, and a person then decided as it would have.
+    /// How often a judge passed on, and a person then decided as it would have.
     pub agreed: u64,
-    /// How often one passed on, and a person then decided otherwise.
+    /// How often a judge passed on, and a person then decided otherwise.
     pub disagreed: u64,
 }
 
-/// What became of reviews.
+/// The outcomes of reviews.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Figures {
-    /// How many were asked: the sum of the seven below.
+    /// The number of requests: the sum of the seven below.
     pub requests: u64,
-    /// Accepted as it was asked, by a person or a handler.
+    /// Accepted as requested, by a person or a handler.
     pub approved: u64,
     /// Sent back with a correction, or approved with other arguments.
     pub corrected: u64,
@@ -187,13 +187,13 @@ pub struct Figures {
     pub rejected: u64,
     /// Answered with text, or by an alternative.
     pub answered: u64,
-    /// The time was up, whatever followed.
+    /// Expired, whatever followed.
     pub expired: u64,
-    /// Withdrawn: somebody took the review back, or its run ended or went on without it.
+    /// Withdrawn: by a person, or because its run ended or continued without it.
     pub withdrawn: u64,
-    /// Not over yet: they wait for a decision.
+    /// The review is still pending.
     pub pending: u64,
-    /// The part of the approved among the approved, corrected and rejected; none where there are none.
+    /// The share of approvals among the approved, corrected and rejected; none if there are none.
     pub approval_rate: Option<f64>,
     /// How long people took.
     pub response_ms: ResponseTimes,
@@ -203,25 +203,25 @@ pub struct Figures {
     pub edits: EditFigures,
     /// How often an agent gave up.
     pub escalations: u64,
-    /// Why: each reason has its number.
+    /// The number of escalations for each reason.
     pub escalations_by_reason: BTreeMap<EscalationReason, u64>,
     /// Reports of progress.
     pub checkpoints: u64,
-    /// Reviews of kind `handoff`: a person is to take something over, and the run does not wait for that.
+    /// Reviews of kind `handoff`: a person takes something over, and the run does not wait for it.
     pub handoffs: u64,
-    /// How often a guardrail blocked what leave was given for, by its name.
+    /// How often a guardrail blocked something that was approved, by its name.
     pub vetoes: BTreeMap<String, u64>,
-    /// What judges did.
+    /// The decisions of judges.
     pub judge: JudgeFigures,
 }
 
-/// Reviews that have something in common.
+/// A group of reviews.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatisticsGroup {
-    /// What: a name, or the time at which the hour, day or week begins.
+    /// The key of the group: a name, or the time at which the hour, day or week begins.
     pub key: String,
-    /// What became of them.
+    /// The outcomes of the group.
     #[serde(flatten)]
     pub figures: Figures,
 }
@@ -230,16 +230,16 @@ pub struct StatisticsGroup {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Statistics {
-    /// From when on reviews were counted, by the time at which they were asked.
+    /// The start of the counted range, by the time of the request.
     pub from: Timestamp,
-    /// Reviews that were asked at this time or later are not counted: `to` of the query, or the time of the request.
+    /// The end of the counted range, exclusive: `to` of the query, or the time of the request.
     pub to: Timestamp,
-    /// What became of all of them.
+    /// The outcomes of all reviews.
     #[serde(flatten)]
     pub figures: Figures,
-    /// By what was asked for: times in order, without those in which nothing was asked; else by the number of requests.
+    /// The groups: times in order, without empty ones; otherwise by the number of requests.
     pub groups: Vec<StatisticsGroup>,
-    /// How many further groups there are, which have fewer requests.
+    /// The number of further groups, which have fewer requests.
     #[serde(default)]
     pub groups_left_out: u64,
 }

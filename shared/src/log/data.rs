@@ -358,7 +358,7 @@ data! {
 
     /// The data of an entry about a deputy.
     OfDeputy {
-        /// The deputy.
+        /// The person who stands in.
         deputy: Username,
         /// The person they stand in for, and the time.
         deputyship: Deputyship,
