@@ -20,55 +20,55 @@ pub struct Agent {
     /// The tools that it may call, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// How many model calls one step may take; default 8.
+    /// The limit of model calls in a step; default 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// How hard the model thinks before it answers. A model that cannot think refuses it; `demo/…` ignores it.
+    /// How hard the model thinks before it answers. Models that cannot think refuse it; `demo/…` ignores it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Effort>,
-    /// How often one step may ask people by itself (`ask_human` and the like); default 20.
+    /// How often a step may ask people on its own initiative (`ask_human` etc.); default 20.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_asks: Option<u32>,
-    /// Sampling temperature, where the provider has one.
+    /// The sampling temperature, if the provider supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Limit of one answer.
+    /// The token limit of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// JSON Schema of the answer: it is parsed and checked.
+    /// JSON Schema of the answer, which is parsed and checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// How much of the newest feedback on it is told to it, from 1 to 10; default: none.
+    /// How much of the newest feedback the agent gets, from 1 to 10; default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<u32>,
-    /// More than this is `BUDGET_EXCEEDED`.
+    /// The budget of a step; more is `BUDGET_EXCEEDED`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// Gates of this agent's own, which win over the flow's.
+    /// The agent's own gates, which override those of the flow.
     #[serde(default, skip_serializing_if = "AgentGates::is_empty")]
     pub gates: AgentGates,
-    /// What a `demo/…` model says; without it, believable text.
+    /// The script of a `demo/…` model; default: plausible text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<DemoScript>,
 }
 
 impl Agent {
-    /// The limit of turns where nothing is said.
+    /// The default limit of turns.
     pub const DEFAULT_MAX_TURNS: u32 = 8;
     /// The highest limit of turns that a flow may name.
     pub const MAX_TURNS: u32 = 100;
-    /// How much feedback an agent may be told.
+    /// The most feedback that an agent may get.
     pub const MAX_FEEDBACK: u32 = 10;
 
-    /// How often one step may ask people by itself where nothing is said.
+    /// The default of how often a step may ask people on its own initiative.
     pub const DEFAULT_MAX_ASKS: u32 = 20;
 
-    /// How often one step may ask people by itself.
+    /// Returns how often a step may ask people on its own initiative.
     pub fn max_asks(&self) -> u32 {
         self.max_asks.unwrap_or(Self::DEFAULT_MAX_ASKS)
     }
 
-    /// How many model calls one step may take.
+    /// Returns the limit of model calls in a step.
     pub fn max_turns(&self) -> u32 {
         self.max_turns.unwrap_or(Self::DEFAULT_MAX_TURNS)
     }
@@ -80,11 +80,11 @@ impl Agent {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Effort {
-    /// The least of the three; providers are sent `low`.
+    /// The least of the three; sent as `low`.
     Low,
-    /// As most questions need.
+    /// Enough for most questions.
     Medium,
-    /// As much as it can.
+    /// As much as the model can.
     High,
 }
 
@@ -93,41 +93,41 @@ pub enum Effort {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct AgentGates {
-    /// By the name of a tool that the agent has, or a pattern with `*`, as those of a flow.
+    /// Gates by the name of one of the agent's tools, or a pattern with `*`, as in a flow.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub before_tool: IndexMap<String, GateSetting>,
 }
 
 impl AgentGates {
-    /// Whether the agent has none of its own.
+    /// Whether the agent has no gates of its own.
     pub fn is_empty(&self) -> bool {
         self.before_tool.is_empty()
     }
 }
 
-/// What one step of an agent may use.
+/// The budget of a step of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Budget {
-    /// Tokens, in and out.
+    /// Input and output tokens together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, by the prices in the server's settings. With it, a model without a price is not called.
+    /// US dollars, by the prices in the server's settings. A model without a price is then not called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
-/// What a demo model says, in order: first its tool calls, a turn each, then its replies. When the replies have run
-/// out, the last one stays; the visit number chooses the reply (visit 1 the first, visit 2 the second, …).
+/// The script of a demo model, in order: first its tool calls, one turn each, then its reply. The number of the visit
+/// chooses the reply (visit 1 the first, visit 2 the second, …); after the last reply, the last one is repeated.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct DemoScript {
-    /// Final texts, one a visit; templates are not rendered.
+    /// The final texts, one per visit; templates are not rendered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<String>,
-    /// Tool calls, one entry a turn: one call, or a list of calls that the turn makes at once.
+    /// The tool calls, one entry per turn: one call, or a list of calls that the turn makes at once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<DemoTurn>,
 }

@@ -1,4 +1,4 @@
-//! What a person may choose.
+//! The options that a person may choose.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub enum ChoiceKind {
     /// The run follows `next`.
     #[default]
     Accept,
-    /// The step that made what is reviewed runs again with a message.
+    /// The step that made the content runs again with a message.
     Correct,
     /// The run ends, or goes to `on_reject`.
     Stop,
@@ -26,22 +26,22 @@ pub enum ChoiceKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Choice {
-    /// What a decision names.
+    /// The id that a decision names.
     pub id: String,
-    /// What choosing it does.
+    /// The effect of choosing it.
     #[serde(default)]
     pub kind: ChoiceKind,
-    /// What people read.
+    /// The label that people read.
     pub label: String,
-    /// With `correct`: what the source step is told. With `stop`: why the run ended.
+    /// With `correct`: the message to the source step. With `stop`: the reason why the run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// More about it.
+    /// A longer description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// What people tell choices apart by: a text as they read it, whatever its case, its spaces and what cannot be seen in it.
+/// Returns the text by which people tell choices apart, regardless of case, spaces and invisible characters.
 pub fn as_read(text: &str) -> String {
     let seen = invisible_characters::parts(text).into_iter().filter_map(|part| match part {
         TextPart::Plain(text) => Some(text),
@@ -51,30 +51,30 @@ pub fn as_read(text: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Whether a character only changes how others are drawn, or is blank: in an emoji it is wanted, and elsewhere nobody sees
-/// it.
+/// Whether a character is blank or only changes how others are drawn, which is intended in emoji but invisible
+/// elsewhere.
 fn says_nothing(c: char) -> bool {
     matches!(c, '\u{200D}' | '\u{FE00}'..='\u{FE0F}' | '\u{034F}' | '\u{FFA0}')
 }
 
-/// The first text that people read as one before it.
+/// Returns the first text that people would read as an earlier one.
 pub fn read_twice<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Option<T> {
     let mut known = BTreeSet::new();
     texts.into_iter().find(|text| !known.insert(as_read(text.as_ref())))
 }
 
-/// What people read of an option: its label, and what stands below it.
+/// The text of an option: its label, and the description below it.
 pub fn option_text(label: &str, description: Option<&str>) -> String {
     description.map_or_else(|| label.to_owned(), |more| format!("{label} {more}"))
 }
 
 impl Choice {
-    /// What people read of it.
+    /// Returns the text that people read.
     pub fn text(&self) -> String {
         option_text(&self.label, self.description.as_deref())
     }
 
-    /// One that accepts, whose id is what people read.
+    /// Creates an accepting option whose id is its label.
     pub fn of_text(text: &str) -> Self {
         let (id, label) = (text.to_owned(), text.to_owned());
         Self { id, kind: ChoiceKind::Accept, label, message: None, description: None }

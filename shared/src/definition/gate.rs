@@ -1,4 +1,4 @@
-//! `gates`: what requires approval before it happens.
+//! `gates`: the actions that require approval.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -15,25 +15,25 @@ use crate::time::Span;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Gates {
-    /// By tool name, or a pattern with `*`. The exact name wins over a pattern, the longest pattern over others.
+    /// Gates by tool name, or a pattern with `*`. The exact name overrides patterns, and the longest pattern others.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub before_tool: IndexMap<String, GateSetting>,
-    /// By agent name.
+    /// Gates by agent name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub before_agent: IndexMap<String, GateSetting>,
-    /// Before a new specialist is made.
+    /// The gate before a new specialist is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_emergent: Option<GateSetting>,
-    /// Before the run's output is given.
+    /// The gate before the run's output is returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_return: Option<GateSetting>,
-    /// Before a team's strategy changes.
+    /// The gate before a team's strategy changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_strategy_override: Option<GateSetting>,
 }
 
 impl Gates {
-    /// Whether nothing is gated.
+    /// Whether there are no gates.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -50,56 +50,56 @@ pub enum GateSetting {
     Gate(Box<Gate>),
 }
 
-/// A gate: when it holds an action back, what reviewers are shown, and who decides.
+/// A gate: when it holds an action back, what reviewers see, and who decides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Gate {
-    /// The answers that it takes; reject is always one of them. Default: all four.
+    /// The allowed answers; reject is always allowed. Default: all four.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_decisions: Option<Vec<ActionKind>>,
-    /// CEL on `arguments`: the gate closes only where this holds.
+    /// CEL on `arguments`: the gate holds a call back only if this is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Template of the headline, which sees `arguments`; none: the tool, and what its arguments are about.
+    /// Template of the headline, which sees `arguments`; default: the tool, and the topic of its arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// How much is at stake; or a template that says so, which sees `arguments`.
+    /// How much is at stake, or a template for it, which sees `arguments`.
     pub severity: Templated<Severity>,
-    /// A word to sort reviews by.
+    /// A category to sort reviews by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Whether the action can be undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reversible: Option<bool>,
-    /// What follows from it.
+    /// The consequences of an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<String>,
-    /// What it may cost.
+    /// The estimated cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<CostSetting>,
-    /// What could be done instead: sentences, or `{id, description, tradeoffs}`, which can be chosen in place of a call.
+    /// The alternatives: sentences, or `{id, description, tradeoffs}`, which can be chosen instead of a call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
-    /// Who may decide.
+    /// The people who may decide.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
-    /// Who resolves it.
+    /// The handlers that resolve it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<Handler>>,
-    /// How long it waits.
+    /// How long the review waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// What happens then.
+    /// What happens when the time is up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
-    /// `false`: no guardrail looks at what this gate let pass.
+    /// `false`: no guardrail checks what this gate approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<bool>,
 }
 
 impl Gate {
-    /// What is at stake; its templates see `arguments`.
+    /// Returns what is at stake; its templates see `arguments`.
     pub fn stakes(&self) -> StakesSetting<'_> {
         StakesSetting {
             severity: &self.severity,
@@ -111,7 +111,7 @@ impl Gate {
         }
     }
 
-    /// The answers that it takes, in the order approve, edit, reject, respond; reject is always among them.
+    /// Returns the allowed answers, in the order approve, edit, reject, respond; reject is always among them.
     pub fn allowed_decisions(&self) -> Vec<ActionKind> {
         ActionKind::ALL
             .iter()

@@ -1,18 +1,18 @@
-//! `guardrails`: automatic checks after leave was given, whoever gave it.
+//! `guardrails`: automatic checks of what was approved, whoever approved it.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::time::Span;
 
-/// Which guardrails a flow has.
+/// The guardrails of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a list of guardrails, or false for none")]
 pub enum Guardrails {
     /// `false`: no guardrails, not even those that are on by default. `true` is refused.
     Switch(bool),
-    /// These, in the order in which they are asked.
+    /// These guardrails, in the order of the checks.
     List(Vec<GuardrailSetting>),
 }
 
@@ -21,9 +21,9 @@ pub enum Guardrails {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected the name of a built-in guardrail, or {name, …}")]
 pub enum GuardrailSetting {
-    /// A built-in one, as it is.
+    /// A built-in one with its defaults.
     Name(String),
-    /// One of the flow's own, or a built-in one with another effect or place.
+    /// One of the flow's own, or a built-in one with another effect or scope.
     Settings(Box<Guardrail>),
 }
 
@@ -36,7 +36,7 @@ impl GuardrailSetting {
         }
     }
 
-    /// Its settings; none of a built-in one as it is.
+    /// Returns its settings; none for a built-in one with its defaults.
     pub fn settings(&self) -> Option<&Guardrail> {
         match self {
             Self::Name(_) => None,
@@ -45,88 +45,88 @@ impl GuardrailSetting {
     }
 }
 
-/// One guardrail. It is a built-in one, or has exactly one of `when`, `pattern` and `webhook`.
+/// A guardrail: a built-in one, or one with exactly one of `when`, `pattern` and `webhook`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Guardrail {
-    /// What it is called in vetoes and on the record.
+    /// The name in vetoes and in the audit log.
     pub name: String,
-    /// Where it looks; default: everywhere (`code-safety`: at actions).
+    /// What it checks; default: everything (`code-safety`: actions).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<GuardrailScope>>,
-    /// What happens where it finds something; default: block.
+    /// What happens if it finds something; default: block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// CEL that holds where something is wrong; sees `action`, `arguments`, `text`, `context` and `run`.
+    /// CEL that is true if something is wrong; sees `action`, `arguments`, `text`, `context` and `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// A regular expression (of the Rust crate `regex`) of what must not be there.
+    /// A regular expression (of the Rust crate `regex`) for text that must not occur.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Another program that is asked.
+    /// A program that is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<GuardrailWebhook>,
-    /// What people and agents are told; default: what was found.
+    /// The message to people and agents; default: what was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What happens where `when` cannot be answered; default: block.
+    /// What happens if `when` cannot be evaluated; default: block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<OnError>,
 }
 
-/// Another program that is asked whether something may happen.
+/// A program that is asked whether something is allowed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct GuardrailWebhook {
-    /// The `http` or `https` URL that is sent a signed POST; written out, not a template.
+    /// The `http` or `https` URL for a signed POST; literal, not a template.
     pub url: String,
     /// How long it may take, at most 20 s; default 5 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// What happens where it does not answer; default: block.
+    /// What happens if it does not answer; default: block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<OnError>,
 }
 
 impl GuardrailWebhook {
-    /// The longest time that one may take: whoever decides waits for it.
+    /// The longest time that it may take, while the person who decides waits.
     pub const MAX_TIMEOUT: Span = Span::secs(20);
 
-    /// How long it may take.
+    /// Returns how long it may take.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Span::secs(5))
     }
 }
 
-/// Where a guardrail looks.
+/// What a guardrail checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum GuardrailScope {
-    /// At what is about to happen: approved and edited actions.
+    /// What is about to happen: approved and edited actions.
     Actions,
-    /// At what people put in: edits and answers at human nodes, and answers in the place of an action's result.
+    /// What people enter: edits and answers at human nodes, and answers that replace the result of an action.
     Edits,
-    /// At the output of the run.
+    /// The output of the run.
     Outputs,
 }
 
-/// What a guardrail does where it finds something.
+/// What a guardrail does if it finds something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Effect {
-    /// It does not happen.
+    /// It does not take effect.
     Block,
     /// What was found becomes `[redacted]`, in text values.
     Redact,
-    /// It is noted, and happens.
+    /// It is noted, and takes effect.
     Warn,
 }
 
-/// What happens where a guardrail cannot answer.
+/// What happens if a guardrail cannot answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -1,10 +1,10 @@
-//! Handlers: who or what resolves a review before or instead of people, in the order in which they are asked.
+//! Handlers, which resolve a review before or instead of people, in the order in which they are asked.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Span;
 
-/// Who resolves a review.
+/// A handler of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -13,20 +13,20 @@ pub enum Handler {
     Human,
     /// The terminal that runs the flow.
     Cli,
-    /// At once: alone, or after others that passed on.
+    /// An automatic decision: alone, or after others that passed on.
     Auto(AutoHandler),
-    /// A model that decides where it is confident enough, and else passes on.
+    /// A model that decides if it is confident enough, and otherwise passes on.
     Judge(Judge),
-    /// Another program, over HTTP: it decides, passes on, or says that it answers later.
+    /// Another program, over HTTP, that decides, passes on, or answers later.
     Webhook(WebhookHandler),
-    /// A channel in Slack, where whoever may decide is asked.
+    /// A channel in Slack, where those who may decide are asked.
     Slack(SlackHandler),
-    /// A function of the program that runs the flow, by its name. No file can say this.
+    /// A function of the program that runs the flow, by its name. Flow files cannot use it.
     #[cfg_attr(feature = "schema", schemars(skip))]
     Function(String),
 }
 
-/// What an automatic handler says.
+/// The decision of an automatic handler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "RawAuto", into = "RawAuto")]
@@ -39,7 +39,7 @@ pub enum AutoHandler {
 }
 
 impl AutoHandler {
-    /// The reason where none is given.
+    /// The default reason for a rejection.
     pub const REJECTED: &str = "Rejected automatically.";
 }
 
@@ -50,7 +50,7 @@ impl AutoHandler {
 enum RawAuto {
     Word(AutoWord),
     Reason {
-        /// The reason for the rejection, not blank: agents are told it, and a run that it ends has it as its error.
+        /// The reason for the rejection, not blank: agents are told it, and it is the error of a run that it ends.
         reject: String,
     },
 }
@@ -82,29 +82,29 @@ impl From<AutoHandler> for RawAuto {
     }
 }
 
-/// A model that decides where it is sure enough.
+/// A model that decides if it is confident enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Judge {
     /// `provider/model`; providers: openai, anthropic, ollama, demo. `defaults.model` does not count here.
     pub model: String,
-    /// What it judges by.
+    /// The criteria of the judge.
     pub criteria: String,
-    /// Less confidence than this passes on; default 0.7.
+    /// The lowest confidence with which it decides; default 0.7.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// How long it may take, all tries together; then it passes on. Default: 5 minutes.
+    /// How long it may take, including retries; then it passes on. Default: 5 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }
 
 impl Judge {
-    /// From which confidence on it decides.
+    /// Returns the lowest confidence with which it decides.
     pub fn threshold(&self) -> f64 {
         self.threshold.unwrap_or(0.7)
     }
 
-    /// How long it may take.
+    /// Returns how long it may take.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Span::secs(300))
     }
@@ -114,29 +114,29 @@ impl Judge {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct WebhookHandler {
-    /// Where it is asked: `https://…`.
+    /// The URL of the program: `https://…`.
     pub url: String,
-    /// What happens where it cannot be asked or gives no answer that fits; default: reject.
+    /// What happens if it cannot be reached or gives no valid answer; default: reject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<OnHandlerError>,
-    /// How long it may take, all tries together, and until when it may answer later. Default: 30 seconds.
+    /// How long it may take, including retries and later answers. Default: 30 seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }
 
 impl WebhookHandler {
-    /// How long it may take.
+    /// Returns how long it may take.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Span::secs(30))
     }
 }
 
-/// What happens where a handler cannot answer.
+/// What happens if a handler cannot answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnHandlerError {
-    /// What is asked is rejected.
+    /// The review is rejected.
     #[default]
     Reject,
     /// The next handler is asked.
@@ -149,11 +149,11 @@ pub enum OnHandlerError {
 pub struct SlackHandler {
     /// The channel: `#approvals`, or its id.
     pub channel: String,
-    /// How long people there may take; then the next is asked. Default: as long as the review waits.
+    /// How long people there may take; then the next handler is asked. Default: as long as the review waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// Whether reactions to the message decide as its buttons do: :white_check_mark: is the first option that accepts, :x: the
-    /// first that stops.
+    /// Whether reactions to the message decide like its buttons: :white_check_mark: is the first option that accepts,
+    /// :x: the first that stops.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reactions: bool,
 }

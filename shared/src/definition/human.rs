@@ -26,86 +26,85 @@ pub struct Human {
     /// A state key, then a key of `context.metadata`, that holds the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_key: Option<String>,
-    /// What is shown.
+    /// The values to show.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub review_keys: Vec<ReviewKey>,
-    /// What may be changed.
+    /// The values that people may edit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub edit_keys: Vec<EditKey>,
-    /// What may be chosen. None: free text is the answer.
+    /// The options to choose from. Without options, free text is the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
-    /// A state key that holds what may be chosen, in the place of `options`: a list of `{id, label, kind, description}`, or
-    /// of texts.
+    /// A state key with the options, instead of `options`: a list of `{id, label, kind, description}`, or of texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options_key: Option<String>,
     /// `false`: only the listed options can be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_free_text: Option<bool>,
-    /// How much is at stake; or a template that says so.
+    /// How much is at stake, or a template for it.
     pub severity: Templated<Severity>,
-    /// A word to sort reviews by.
+    /// A category to sort reviews by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Whether what follows can be undone.
+    /// Whether the consequences can be undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reversible: Option<bool>,
-    /// What follows from an acceptance.
+    /// The consequences of an acceptance.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<String>,
-    /// What it may cost.
+    /// The estimated cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<CostSetting>,
-    /// What could be done instead: sentences, or `{id, description, tradeoffs}`, which are offered beside the options.
+    /// The alternatives: sentences, or `{id, description, tradeoffs}`, which are offered with the options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
-    /// Who may decide; nobody named: everyone with the system role reviewer.
+    /// The people who may decide; default: everyone with the system role reviewer.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
     /// How several decisions become one resolution.
     #[serde(skip_serializing_if = "Policy::is_first")]
     pub policy: Policy,
-    /// So many negative votes end it.
+    /// The number of negative votes that ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deny: Option<u32>,
-    /// Votes are shown only after the resolution.
+    /// Whether votes are secret until the resolution.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blind: bool,
-    /// Which step a correction runs again, where that is not plain.
+    /// The step that a correction runs again, if it is not clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrects: Option<NodeId>,
-    /// What a response must fulfil.
+    /// The conditions that a response must meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validator: Option<Validator>,
-    /// How long it waits; none: for ever.
+    /// How long it waits; default: for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// What happens then.
+    /// What happens when the time is up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
-    /// Who resolves it.
+    /// The handlers that resolve it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<Handler>>,
-    /// Where a stop goes instead of ending the run.
+    /// The node to which a stop leads, instead of ending the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_reject: Option<NodeId>,
-    /// `false`: no guardrail looks at what people put in here.
+    /// `false`: no guardrail checks what people enter here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<bool>,
 }
 
 impl Human {
-    /// Whether people choose, from what the flow or a state key offers.
+    /// Whether there are options, from the flow or a state key.
     pub fn has_options(&self) -> bool {
         !self.options.is_empty() || self.options_key.is_some()
     }
 
-    /// Whether one of the options that the flow offers is of this kind.
+    /// Whether one of the flow's options is of this kind.
     pub fn offers(&self, kind: ChoiceKind) -> bool {
         self.options.iter().any(|option| option.kind == kind)
     }
 
-    /// What is at stake; its templates see what the prompt sees.
+    /// Returns what is at stake; its templates see the same values as the prompt.
     pub fn stakes(&self) -> StakesSetting<'_> {
         StakesSetting {
             severity: &self.severity,
@@ -118,7 +117,7 @@ impl Human {
     }
 }
 
-/// How a value is shown.
+/// The format in which a value is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -138,7 +137,7 @@ pub enum ContentType {
     Image,
 }
 
-/// A key to show: its name, or more.
+/// A key to show: its name, or an object with details.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "RawReviewKey", into = "RawReviewKey")]
@@ -146,9 +145,9 @@ pub enum ContentType {
 pub struct ReviewKey {
     /// The state key.
     pub key: String,
-    /// How it is shown; guessed where nothing is said.
+    /// The format in which it is shown; default: guessed.
     pub content_type: Option<ContentType>,
-    /// What people read instead of the key.
+    /// The label that people read instead of the key.
     pub label: Option<String>,
 }
 
@@ -167,10 +166,10 @@ enum RawReviewKey {
 struct RawReviewKeyFull {
     /// The state key.
     key: String,
-    /// How it is shown; guessed where nothing is said.
+    /// The format in which it is shown; default: guessed.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     content_type: Option<ContentType>,
-    /// What people read instead of the key.
+    /// The label that people read instead of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     label: Option<String>,
 }
@@ -193,7 +192,7 @@ impl From<ReviewKey> for RawReviewKey {
     }
 }
 
-/// A key that may be changed: its name, or with the schema of its value.
+/// An editable key: its name, or an object with the schema of its value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "RawEditKey", into = "RawEditKey")]
@@ -201,11 +200,11 @@ impl From<ReviewKey> for RawReviewKey {
 pub struct EditKey {
     /// The state key.
     pub key: String,
-    /// JSON Schema of the value; default: the type that it has.
+    /// JSON Schema of the value; default: its current type.
     pub schema: Option<Value>,
-    /// How it is shown; guessed where nothing is said.
+    /// The format in which it is shown; default: guessed.
     pub content_type: Option<ContentType>,
-    /// What people read instead of the key.
+    /// The label that people read instead of the key.
     pub label: Option<String>,
 }
 
@@ -224,13 +223,13 @@ enum RawEditKey {
 struct RawEditKeyFull {
     /// The state key.
     key: String,
-    /// JSON Schema of the value; default: the type that it has.
+    /// JSON Schema of the value; default: its current type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
-    /// How it is shown; guessed where nothing is said.
+    /// The format in which it is shown; default: guessed.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     content_type: Option<ContentType>,
-    /// What people read instead of the key.
+    /// The label that people read instead of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     label: Option<String>,
 }

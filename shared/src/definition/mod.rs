@@ -1,7 +1,7 @@
-//! The flow model: what a flow file says, in types. One model for YAML, JSON and the Rust builder.
+//! The flow model: the types of a flow file. One model for YAML, JSON and the Rust builder.
 //!
-//! This module owns the shapes and their JSON forms (strict: an unknown key is an error). Reading files with line and
-//! column, and every check that needs more than one place of the file, is the server's (`backend::flow`).
+//! This module owns the types and their JSON forms (strict: an unknown key is an error). The server (`backend::flow`)
+//! reads files with line and column, and does every check that needs more than one place of the file.
 
 mod agent;
 mod choice;
@@ -40,53 +40,53 @@ pub use tool::{AllowedDecisions, AskPermission, Builtin, HttpTool, McpTool, Tool
 use crate::id::{FlowId, NodeId};
 use crate::time::Span;
 
-/// A whole flow file.
+/// A complete flow file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Flow {
-    /// The name under which the flow is saved; saving again makes a new version.
+    /// The name under which the flow is saved; saving again creates a new version.
     pub id: FlowId,
-    /// What people call it; the id where there is none.
+    /// The title for people; default: the id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Words to find it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// JSON Schema of an object. The launch form is made from it, and its properties become state keys.
+    /// JSON Schema of an object, from which the launch form is made; its properties become state keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The state keys that are the run's output; default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Vec<String>>,
-    /// JSON Schema of the output: a run whose output does not fit fails instead of giving it out.
+    /// JSON Schema of the output; a run whose output does not match fails instead of returning it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The first node; default: the first one written.
+    /// The first node; default: the first one in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<NodeId>,
     /// Models with their instructions and tools.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub agents: IndexMap<String, Agent>,
-    /// What agents and tool nodes may call.
+    /// The tools that agents and tool nodes may call.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub tools: IndexMap<String, Tool>,
-    /// What requires approval before it happens.
+    /// The actions that require approval.
     #[serde(default, skip_serializing_if = "Gates::is_empty")]
     pub gates: Gates,
     /// Checks on every approved action, edit and output; default: `pii-redaction` and `code-safety`. `false`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<Guardrails>,
-    /// What nodes and gates use where they say nothing themselves.
+    /// The defaults of nodes and gates.
     #[serde(default, skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
-    /// Who may decide at nodes with certain tags; the first that fits a node counts, before `defaults.reviewers`.
+    /// The reviewers of nodes with certain tags; the first match counts, before `defaults.reviewers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routing: Vec<Route>,
-    /// How long finished runs are kept before they are archived, such as `90d`; default: the server's setting. That of the
-    /// newest version counts for runs of all versions.
+    /// How long finished runs are kept before they are archived, such as `90d`; default: the server's setting. The
+    /// newest version's value applies to runs of all versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Span>,
     /// The nodes by id: at least one, at most 500. The first is where runs start, unless `start` names another.
@@ -94,13 +94,13 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The title, or the id.
+    /// Returns the title, or else the id.
     pub fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(self.id.as_str())
     }
 
-    /// Who may decide at a node: those that it or its gate names, else those of the first route that fits its tags, else
-    /// the defaults'.
+    /// Returns the reviewers of a node: those that it or its gate names, otherwise those of the first matching route,
+    /// otherwise the defaults.
     pub fn reviewers_at(&self, node: &str, own: &Reviewers) -> Reviewers {
         if own.names_somebody() {
             return own.clone();
@@ -124,34 +124,34 @@ impl Flow {
     }
 }
 
-/// Who may decide at nodes with these tags.
+/// The reviewers of nodes with these tags.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Route {
-    /// A node with one of these tags fits.
+    /// A node with one of these tags matches.
     pub tags: Vec<String>,
-    /// Who may decide there, where the node or its gate names nobody.
+    /// The reviewers, if the node or its gate names none.
     pub reviewers: Reviewers,
 }
 
-/// What nodes and gates use where they say nothing themselves.
+/// The defaults of nodes and gates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Defaults {
-    /// How long a review waits.
+    /// How long a review may stay pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// What happens then.
+    /// What happens when the time is up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
     /// What happens when a step fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Who resolves reviews.
+    /// The handlers of reviews.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<Handler>>,
-    /// Who may decide.
+    /// The people who may decide.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
     /// The model of agents that name none.
@@ -160,7 +160,7 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// Whether nothing is said.
+    /// Whether there are no defaults.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

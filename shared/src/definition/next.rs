@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{InvalidName, NodeId};
 
-/// Where a branch goes after a node: no edge ends it.
+/// Where a branch goes after a node; without an edge, it ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "RawNext", into = "RawNext")]
@@ -17,7 +17,7 @@ impl Next {
         Self(vec![Edge { to: Target::Node(node), condition: EdgeCondition::Always }])
     }
 
-    /// The nodes that it may lead to.
+    /// Returns the nodes that it may lead to.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeId> {
         self.0.iter().filter_map(|edge| match &edge.to {
             Target::Node(node) => Some(node),
@@ -25,16 +25,16 @@ impl Next {
         })
     }
 
-    /// Whether nothing was written.
+    /// Whether there are no edges.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// One way on.
+/// An edge to another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// The node at which the branch goes on, or its end.
+    /// The node at which the branch continues, or its end.
     pub to: Target,
     /// The condition under which this edge is taken.
     pub condition: EdgeCondition,
@@ -43,11 +43,11 @@ pub struct Edge {
 /// When an edge is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EdgeCondition {
-    /// In any case.
+    /// Always, in any case.
     Always,
-    /// Where this CEL holds.
+    /// If this CEL is true.
     When(String),
-    /// Where no `when` held.
+    /// If no `when` was true.
     Else,
 }
 
@@ -105,7 +105,7 @@ enum RawEdge {
 struct RawWhen {
     /// A node, or `end`.
     to: Target,
-    /// CEL: the edge is taken where it holds.
+    /// CEL: the edge is taken if it is true.
     when: String,
 }
 
@@ -115,7 +115,7 @@ struct RawWhen {
 struct RawElse {
     /// A node, or `end`.
     to: Target,
-    /// The edge is taken where no `when` holds.
+    /// The edge is taken if no `when` is true.
     r#else: True,
 }
 

@@ -1,4 +1,4 @@
-//! `nodes`: one place in the graph, of exactly one kind.
+//! `nodes`: the places in the graph, each of exactly one kind.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -9,28 +9,28 @@ use crate::JsonMap;
 use crate::id::{FlowId, NodeId};
 use crate::time::Span;
 
-/// One node: its kind, and what every kind has.
+/// A node: its kind, and what every kind has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "RawNode", into = "RawNode")]
 #[cfg_attr(feature = "schema", schemars(with = "RawNode"))]
 pub struct Node {
-    /// What it does.
+    /// The kind of the node.
     pub kind: NodeKind,
-    /// What it is for, in a few words: a router's agent that may choose it is told so.
+    /// A short description, which a router's agent sees when it chooses.
     pub description: Option<String>,
-    /// Words that say what it is about: `routing` sends its reviews by them.
+    /// Tags, which `routing` uses for its reviews.
     pub tags: Vec<String>,
-    /// The state keys that it may see; `*` is all. Default: all.
+    /// The state keys that it may read; `*` is all. Default: all.
     pub read_keys: Option<Vec<String>>,
-    /// The state keys that it may write, `*` being any that nothing else writes at the same time; default: a key named as the
-    /// node, or the keys that `set` sets.
+    /// The state keys that it may write; `*` is any key that nothing else writes at the same time. Default: a key with
+    /// the node's name, or the keys that `set` sets.
     pub write_keys: Option<Vec<String>>,
     /// Where the branch goes.
     pub next: Next,
-    /// What several incoming branches do.
+    /// What happens to several incoming branches.
     pub join: Join,
-    /// How often it may be visited; default 25.
+    /// The limit of visits; default 25.
     pub max_visits: Option<u32>,
     /// Where the branch goes instead of failing with `FLOW_VISIT_LIMIT`.
     pub on_visit_limit: Option<NodeId>,
@@ -39,18 +39,18 @@ pub struct Node {
 }
 
 impl Node {
-    /// How often a node may be visited where nothing is said.
+    /// The default limit of visits.
     pub const DEFAULT_MAX_VISITS: u32 = 25;
     /// The highest number of visits that a flow may name.
     pub const MAX_VISITS: u32 = 10_000;
 
-    /// How often it may be visited.
+    /// Returns the limit of visits.
     pub fn max_visits(&self) -> u32 {
         self.max_visits.unwrap_or(Self::DEFAULT_MAX_VISITS)
     }
 }
 
-/// What a node does.
+/// The kinds of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeKind {
     /// An agent answers the prompt.
@@ -67,22 +67,22 @@ pub enum NodeKind {
         /// Templates of the arguments; none: the readable keys that its parameters name.
         arguments: Option<JsonMap>,
     },
-    /// State keys get values.
+    /// Sets state keys to values.
     Set(IndexMap<String, Value>),
-    /// Nothing but `next`, or an agent chooses.
+    /// Only follows `next`, or lets an agent choose.
     Router(RouterNode),
     /// A person is asked.
     Human(Box<Human>),
     /// Several agents work together.
     Team(Team),
-    /// One branch an item.
+    /// Runs one branch for each item.
     Map(MapNode),
     /// Another saved flow runs as part of this run, and its output is the result.
     Flow(FlowCall),
 }
 
 impl NodeKind {
-    /// The key that names the kind in a flow file.
+    /// Returns the key of the kind in a flow file.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Agent { .. } => "agent",
@@ -104,13 +104,13 @@ impl NodeKind {
         )
     }
 
-    /// Whether it makes something that a person can ask to be made again.
+    /// Whether it makes something that a correction can run again.
     pub fn is_source(&self) -> bool {
         matches!(self, Self::Agent { .. } | Self::Tool { .. } | Self::Team(_) | Self::Map(_) | Self::Flow(_))
     }
 }
 
-/// A router: nothing but `next`, or an agent that chooses among the targets that have visits left.
+/// A router: only follows `next`, or lets an agent choose among the targets that have visits left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -118,12 +118,12 @@ pub struct RouterNode {
     /// The agent that chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Template of what it is asked.
+    /// Template of the question to the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
 }
 
-/// What several incoming branches do at a node.
+/// What happens to several incoming branches at a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -131,7 +131,7 @@ pub enum Join {
     /// Each arrival is a visit of its own.
     #[default]
     Any,
-    /// Arrivals wait for all others, and go on as one.
+    /// Arrivals wait for all others, and continue as one.
     All,
 }
 
@@ -140,33 +140,33 @@ pub enum Join {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Failure {
-    /// How often it is tried again; default 0.
+    /// The number of retries; default 0.
     pub retries: u32,
-    /// How the waits grow.
+    /// How the delays increase.
     pub backoff: Backoff,
-    /// The first wait; default 1s.
+    /// The first delay; default 1s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Span>,
-    /// The longest wait; default 60s.
+    /// The longest delay; default 60s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Span>,
-    /// What happens when no try is left.
+    /// What happens when no retry is left.
     pub then: FailureThen,
 }
 
-/// How the waits between tries grow.
+/// How the delays between retries increase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Backoff {
-    /// Each about twice the one before, with jitter.
+    /// Each is about twice the previous one, with jitter.
     #[default]
     Exponential,
-    /// All the same.
+    /// All delays are the same.
     Fixed,
 }
 
-/// What happens when no try is left.
+/// What happens when no retry is left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -178,33 +178,34 @@ pub enum FailureThen {
     Goto(NodeId),
 }
 
-/// A node that runs for each item of a list, all at the same time. Its result is the list of theirs, in order: of a human
-/// node with options or `edit_keys` the decision, of others what they write (under one key: its value).
+/// A map, which runs a node for each item of a list, all at the same time. Its result is the list of the nodes'
+/// results, in order: of a human node with options or `edit_keys` the decision, of others what they write (if it is one
+/// key: its value).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct MapNode {
-    /// The key that holds the list, of at most 200 items.
+    /// The key of the list, which has at most 200 items.
     pub over: String,
     /// The key under which the node sees its item.
     pub r#as: String,
-    /// The node that runs for each: an agent, tool, set, human or flow node that nothing else leads to and that leads nowhere.
-    /// Its `on_reject` leaves the map as a whole; an item that fails, fails the map.
+    /// The node that runs for each: an agent, tool, set, human or flow node that nothing else leads to and that leads
+    /// nowhere. Its `on_reject` leaves the whole map; an item that fails makes the map fail.
     pub node: NodeId,
 }
 
 impl MapNode {
-    /// The longest list.
+    /// The most items of the list.
     pub const MAX_ITEMS: usize = 200;
 }
 
-/// Another flow, run as part of this one, with keys of its own. Its output is the result: as an object under the one
-/// write key, or those of its keys that `write_keys` names. Where it fails or is stopped, the node fails.
+/// Another flow, which runs as part of this one, with its own keys. Its output is the result: as an object under the
+/// one write key, or those of its keys that `write_keys` names. If it fails or is stopped, the node fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct FlowCall {
-    /// The id of a flow that is saved already, and that does not call this one, directly or through others.
+    /// The id of a saved flow that does not call this one, directly or indirectly.
     pub id: FlowId,
-    /// Its version; default: the newest when the calling flow is saved, which stays with that version of it.
+    /// Its version; default: the newest when the calling flow is saved, which that version then keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// Templates of its input; none: the readable keys that its `input` names.
@@ -220,22 +221,22 @@ struct RawNode {
     /// The agent that answers the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
-    /// Template of what the agent is asked; goes with `agent`. Default: the readable keys.
+    /// Template of the agent's prompt; requires `agent`. Default: the readable keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
     /// The tool that is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    /// Templates of the arguments; goes with `tool`. Default: the readable keys that its parameters name.
+    /// Templates of the arguments; requires `tool`. Default: the readable keys that its parameters name.
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<JsonMap>,
-    /// State keys and their values. A value that is one whole `{{ expression }}` keeps its JSON type.
+    /// State keys and their values. A value that is a single `{{ expression }}` keeps its JSON type.
     #[serde(skip_serializing_if = "Option::is_none")]
     set: Option<IndexMap<String, Value>>,
-    /// Nothing but `next`, or an agent that chooses among the targets.
+    /// Only `next`, or an agent that chooses among the targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     router: Option<RouterNode>,
-    /// A question to people: the branch waits until they, or handlers before them, have decided.
+    /// A question to people: the branch waits until they, or handlers before them, decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     human: Option<Box<Human>>,
     /// Several agents that work on one step.
@@ -247,26 +248,26 @@ struct RawNode {
     /// Runs another flow inside this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<FlowCall>,
-    /// What it is for, in a few words: a router's agent that may choose it is told so.
+    /// A short description, which a router's agent sees when it chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// Words that say what it is about: `routing` sends its reviews by them.
+    /// Tags, which `routing` uses for its reviews.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
-    /// The state keys that it may see; `*` is all. Default: all.
+    /// The state keys that it may read; `*` is all. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_keys: Option<Vec<String>>,
-    /// The state keys that it may write, `*` being any that nothing else writes at the same time; default: a key named as
-    /// the node, or the keys that `set` sets.
+    /// The state keys that it may write; `*` is any key that nothing else writes at the same time. Default: a key with
+    /// the node's name, or the keys that `set` sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_keys: Option<Vec<String>>,
     /// Where the branch goes: a node, `end`, or a list of edges. Default: the branch ends.
     #[serde(skip_serializing_if = "Next::is_empty")]
     next: Next,
-    /// What several incoming branches do; default: `any`.
+    /// What happens to several incoming branches; default: `any`.
     #[serde(skip_serializing_if = "is_any")]
     join: Join,
-    /// How often it may be visited; default 25.
+    /// The limit of visits; default 25.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_visits: Option<u32>,
     /// Where the branch goes instead of failing with `FLOW_VISIT_LIMIT`.

@@ -1,4 +1,4 @@
-//! `on_timeout`: what happens when nobody has decided in time.
+//! `on_timeout`: what happens if no one decides in time.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,12 @@ pub enum OnTimeout {
     Approve,
     /// The run fails with `FLOW_HUMAN_TIMEOUT`.
     Error,
-    /// Goes on along `next` with a decision whose option is null.
+    /// Continues along `next` with a decision whose option is null.
     Follow,
     /// Goes to this node.
     #[serde(untagged)]
     Goto {
-        /// The node of the same flow at which the branch goes on. Where calls wait, they are rejected instead.
+        /// The node of the same flow at which the branch continues. Waiting calls are rejected instead.
         goto: NodeId,
     },
     /// Adds a role and moves the deadline.
@@ -33,11 +33,11 @@ pub enum OnTimeout {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Escalate {
-    /// The role that may decide too.
+    /// The role that may also decide.
     pub escalate: String,
-    /// How much longer it waits.
+    /// The additional time to wait.
     pub extend: Span,
-    /// What happens then.
+    /// What happens after that time.
     pub then: Box<OnTimeout>,
 }
 
@@ -45,17 +45,17 @@ impl OnTimeout {
     /// The most escalations in a row.
     pub const MAX_ESCALATIONS: usize = 10;
 
-    /// The escalations that come first, in order.
+    /// Returns the escalations that come first, in order.
     pub fn escalations(&self) -> impl Iterator<Item = &Escalate> {
         std::iter::successors(self.escalation(), |before| before.then.escalation())
     }
 
-    /// What happens when nobody is left to escalate to.
+    /// Returns what happens after the last escalation.
     pub fn last(&self) -> &Self {
         self.escalations().last().map_or(self, |last| &last.then)
     }
 
-    /// The same for calls that wait for leave: a call runs or does not, so what sends a branch on rejects.
+    /// Returns the same for calls that wait for approval: a call runs or does not, so sending a branch on rejects it.
     pub fn for_calls(&self) -> Self {
         match self {
             Self::Follow | Self::Goto { .. } => Self::Reject,

@@ -1,4 +1,4 @@
-//! Who may decide a review, how their decisions become one resolution, and what a response must fulfil.
+//! Who may decide a review, how decisions become one resolution, and the conditions for a response.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -6,43 +6,43 @@ use serde_json::Value;
 
 use crate::id::{NodeId, Username};
 
-/// Who may decide.
+/// The people who may decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Reviewers {
-    /// Everyone who has one of these roles.
+    /// Everyone with one of these roles.
     pub roles: Vec<String>,
     /// These people, by username; they need neither the roles nor the tags.
     pub users: Vec<Username>,
-    /// What those who are asked by role must have besides, all of it: roles that say what somebody knows or covers.
+    /// Tags that those who are asked by role need in addition, all of them: roles for what a person knows or covers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Not the one who started the run.
+    /// Excludes the person who started the run.
     pub not_requester: bool,
-    /// Nobody who decided at this node (four eyes).
+    /// Excludes everyone who decided at this node (four eyes).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_same_as: Option<NodeId>,
 }
 
 impl Reviewers {
-    /// Whether nothing is said: everyone with the system role reviewer.
+    /// Whether it is empty: everyone with the system role reviewer.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it says who may decide, and not only who may not.
+    /// Whether it names people who may decide, and does not only exclude people.
     pub fn names_somebody(&self) -> bool {
         !self.roles.is_empty() || !self.users.is_empty() || !self.tags.is_empty()
     }
 
-    /// Whether who may decide rests on more than each person by themselves: somebody may be shut out, or those with a
+    /// Whether the right to decide depends on more than each person alone: someone may be excluded, or those with a
     /// role may lack the tags.
     pub fn rests_on_people(&self) -> bool {
         self.shuts_out() || !self.tags.is_empty()
     }
 
-    /// Whether somebody may be shut out by what they did in the run, so that nobody may be left.
+    /// Whether people may be excluded by what they did in the run, so that no one may be left.
     pub fn shuts_out(&self) -> bool {
         self.not_requester || self.not_same_as.is_some()
     }
@@ -56,13 +56,13 @@ pub enum Policy {
     /// The first decision resolves.
     #[default]
     First,
-    /// More than half of those who may vote.
+    /// More than half of the voters.
     Majority,
-    /// All of those who may vote.
+    /// All of the voters.
     Unanimous,
     /// This many accepting votes, at least 1, however many people may vote.
     Quorum(u32),
-    /// So many of each role.
+    /// A number of votes from each role.
     Groups(IndexMap<String, u32>),
 }
 
@@ -72,7 +72,7 @@ impl Policy {
         *self == Self::First
     }
 
-    /// The roles of its groups with how many each needs; none for the other policies.
+    /// Returns the roles of its groups with the votes that each needs; none for other policies.
     pub fn groups(&self) -> impl Iterator<Item = (&String, u32)> {
         let groups = match self {
             Self::Groups(groups) => Some(groups),
@@ -82,7 +82,7 @@ impl Policy {
     }
 }
 
-/// What a response must fulfil.
+/// A condition that a response must meet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected {schema} or {when, message}")]
@@ -94,10 +94,10 @@ pub enum Validator {
     },
     /// CEL on `response`.
     When {
-        /// The condition; `response` has `option`, `text`, `edits` and `metadata`. A decision for which it does not
-        /// hold is refused.
+        /// The condition; `response` has `option`, `text`, `edits` and `metadata`. A decision for which it is false is
+        /// refused.
         when: String,
-        /// What is shown where it does not hold.
+        /// The message if it is not met.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },

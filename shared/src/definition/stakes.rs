@@ -1,4 +1,4 @@
-//! What is at stake with what people decide: as a flow says it, and as they are shown it.
+//! What is at stake with a decision: as a flow describes it, and as people see it.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ use super::Templated;
 pub enum Severity {
     /// A mistake costs little.
     Low,
-    /// The severity where nothing is said.
+    /// The default severity.
     #[default]
     Medium,
     /// A mistake costs much.
@@ -42,9 +42,9 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Cost {
-    /// In units of the currency, not in cents.
+    /// The amount in units of the currency, not in cents.
     pub amount: f64,
-    /// ISO 4217, such as `EUR`.
+    /// The currency by ISO 4217, such as `EUR`.
     pub currency: String,
 }
 
@@ -55,38 +55,38 @@ pub struct Stakes {
     /// How much is at stake.
     #[serde(default)]
     pub severity: Severity,
-    /// A word of the flow's author, to sort reviews by.
+    /// A category chosen by the flow's author, to sort reviews by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Whether what follows can be undone; unknown where nothing is said.
+    /// Whether the consequences can be undone; missing: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reversible: Option<bool>,
-    /// What follows from an acceptance, in words.
+    /// The consequences of an acceptance, in words.
     #[serde(default)]
     pub consequences: Vec<String>,
-    /// What it may cost.
+    /// The estimated cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<Cost>,
-    /// What could be done instead.
+    /// The alternatives to it.
     #[serde(default)]
     pub alternatives: Vec<Alternative>,
 }
 
 impl Stakes {
-    /// What can be chosen instead.
+    /// Returns the alternatives that can be chosen.
     pub fn choices(&self) -> impl Iterator<Item = &AlternativeChoice> {
         self.alternatives.iter().filter_map(Alternative::choice)
     }
 }
 
-/// What could be done instead: a sentence that people read, or something that they can choose.
+/// An alternative: a sentence that people read, or one that they can choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a sentence, or {id, description, tradeoffs}")]
 pub enum Alternative {
     /// A sentence that people read but cannot choose.
     Sentence(String),
-    /// What can be chosen.
+    /// An alternative that can be chosen.
     Choice(AlternativeChoice),
 }
 
@@ -94,17 +94,17 @@ pub enum Alternative {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct AlternativeChoice {
-    /// What a decision names.
+    /// The id that a decision names.
     pub id: String,
-    /// What would be done.
+    /// A description of what would be done.
     pub description: String,
-    /// What speaks for it, and against it.
+    /// The advantages and disadvantages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tradeoffs: Option<String>,
 }
 
 impl AlternativeChoice {
-    /// The same with what speaks for it, and against it.
+    /// Adds the advantages and disadvantages.
     pub fn tradeoffs(mut self, tradeoffs: impl Into<String>) -> Self {
         self.tradeoffs = Some(tradeoffs.into());
         self
@@ -130,7 +130,7 @@ impl From<String> for Alternative {
 }
 
 impl Alternative {
-    /// What can be chosen; none of a sentence.
+    /// Returns the choice; none for a sentence.
     pub fn choice(&self) -> Option<&AlternativeChoice> {
         match self {
             Self::Sentence(_) => None,
@@ -139,7 +139,7 @@ impl Alternative {
     }
 }
 
-/// As people read it: `Send a voucher (Slower)`.
+/// Formats it for people: `Send a voucher (Slower)`.
 impl fmt::Display for Alternative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -156,29 +156,29 @@ impl fmt::Display for AlternativeChoice {
     }
 }
 
-/// What it may cost, as a flow says it.
+/// An estimated cost in a flow file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct CostSetting {
-    /// How much; or a template that gives the number.
+    /// The amount, or a template for it.
     pub amount: Templated<f64>,
-    /// ISO 4217, such as `EUR`.
+    /// The currency by ISO 4217, such as `EUR`.
     pub currency: String,
 }
 
-/// What is at stake, as a human node or a gate says it: every text may be a template.
+/// What is at stake, in a human node or a gate: every text may be a template.
 #[derive(Debug, Clone, Copy)]
 pub struct StakesSetting<'a> {
     /// How much is at stake.
     pub severity: &'a Templated<Severity>,
-    /// A word to sort reviews by.
+    /// A category to sort reviews by.
     pub category: Option<&'a str>,
-    /// Whether what follows can be undone.
+    /// Whether the consequences can be undone.
     pub reversible: Option<bool>,
-    /// What follows from it.
+    /// The consequences of an acceptance.
     pub consequences: &'a [String],
-    /// What it may cost.
+    /// The estimated cost.
     pub estimated_cost: Option<&'a CostSetting>,
-    /// What could be done instead.
+    /// The alternatives to it.
     pub alternatives: &'a [Alternative],
 }

@@ -11,20 +11,20 @@ use super::Judge;
 pub struct Team {
     /// The names of its members, at least two.
     pub agents: Vec<String>,
-    /// Who hears all answers and gives that of the team (parallel, debate), or calls the members as tools (router). Default:
-    /// the last of `agents`. It takes no turn as a member.
+    /// The agent that reads all answers and gives the team's answer (parallel, debate), or calls the members as tools
+    /// (router). Default: the last of `agents`. It takes no turn as a member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<String>,
-    /// How they work.
+    /// How the members work together.
     #[serde(default)]
     pub strategy: TeamStrategy,
-    /// How many rounds a debate has, from 1 to 20; default 3.
+    /// The number of rounds of a debate, from 1 to 20; default 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// Template of what they are asked; default: the readable keys.
+    /// Template of the task; default: the readable keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Whether members may make new ones.
+    /// Whether members may create specialists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emergent: Option<TeamEmergent>,
 }
@@ -32,15 +32,15 @@ pub struct Team {
 impl Team {
     /// The most rounds of a debate.
     pub const MAX_ROUNDS: u32 = 20;
-    /// How many rounds a debate has where nobody says.
+    /// The default number of rounds of a debate.
     pub const DEFAULT_ROUNDS: u32 = 3;
 
-    /// Who gives the answer of the team, where the strategy has somebody who does.
+    /// Returns the lead, if the strategy has one.
     pub fn lead(&self) -> &str {
         self.lead.as_deref().or(self.agents.last().map(String::as_str)).unwrap_or_default()
     }
 
-    /// Whose answer the team's is: the lead's, or that of the last in a row.
+    /// Returns the agent whose answer is the team's: the lead, or the last member in a row.
     pub fn answers(&self) -> &str {
         match self.strategy {
             TeamStrategy::Sequential => self.agents.last().map(String::as_str).unwrap_or_default(),
@@ -48,13 +48,13 @@ impl Team {
         }
     }
 
-    /// All agents that it names, each once.
+    /// Returns all agents of the team, each once.
     pub fn named(&self) -> impl Iterator<Item = &str> {
         let lead = self.lead.as_ref().filter(|lead| !self.agents.contains(lead));
         self.agents.iter().chain(lead).map(String::as_str)
     }
 
-    /// Whether its members may make new ones.
+    /// Whether its members may create specialists.
     pub fn is_emergent(&self) -> bool {
         self.emergent.as_ref().is_some_and(|emergent| emergent.enabled)
     }
@@ -66,31 +66,32 @@ impl Team {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TeamStrategy {
-    /// One after another, each hearing the answer before; the last answer is the team's.
+    /// One after another, each reading the previous answer; the last answer is the team's.
     #[default]
     Sequential,
-    /// All at once; then the lead hears them all, and answers.
+    /// All at once; then the lead reads all answers and answers.
     Parallel,
     /// The lead calls the members as tools, and answers.
     Router,
-    /// In rounds, each hearing all that was said; then the lead answers.
+    /// In rounds, each reading everything said so far; then the lead answers.
     Debate,
 }
 
-/// Whether a team may grow.
+/// Whether members of a team may create specialists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct TeamEmergent {
-    /// Whether it may.
+    /// Whether this is allowed.
     pub enabled: bool,
     /// The most specialists of one step; default 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
-    /// Whether one is made only with a reason.
+    /// Whether a reason is required.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub require_justification: bool,
-    /// A model that is asked about each, after the gate; what it does not approve is not made.
+    /// A judge that is asked about each specialist, after the gate; if it does not approve, the specialist is not
+    /// created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judge>,
 }

@@ -1,35 +1,35 @@
-//! Values that a flow writes out, or that a template gives when they are needed.
+//! Values that are literal in a flow, or rendered from a template when they are needed.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// A value, or a template that gives it.
+/// A literal value, or a template for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
 pub enum Templated<T> {
-    /// A value that the flow file writes out.
+    /// A literal value in the flow file.
     Value(T),
     /// A text with `{{` or `{%` in it, which is rendered when the value is needed.
     Template(TemplateText),
 }
 
-/// A text with a template in it.
+/// A text that contains a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct TemplateText(pub String);
 
 impl TemplateText {
-    /// Whether a text has a template in it.
+    /// Whether a text contains a template.
     pub fn is_one(text: &str) -> bool {
         text.contains("{{") || text.contains("{%")
     }
 }
 
 impl<T> Templated<T> {
-    /// The value, where it is written out.
+    /// Returns the value, if it is literal.
     pub fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
@@ -37,7 +37,7 @@ impl<T> Templated<T> {
         }
     }
 
-    /// The template, where one gives the value.
+    /// Returns the template, if there is one.
     pub fn template(&self) -> Option<&str> {
         match self {
             Self::Value(_) => None,

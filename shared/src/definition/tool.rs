@@ -1,4 +1,4 @@
-//! `tools`: what agents and tool nodes may call.
+//! `tools`: the tools that agents and tool nodes may call.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -11,39 +11,39 @@ use super::on_timeout::OnTimeout;
 use super::policy::{Policy, Reviewers};
 use crate::time::Span;
 
-/// One tool. Exactly one of `http`, `mcp`, `builtin` and `agent`.
+/// A tool, with exactly one of `http`, `mcp`, `builtin` and `agent`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "RawTool", into = "RawTool")]
 #[cfg_attr(feature = "schema", schemars(with = "RawTool"))]
 pub struct Tool {
-    /// What it does, for models and reviewers.
+    /// The description for models and reviewers.
     pub description: Option<String>,
     /// JSON Schema of its arguments.
     pub parameters: Option<Value>,
-    /// How it is called.
+    /// The kind of the tool.
     pub kind: ToolKind,
     /// The same as `gates.before_tool.<name>: true`.
     pub ask_permission: AskPermission,
     /// Whether a call that was lost in a crash may be made again, with the same idempotency key.
     pub idempotent: bool,
-    /// How long one call may take, default 30s; of a tool that asks people, how long it waits, default for ever.
+    /// How long a call may take, default 30s; for a tool that asks people, how long it waits, default for ever.
     pub timeout: Option<Span>,
     /// The reviewers, for tools that ask people.
     pub reviewers: Reviewers,
-    /// How several decisions on what it asks become one.
+    /// The policy by which several decisions become one, for tools that ask people.
     pub policy: Policy,
-    /// How much is at stake where such a tool asks; none: as the agent says.
+    /// How much is at stake, for tools that ask people; none: the agent decides.
     pub severity: Option<Severity>,
-    /// What happens where nobody answers it in time; none: as each such tool does by itself.
+    /// What happens if no one answers in time; none: the default of each such tool.
     pub on_timeout: Option<OnTimeout>,
 }
 
 impl Tool {
-    /// How long one call may take where nothing is said.
+    /// The default limit for a call.
     pub const DEFAULT_TIMEOUT: Span = Span::secs(30);
 
-    /// An agent as a tool, with what it is told as the description.
+    /// Creates a tool from an agent, with this description.
     pub fn of_agent(agent: &str, description: Option<String>) -> Self {
         Self {
             description,
@@ -59,13 +59,13 @@ impl Tool {
         }
     }
 
-    /// How long one call may take.
+    /// Returns how long a call may take.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Self::DEFAULT_TIMEOUT)
     }
 }
 
-/// Whether calls of a tool need leave, where no gate says so.
+/// Whether calls of a tool need approval, even without a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -76,11 +76,11 @@ pub enum AskPermission {
     Answers(AllowedDecisions),
 }
 
-/// The answers to a call that needs leave.
+/// The allowed answers to a call that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct AllowedDecisions {
-    /// Reject is always one of them.
+    /// The answers; reject is always allowed.
     pub allowed_decisions: Vec<ActionKind>,
 }
 
@@ -91,12 +91,12 @@ impl Default for AskPermission {
 }
 
 impl AskPermission {
-    /// Whether calls need no leave.
+    /// Whether calls need no approval.
     pub fn is_no(&self) -> bool {
         *self == Self::Switch(false)
     }
 
-    /// The answers that it takes; none where it says nothing of them.
+    /// Returns the allowed answers, if they are set.
     pub fn allowed_decisions(&self) -> Option<&[ActionKind]> {
         match self {
             Self::Switch(_) => None,
@@ -105,18 +105,18 @@ impl AskPermission {
     }
 }
 
-/// How a tool is called.
+/// The kinds of tools.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolKind {
     /// An HTTP request.
     Http(HttpTool),
     /// A tool of an MCP server that the server's settings name.
     Mcp(McpTool),
-    /// Part of Countersign.
+    /// A part of Countersign.
     Builtin(Builtin),
-    /// An agent of the flow: it is told a task, and its answer is the result.
+    /// An agent of the flow: it gets a task, and its answer is the result.
     Agent(String),
-    /// A function of the program that Countersign runs in, under the tool's name. No flow file can say it.
+    /// A function of the program that Countersign runs in, with the tool's name. Flow files cannot use it.
     Function,
 }
 
@@ -151,7 +151,7 @@ pub struct McpTool {
     pub tool: String,
 }
 
-/// What Countersign brings itself.
+/// The builtin tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -159,7 +159,7 @@ pub struct McpTool {
 pub enum Builtin {
     /// Waits for `duration` without holding a worker.
     Sleep,
-    /// Writes `{key, value}` to the state, where the node may write the key.
+    /// Writes `{key, value}` to the state, if the node may write the key.
     SetState,
     /// Pretends to publish `{title, text}`, and says where.
     DemoPublish,
@@ -167,22 +167,22 @@ pub enum Builtin {
     AskHuman,
     /// Asks a person to edit a draft.
     RequestEdit,
-    /// Asks for leave to do something that is no call of a tool.
+    /// Asks for approval to do something that is not a tool call.
     RequestApproval,
     /// Hands a problem to a person.
     Escalate,
-    /// Shows progress, and asks whether to go on.
+    /// Shows progress, and asks whether to continue.
     Checkpoint,
-    /// Tells a person, and goes on.
+    /// Hands work to a person, and continues.
     Handoff,
-    /// Makes a new agent.
+    /// Creates a specialist in a team.
     SpawnSpecialist,
     /// Changes a team's strategy.
     SetStrategy,
 }
 
 impl Builtin {
-    /// Whether a call of it asks people, and returns what they answer.
+    /// Whether a call asks people and returns their answer.
     pub fn asks_people(self) -> bool {
         matches!(
             self,
@@ -200,25 +200,25 @@ impl Builtin {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "Tool"))]
 struct RawTool {
-    /// What it does, for models and reviewers.
+    /// The description for models and reviewers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// JSON Schema of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
-    /// It sends an HTTP request.
+    /// An HTTP request to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     http: Option<HttpTool>,
-    /// It calls a tool of an MCP server that the settings name.
+    /// A tool of an MCP server that the settings name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mcp: Option<McpTool>,
-    /// It is part of Countersign.
+    /// A builtin tool of Countersign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     builtin: Option<Builtin>,
-    /// It tells a task to this agent of the flow, whose answer is the result.
+    /// An agent of the flow, which gets a task and whose answer is the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
-    /// Not in the schema, so that flow files cannot say it: only a program knows its functions.
+    /// Not in the schema, because flow files cannot use it: only a program knows its functions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     function: bool,
@@ -228,19 +228,19 @@ struct RawTool {
     /// Whether a call whose outcome is unknown may be made again, with the same idempotency key; default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     idempotent: bool,
-    /// How long one call may take, default 30s; of a tool that asks people, how long it waits, default for ever.
+    /// How long a call may take, default 30s; for a tool that asks people, how long it waits, default for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
     /// The reviewers, for tools that ask people.
     #[serde(default, skip_serializing_if = "Reviewers::is_empty")]
     reviewers: Reviewers,
-    /// How several decisions on what it asks become one.
+    /// The policy by which several decisions become one, for tools that ask people.
     #[serde(default, skip_serializing_if = "Policy::is_first")]
     policy: Policy,
-    /// How much is at stake where such a tool asks; default: as the agent says.
+    /// How much is at stake, for tools that ask people; default: the agent decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
-    /// What happens where nobody answers it in time; default: as each such tool does by itself.
+    /// What happens if no one answers in time; default: that of each such tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_timeout: Option<OnTimeout>,
 }
