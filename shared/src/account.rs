@@ -1,4 +1,4 @@
-//! Logging in, and what people manage of their own account: password, sessions, second factor.
+//! Logging in, and managing one's own account: password, sessions, second factor.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,29 +10,29 @@ use crate::time::Timestamp;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected {username, password} or {token}")]
 pub enum LoginRequest {
-    /// With a password.
+    /// A login with a password.
     Password {
-        /// The username, as it was typed.
+        /// The username as it was typed.
         username: String,
-        /// The password in clear text. After ten wrong ones for a username from one network, further attempts are
-        /// answered with `429` for some seconds.
+        /// The password in clear text. After ten wrong ones for a username from one network, further attempts return
+        /// `429` for some seconds.
         password: String,
-        /// The code of their second factor, or a recovery code, where they have one.
+        /// The code of their second factor, or a recovery code, if they have a second factor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
-    /// With the one-time secret of a link.
+    /// A login with the one-time secret of a link.
     Link {
         /// The secret of the link, `cs_link_` with 43 characters after it. A login uses it up, and it expires after a
         /// day at the latest.
         token: String,
-        /// The code of their second factor, or a recovery code, where they have one.
+        /// The code of their second factor, or a recovery code, if they have a second factor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
 }
 
-/// The body of `POST /api/v1/session/link`, which answers with the person whom the link logs in.
+/// The body of `POST /api/v1/session/link`, which returns the user of a login link.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct LinkSecret {
@@ -44,9 +44,9 @@ pub struct LinkSecret {
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewPassword {
-    /// The password until now.
+    /// The current password.
     pub current: String,
-    /// 12 to 128 characters, and not one that is known or guessed soon.
+    /// 12 to 128 characters; common or easily guessed passwords are refused.
     pub new: String,
 }
 
@@ -54,39 +54,39 @@ pub struct NewPassword {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfo {
-    /// Names the session in `DELETE /api/v1/me/sessions/{id}`; it is not the secret in the cookie.
+    /// The id for `DELETE /api/v1/me/sessions/{id}`; it is not the secret in the cookie.
     pub id: SessionId,
-    /// Whether it is the one that asks.
+    /// Whether it is the current session.
     #[serde(default)]
     pub current: bool,
-    /// When the person logged in.
+    /// The time of the login.
     pub created_at: Timestamp,
-    /// When it was used last, to some minutes.
+    /// The time of its last use, accurate to some minutes.
     pub last_used_at: Timestamp,
-    /// When it ends if it is not used.
+    /// The time at which it ends if it is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// From which address it was started.
+    /// The address of the login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// In which browser.
+    /// The browser of the login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
-/// The answer of `GET /api/v1/me/totp`: the second factor of the person who asks.
+/// The answer of `GET /api/v1/me/totp`: the second factor of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecondFactorState {
-    /// Whether a code is asked for when they log in.
+    /// Whether a code is required to log in.
     pub enabled: bool,
-    /// Whether the server's settings require it of them.
+    /// Whether the server's settings require it for this person.
     pub required: bool,
-    /// How many recovery codes are left.
+    /// The number of recovery codes left.
     pub recovery_codes_left: u32,
 }
 
-/// A second factor that is to be confirmed; its secret is shown this once.
+/// A second factor that has to be confirmed; its secret is shown only once.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewSecondFactor {
@@ -106,7 +106,7 @@ pub struct SecondFactorCode {
     pub code: String,
 }
 
-/// Codes that each log in once in the place of one that an app shows; they are shown this once.
+/// Recovery codes, each of which replaces a code of the app once; they are shown only once.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecoveryCodes {

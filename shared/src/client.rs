@@ -1,4 +1,4 @@
-//! The typed client of the HTTP API, over any transport: the console brings `fetch`, tests and programs their own.
+//! The typed client of the HTTP API, over any transport: `fetch` in the console, others in tests and programs.
 
 mod account;
 mod feedback;
@@ -40,29 +40,29 @@ pub struct HttpRequest {
     pub path: String,
     /// The body and its content type.
     pub body: Option<(&'static str, String)>,
-    /// Value of the `Idempotency-Key` header: a write that is sent again with it is carried out once.
+    /// The `Idempotency-Key` header: a write that is repeated with it takes effect once.
     pub idempotency_key: Option<String>,
 }
 
-/// What came back.
+/// A response of the server.
 #[derive(Debug, Clone)]
 pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
-    /// The body as text; empty where the server sends none (`204`).
+    /// The body as text; empty if the server sends none (`204`).
     pub body: String,
 }
 
-/// Sends requests; says in words why one could not be sent.
+/// Sends requests; the error says in words why one could not be sent.
 pub trait Transport {
     /// Sends one request.
     fn send(&self, request: HttpRequest) -> impl Future<Output = Result<HttpResponse, String>>;
 }
 
-/// The API, typed. `D` is what is read of the definition of a flow: all of it, unless somebody needs less.
+/// The typed API. `D` is the part of a flow's definition that is read: all of it, unless the caller needs less.
 #[derive(Debug)]
 pub struct Client<T, D = Flow> {
-    /// How requests are sent.
+    /// The transport for requests.
     pub transport: T,
     definition: PhantomData<fn() -> D>,
 }
@@ -78,21 +78,21 @@ impl<T: Copy, D> Copy for Client<T, D> {}
 type ApiResult<T> = Result<T, Problem>;
 
 impl<T> Client<T> {
-    /// A client over `transport`.
+    /// Creates a client over `transport`.
     pub fn new(transport: T) -> Self {
         Self::reading(transport)
     }
 }
 
 impl<T, D> Client<T, D> {
-    /// A client over `transport` that reads a `D` of the definition of a flow.
+    /// Creates a client over `transport` that reads a `D` of a flow's definition.
     pub fn reading(transport: T) -> Self {
         Self { transport, definition: PhantomData }
     }
 }
 
-/// Reads JSON by way of a [`Value`]. Whatever a program reads from values too should be read like this: from text, it
-/// would be read by a second copy of the code.
+/// Reads JSON through a [`Value`]. Types that a program also reads from values should be read like this, because
+/// reading them from text would need a second copy of the code.
 pub fn read<A: DeserializeOwned>(text: &str) -> serde_json::Result<A> {
     A::deserialize(&serde_json::from_str::<Value>(text)?)
 }
@@ -108,8 +108,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         A::deserialize(&body).map_err(|error| unreadable(status, &error))
     }
 
-    /// The status and the body of an answer that is no refusal. Apart from [`Self::call`], so that sending is compiled
-    /// once and not for each type of answer.
+    /// Returns the status and the body of a successful response. Separate from [`Self::call`], so that sending is
+    /// compiled once, not for each type of response.
     async fn exchange(&self, request: HttpRequest) -> ApiResult<(u16, Value)> {
         let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
         let status = response.status;
@@ -126,8 +126,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.call(HttpRequest { method: "GET", path, body: None, idempotency_key: None }).await
     }
 
-    /// A list that is shown as a whole, as one page: its pages, one after the other. What is added meanwhile where it was
-    /// read already is not among them.
+    /// Returns a whole list as one page, by reading its pages one after the other. Rows that are added in the meantime
+    /// to pages already read are missing.
     async fn get_all<A: DeserializeOwned>(&self, path: &str) -> ApiResult<Page<A>> {
         let mut items = Vec::new();
         let mut place = String::new();
@@ -352,7 +352,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     }
 }
 
-/// A query as `?a=b&c=d`, without what is not set.
+/// Formats a query as `?a=b&c=d`, without unset values.
 pub fn query_string<Q: Serialize>(query: &Q) -> String {
     let Ok(Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
     let pairs: Vec<String> = fields
@@ -376,8 +376,8 @@ fn escape(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, RESERVED)
 }
 
-/// An id as one segment of a path, whatever stands in it. Browsers resolve `.` and `..` even where they are escaped, and
-/// an empty one names the list; nothing has such an id.
+/// Returns an id as one segment of a path, whatever it contains. Browsers resolve `.` and `..` even if they are
+/// escaped, and an empty segment names the list; no id is like that.
 fn segment(id: &str) -> ApiResult<PercentEncode<'_>> {
     if matches!(id, "" | "." | "..") {
         return Err(Problem::new(Code::NotFound).detail(format!("`{id}` is not an id")));

@@ -1,5 +1,4 @@
-//! What is done to a review beside deciding it: working on it, talking about it, handing it to somebody else; and what
-//! was said of it before people were asked.
+//! Claims, comments and delegations of reviews, and the advice of handlers that were asked before people.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,32 +10,32 @@ use crate::decision::{ProgramAnswer, Via};
 use crate::id::Username;
 use crate::time::Timestamp;
 
-/// Who works on a review, and until when.
+/// The claim of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
-    /// The reviewer who claimed it. Until the lease runs out others cannot claim the review, but may decide it.
+    /// The reviewer who claimed it. Until the claim expires, others cannot claim the review, but may decide it.
     pub by: Username,
-    /// When the lease runs out.
+    /// The time at which the claim expires.
     pub until: Timestamp,
 }
 
-/// Somebody handed a review to somebody else, who decides it from then on.
+/// The delegation of a review to another person, who decides it from then on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegation {
-    /// The person who hands it over.
+    /// The person who delegates it.
     pub from: Username,
     /// The person who decides from now on.
     pub to: Username,
-    /// Whose vote it is, where it had been handed to `from` before.
+    /// The owner of the vote, if it had been delegated to `from` before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<Username>,
     /// The time, on the server's clock.
     pub at: Timestamp,
 }
 
-/// What somebody said beside a review.
+/// A comment on a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comment {
@@ -48,72 +47,73 @@ pub struct Comment {
     pub text: String,
 }
 
-/// What a handler said that left the decision to those after it, or that decided.
+/// The advice of a handler that passed the review on, or that decided it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// Who: of a judge its `provider/model`, of a webhook the host of its URL, of a function its name.
+    /// The handler: the `provider/model` of a judge, the host of a webhook's URL, or the name of a function.
     pub by: String,
-    /// What kind of handler.
+    /// The kind of handler.
     pub via: Via,
     /// The time, on the server's clock.
     pub at: Timestamp,
-    /// What it would decide; none where it could not say.
+    /// The verdict; none if it could not judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Judgement>,
-    /// Why, in its words; or why it could not say. A model or a program outside wrote it: hostile like every such text.
+    /// The reason in its own words, or why it could not judge. It was written by a model or an external program, so it
+    /// may be hostile.
     pub reason: String,
-    /// What it would change of what is asked; none where nothing.
+    /// The changes that it would make, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// What a program answered, as it was sent; none where it could not say.
+    /// The answer of a program as it was sent; none if it could not judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<ProgramAnswer>>,
 }
 
-/// A handler that is asked while people may decide already: it has said that it answers later.
+/// A handler that answers later, while people may already decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedHandler {
-    /// Who, as in [`Advice::by`].
+    /// The handler, as in [`Advice::by`].
     pub by: String,
-    /// What kind of handler.
+    /// The kind of handler.
     pub via: Via,
-    /// Until when it is waited for; then the next is asked.
+    /// The time until which it may answer; then the next handler is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Whether reactions to a message there decide.
+    /// Whether reactions to its message decide.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reactions: bool,
 }
 
 impl AskedHandler {
-    /// One that is waited for until then.
+    /// Creates a handler that may answer until this time.
     pub fn program(by: String, via: Via, until: Timestamp) -> Self {
         Self { by, via, until: Some(until), reactions: false }
     }
 }
 
-/// What a handler would change of what is asked before it happens.
+/// The changes that a handler would make before the action takes effect.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Changes {
-    /// Whole arguments, by the id of the action.
+    /// All arguments, by the id of the action.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, JsonMap>,
     /// Values of editable items, by key.
     #[serde(skip_serializing_if = "JsonMap::is_empty")]
     pub edits: JsonMap,
-    /// What the agent is told beside.
+    /// Additional instructions for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
 }
 
-/// How much of a changed value is told in a sentence, in characters; all of it is in the record.
+/// How much of a changed value a sentence quotes, in characters; the audit log has all of it.
 const SHORT: usize = 200;
 
-/// As people read it: `With changes: c1-1 = {"amount":5}; the agent is told: Mind this.`
+/// Formats it for people: `With changes: c1-1 = {"amount":5}; the agent is told: Mind this.`
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = |name: &str, value: String| match value.char_indices().nth(SHORT) {
@@ -135,7 +135,7 @@ impl Changes {
     }
 }
 
-/// As people read it: `demo/judge would approve, but is 55% sure and decides from 70%: It is long.`
+/// Formats it for people: `demo/judge would approve, but is 55% sure and decides from 70%: It is long.`
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.judgement(f)?;
@@ -176,15 +176,15 @@ impl Advice {
     }
 }
 
-/// What a judge would decide, and how sure it is.
+/// The verdict of a judge, and its confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
-    /// Whether it accepts.
+    /// Whether it would accept.
     pub approved: bool,
-    /// How sure it is, from 0 to 1.
+    /// The confidence, from 0 to 1.
     pub confidence: f64,
-    /// From which confidence on it decides.
+    /// The lowest confidence with which it decides.
     pub threshold: f64,
 }
 

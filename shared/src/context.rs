@@ -1,10 +1,10 @@
-//! What a review shows of the run that asks: for whom it goes, and which item of a list is worked on.
+//! The context of a run that a review shows: its end user, and the current item of a list.
 
 use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 
-/// For whom, and with what, a run goes; carried through every pause.
+/// The context of a run, which is kept through every pause.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
@@ -18,33 +18,33 @@ pub struct Context {
     /// The end user's session, in the launching program's own terms; templates read it as `context.session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Anything else; decisions' metadata is merged into it.
+    /// Anything else; the metadata of decisions is merged into it.
     pub metadata: JsonMap,
 }
 
 impl Context {
-    /// Whether it says nothing.
+    /// Whether the context is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Which item of a map's list is worked on: `2 of 5`.
+/// The current item of a map's list: `2 of 5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
-    /// Its place in the list, from 1.
+    /// The place in the list, from 1.
     pub number: u32,
-    /// How many there are.
+    /// The number of items.
     pub of: u32,
-    /// Whether the item is that of the call which led here: then the visits of the node are those inside that call, and
-    /// not one for each item.
+    /// Whether the item belongs to the call that led here: then the visits of the node are those inside that call, not
+    /// one for each item.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inside: bool,
 }
 
 impl Part {
-    /// Which time it is that a node is visited, where that says something: the visits of a mapped node are its items.
+    /// Returns the number of the visit, if it is meaningful: the visits of a mapped node are its items.
     pub fn again(part: Option<Self>, visit: u32) -> Option<u32> {
         (visit > 1 && part.is_none_or(|part| part.inside)).then_some(visit)
     }

@@ -1,10 +1,10 @@
-//! A set of numbers of entries, as ranges: `1-812,815`. Archives name by it which entries they hold.
+//! A set of entry numbers as ranges, such as `1-812,815`, with which archives list their entries.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Numbers of entries in the record, from 1.
+/// A set of entry numbers in the audit log, from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EntryNumbers {
     /// The first number of each range, with its last. Ranges neither touch nor overlap.
@@ -12,17 +12,17 @@ pub struct EntryNumbers {
 }
 
 impl EntryNumbers {
-    /// Whether a number is among them.
+    /// Whether the set contains a number.
     pub fn has(&self, number: u64) -> bool {
         self.ranges.range(..=number).next_back().is_some_and(|(_, last)| number <= *last)
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> u64 {
         self.ranges.iter().map(|(first, last)| last - first + 1).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -37,7 +37,7 @@ impl EntryNumbers {
         other.ranges.iter().for_each(|(first, last)| self.add_range(*first, *last));
     }
 
-    /// The numbers in ascending order.
+    /// Iterates over the numbers in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.ranges.iter().flat_map(|(first, last)| *first..=*last)
     }

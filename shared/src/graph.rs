@@ -1,9 +1,9 @@
-//! A flow as a picture, laid out by the server so that the browser only draws.
+//! The graph of a flow, laid out by the server so that the browser only draws it.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// A flow as a picture: laid out by the server, in pixels, from the top left.
+/// The graph of a flow, in pixels from the top left.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
@@ -43,7 +43,7 @@ pub struct GraphEdge {
     pub from: String,
     /// Where it ends.
     pub to: String,
-    /// What it is.
+    /// The kind of the edge.
     pub kind: GraphEdgeKind,
     /// The text beside it: a shortened condition, or words such as `else` or `rejected`. Missing for an edge without a
     /// condition, and for a correction.
@@ -53,7 +53,7 @@ pub struct GraphEdge {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What an edge of the picture is.
+/// The kind of an edge of the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -1,4 +1,4 @@
-//! Identifiers: UUIDv7 for what the server makes, checked names for what people choose.
+//! Identifiers: UUIDv7 for objects that the server creates, and checked names that people choose.
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
@@ -46,7 +46,7 @@ macro_rules! uuid_id {
 uuid_id! {
     /// One execution of one flow version.
     RunId,
-    /// One thing that a person is asked.
+    /// One question to people.
     ReviewId,
     /// A unit of work that a worker claims.
     TaskId,
@@ -56,15 +56,15 @@ uuid_id! {
     TokenId,
     /// One session of a browser.
     SessionId,
-    /// What somebody said of an agent.
+    /// One feedback on an agent.
     FeedbackId,
     /// One message to one receiver.
     DeliveryId,
     /// One transaction of the store.
     CommitId,
-    /// One standing leave for a tool.
+    /// One remembered approval for a tool.
     GrantId,
-    /// One span of time in which somebody stands in for somebody else.
+    /// One deputyship of a person.
     DeputyId,
 }
 
@@ -72,9 +72,9 @@ uuid_id! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not a valid {what}: {rule}")]
 pub struct InvalidName {
-    /// What was written.
+    /// The name that was refused.
     pub name: String,
-    /// What it should have been the name of.
+    /// What the name is for.
     pub what: &'static str,
     /// The rule that it breaks.
     pub rule: &'static str,
@@ -143,7 +143,7 @@ macro_rules! name {
     )+};
 }
 
-/// Longest name that is accepted, in bytes.
+/// The longest accepted name, in bytes.
 pub const MAX_NAME: usize = 100;
 /// How deep flows may call each other.
 pub const MAX_CALLS: usize = 8;
@@ -153,7 +153,7 @@ fn made_of(name: &str, first: fn(char) -> bool, rest: fn(char) -> bool) -> bool 
     name.len() <= MAX_NAME && chars.next().is_some_and(first) && chars.all(rest)
 }
 
-/// What `next` says where a branch ends; in a run, the place where a flow's output waits for leave to be given.
+/// `next` at the end of a branch; in a run, the place where a flow's output waits for approval.
 const END: &str = "end";
 
 fn is_node(id: &str) -> bool {
@@ -172,61 +172,63 @@ name! {
     /// The id of a flow: `[a-z0-9-]+`.
     FlowId: "flow id", "1 to 100 of a-z, 0-9 and -",
         |name| made_of(name, |c| matches!(c, 'a'..='z' | '0'..='9' | '-'), |c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
-    /// The id of a node. In its flow: `[a-z][a-z0-9_-]*`. In a run also that of a node of a nested flow, behind the calls
-    /// that lead there, each with its visit: `check:2/review`; and `end`, where the output of a flow waits for leave.
+    /// The id of a node. In its flow: `[a-z][a-z0-9_-]*`. In a run, also the id of a node of a nested flow, after the
+    /// calls that lead there, each with its visit: `check:2/review`; and `end`, where the output of a flow waits for
+    /// approval.
     NodeId: "node id", "a-z first, then a-z, 0-9, _ and -, at most 100",
         is_node;
-    /// How a person is named everywhere: `[a-z0-9][a-z0-9._-]*`, at most 100.
+    /// The name of a user: `[a-z0-9][a-z0-9._-]*`, at most 100 characters.
     Username: "username", "a-z or 0-9 first, then also . _ and -, at most 100",
         |name| made_of(name, |c| matches!(c, 'a'..='z' | '0'..='9'), |c| matches!(c, 'a'..='z' | '0'..='9' | '.' | '_' | '-'));
 }
 
 impl NodeId {
-    /// The calls that lead to the flow which the node is in, such as `check:2`; empty in the run's own flow. It names
-    /// that one execution of the flow in the run.
+    /// Returns the calls that lead to the node's flow, such as `check:2`; empty in the run's own flow. It identifies
+    /// that execution of the flow in the run.
     pub fn frame(&self) -> &str {
         self.0.rsplit_once('/').map_or("", |(calls, _)| calls)
     }
 
-    /// The id in its flow.
+    /// Returns the id in its flow.
     pub fn own(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, own)| own)
     }
 
-    /// The calls that lead there, without visits: `check/review`. Different visits of a call are the same place.
+    /// Returns the calls that lead there, without visits: `check/review`. Different visits of a call are the same
+    /// place.
     pub fn place(&self) -> String {
         let names: Vec<&str> =
             self.0.split('/').map(|call| call.split_once(':').map_or(call, |(name, _)| name)).collect();
         names.join("/")
     }
 
-    /// A node of the same execution of the same flow, by the id that it has there.
+    /// Returns another node of the same execution of the same flow, by its id there.
     #[must_use]
     pub fn beside(&self, own: &Self) -> Self {
         Self::within(self.frame(), own)
     }
 
-    /// A node of an execution of a flow.
+    /// Creates the id of a node in an execution of a flow.
     pub fn within(frame: &str, own: &Self) -> Self {
         if frame.is_empty() { own.clone() } else { Self(format!("{frame}/{own}")) }
     }
 
-    /// Where an execution of a flow ends, and its output waits for leave to be given.
+    /// Creates the end of an execution of a flow, where its output waits for approval.
     pub fn end_of(frame: &str) -> Self {
         Self::within(frame, &Self(END.to_owned()))
     }
 
-    /// Whether it is where a flow ends, and no node that the flow has.
+    /// Whether it is the end of a flow, not one of its nodes.
     pub fn is_end(&self) -> bool {
         self.own() == END
     }
 
-    /// The execution of a flow that this visit of the node calls.
+    /// Returns the execution of a flow that this visit of the node calls.
     pub fn call(&self, visit: u32) -> String {
         format!("{self}:{visit}")
     }
 
-    /// The node, with its visit, that called the flow which the node is in.
+    /// Returns the node, with its visit, that called the node's flow.
     pub fn caller(&self) -> Option<(Self, u32)> {
         let (node, visit) = self.frame().rsplit_once(':')?;
         Some((Self(node.to_owned()), visit.parse().ok()?))

@@ -1,7 +1,6 @@
-//! The queue of reviews: the order of urgency, what narrows it down, and how it is counted. The server's lists and
-//! counts and the console's list use the same.
+//! The queue of reviews: its order of urgency, its filters and its counts, shared by the server and the console.
 //!
-//! Imports of this crate what reviews are made of, and `access`.
+//! Imports only the parts of reviews and `access` from this crate.
 
 mod facets;
 mod outline;
@@ -31,29 +30,29 @@ pub use query::ReviewQuery;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewOrder {
-    /// What was asked last comes first.
+    /// The newest reviews come first.
     #[default]
     Newest,
-    /// By [`Urgency`]; of what is pending only.
+    /// By [`Urgency`]; for pending reviews only.
     Urgency,
 }
 
-/// Where a review stands in the order of urgency, the most urgent first: the soonest deadline, and none last; then what
-/// has the most at stake; then what was asked first; then the id. No two reviews are equal.
+/// The urgency of a review, most urgent first: by the soonest deadline, with none last; then by the highest severity;
+/// then by the oldest request; then by the id. No two reviews are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Urgency {
-    /// Its deadline; [`Timestamp::MAX`] where it has none.
+    /// The deadline; [`Timestamp::MAX`] if there is none.
     pub due: Timestamp,
-    /// From 0 (critical) to 3 (low).
+    /// The severity, from 0 (critical) to 3 (low).
     pub severity: u8,
-    /// When it was asked.
+    /// The time of the request.
     pub asked: Timestamp,
-    /// The review's id, by which reviews are ordered that are equal in everything else.
+    /// The review's id, which orders reviews that are otherwise equal.
     pub id: ReviewId,
 }
 
 impl Urgency {
-    /// That of a review.
+    /// Returns the urgency of a review.
     pub fn of(review: &Review) -> Self {
         let due = review.expires_at.unwrap_or(Timestamp::MAX);
         Self { due, severity: rank(review.stakes.severity), asked: review.created_at, id: review.id }
@@ -75,27 +74,27 @@ fn rank(severity: Severity) -> u8 {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Assigned {
-    /// I may decide it.
+    /// The caller may decide it.
     Me,
-    /// Somebody works on it.
+    /// Someone has claimed it.
     Claimed,
-    /// Nobody has claimed it, or the claim has run out.
+    /// No one has claimed it, or the claim has expired.
     Unclaimed,
 }
 
-/// Restricts a list of reviews to what one person has asked; `me` is the only value.
+/// Restricts a list of reviews to the caller's own requests; `me` is the only value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Asker {
-    /// I did, or I started the run.
+    /// The caller requested it, or started its run.
     Me,
 }
 
-/// By when the time of a review is up: within a length of time (`30m`), by a point in time, or never (`none`).
+/// A limit for the deadline: within a length of time (`30m`), by a point in time, or none (`none`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// So soon from now, or already.
+    /// Within this time from now, or overdue.
     Within(Span),
     /// At this time or before.
     By(Timestamp),
@@ -104,7 +103,7 @@ pub enum Due {
 }
 
 impl Due {
-    /// The latest deadline that fits; nothing where none does.
+    /// Returns the latest matching deadline; none if no deadline matches.
     pub fn latest(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Within(span) => Some(now.after(span.0)),
@@ -165,54 +164,54 @@ impl schemars::JsonSchema for Due {
     }
 }
 
-/// A part of a filter by which the queue is counted.
+/// A facet: a part of a filter by which the queue is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum Facet {
-    /// What is asked.
+    /// The kind of review.
     Kind,
-    /// How much is at stake.
+    /// The severity of the review.
     Severity,
-    /// Which flow asks.
+    /// The flow that asks.
     Flow,
-    /// For which roles.
+    /// The roles that it is for.
     Role,
-    /// Which tags are needed besides.
+    /// The tags that reviewers also need.
     Tag,
-    /// By [`Assigned`]: whether I may decide it, and whether somebody has claimed it.
+    /// The assignment ([`Assigned`]): whether the caller may decide it, and whether it is claimed.
     Assigned,
-    /// By when its time is up.
+    /// The deadline of the review.
     Due,
-    /// How long ago it was asked.
+    /// The age of the review.
     Age,
 }
 
 impl Facet {
-    /// All of them, in the order of [`Facets`].
+    /// All facets, in the order of [`Facets`].
     pub const ALL: &[Self] = Self::VARIANTS;
 }
 
-/// What narrows a list of reviews down, but for the words that are searched.
+/// The filter of a list of reviews, except for the words to search for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
-    /// Where they stand.
+    /// The status of the reviews.
     pub status: Option<ReviewStatus>,
-    /// What is asked.
+    /// The kind of review.
     pub kind: Option<ReviewKind>,
-    /// How much is at stake.
+    /// The severity of the review.
     pub severity: Option<Severity>,
-    /// Of this flow.
+    /// The flow of the reviews.
     pub flow: Option<String>,
-    /// For this role, also by escalation.
+    /// The role that may decide, also by escalation.
     pub role: Option<String>,
-    /// Needing this tag.
+    /// The tag that reviewers need.
     pub tag: Option<String>,
-    /// Those that I may decide, that somebody has claimed, or that nobody has claimed.
+    /// The assignment of the reviews.
     pub assigned: Option<Assigned>,
-    /// By when their time is up.
+    /// The latest deadline of the reviews.
     pub due: Option<Due>,
-    /// Whether what they do can be undone: `true`, where it cannot.
+    /// Whether the consequences are irreversible.
     pub irreversible: Option<bool>,
-    /// Asked so long ago, or longer.
+    /// The minimum age of the reviews.
     pub age: Option<Span>,
 }
 
@@ -234,12 +233,12 @@ impl From<&ReviewQuery> for Filter {
 }
 
 impl Filter {
-    /// Whether a review fits at a moment. Whether `principal` may see it is not asked.
+    /// Whether a review matches at a moment. Does not check whether `principal` may see it.
     pub fn matches(&self, review: &Review, principal: &Principal, now: Timestamp) -> bool {
         self.misses(review, principal, now).next().is_none()
     }
 
-    /// What a review does not fit, part by part; nothing named: a part that is no facet.
+    /// Returns the parts that a review does not match; none stands for a part that is not a facet.
     pub fn misses(
         &self,
         review: &Review,
@@ -262,19 +261,19 @@ impl Filter {
         fits.into_iter().filter(|(_, fits)| !fits).map(|(facet, _)| facet)
     }
 
-    /// The latest time at which a review can have been asked to be as old as is wanted.
+    /// Returns the latest time of request with which a review has the minimum age.
     pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
         self.age.map(|age| now.before(age.0))
     }
 }
 
-/// Whether what a review does is said to be for good.
+/// Whether the consequences of a review are declared irreversible.
 pub fn is_irreversible(review: &Review) -> bool {
     review.stakes.reversible == Some(false)
 }
 
-/// The roles that a review is for: those that the flow names (reviewers, where it names nobody), and those to which it
-/// was escalated.
+/// Returns the roles that a review is for: those that the flow names (reviewer, if it names no one), and those to which
+/// it was escalated.
 pub fn roles(review: &Review) -> impl Iterator<Item = &str> {
     let reviewers = &review.reviewers;
     let everyone = reviewers.roles.is_empty() && reviewers.users.is_empty();
@@ -282,7 +281,7 @@ pub fn roles(review: &Review) -> impl Iterator<Item = &str> {
     named.chain(everyone.then_some(REVIEWER))
 }
 
-/// Whether a review is with somebody, as `assigned` says it.
+/// Whether a review has this assignment.
 pub fn is_with(assigned: Assigned, review: &Review, principal: &Principal, now: Timestamp) -> bool {
     let claimed = review.claimed_by.as_ref().is_some_and(|claim| claim.until > now);
     match assigned {

@@ -1,12 +1,12 @@
-//! Characters that somebody cannot see but that change what a text says or does: made visible, never shown as they
-//! are. What an agent wrote is untrusted.
+//! Invisible characters that change what a text says or does: they are shown by name, never as they are, because text
+//! of agents is untrusted.
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextPart<'a> {
-    /// Shown as it is.
+    /// Text that is shown as it is.
     Plain(&'a str),
-    /// Shown by its name.
+    /// A character that is shown by its name.
     Hidden {
         /// The character itself, which must not be shown as it is.
         c: char,
@@ -34,12 +34,12 @@ pub fn parts(text: &str) -> Vec<TextPart<'_>> {
     parts
 }
 
-/// How many hidden characters a text has.
+/// Counts the hidden characters of a text.
 pub fn count(text: &str) -> usize {
     text.chars().filter(|c| name(*c).is_some()).count()
 }
 
-/// The name of a character that must not be shown as it is.
+/// Returns the name of a character that must not be shown as it is.
 fn name(c: char) -> Option<String> {
     let known = match c {
         // First, since nearly every character is one of these. The joiner is part of many emoji; alone or not, it says

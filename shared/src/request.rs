@@ -1,5 +1,5 @@
-//! What a tool call sends: rendered once, when the call is made, shown to whoever decides about it, and sent from that
-//! record at every try. Secrets stand in it by name only.
+//! The request of a tool call: rendered once when the call is made, shown to the people who decide about it, and sent
+//! unchanged at every attempt. It contains secrets only by name.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::definition::Builtin;
 
-/// What a tool call sends, beside its arguments.
+/// The request of a tool call, in addition to its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -37,8 +37,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The same as text, whole, for people who read it without a console; none where it is the arguments and nothing
-    /// more.
+    /// Returns the whole request as text, for people without a console; none if it consists only of the arguments.
     pub fn text(&self) -> Option<String> {
         match self {
             Self::Http(http) => Some(http.text()),
@@ -47,7 +46,7 @@ impl Request {
         }
     }
 
-    /// The names of the secrets that are sent, each once.
+    /// Returns the names of the secrets that are sent, each once.
     pub fn secrets(&self) -> Vec<&str> {
         let Self::Http(http) = self else { return Vec::new() };
         let mut names: Vec<&str> = http.secrets.iter().map(|secret| secret.name.as_str()).collect();
@@ -57,8 +56,8 @@ impl Request {
     }
 }
 
-/// An HTTP request. Where a secret goes stands `‹secret NAME›`, and `secrets` tells these places from text that only
-/// looks like one. The server adds an `Idempotency-Key`, unless the flow has one of its own.
+/// An HTTP request. It contains `‹secret NAME›` in the place of a secret, and `secrets` tells these places from text
+/// that only looks like one. The server adds an `Idempotency-Key`, unless the flow sets its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HttpRequest {
@@ -66,18 +65,18 @@ pub struct HttpRequest {
     pub method: String,
     /// The rendered and normalised `http` or `https` URL, without a fragment.
     pub url: String,
-    /// By name, in lower case.
+    /// The headers by name, in lower case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// A text is sent as it is, everything else as JSON.
+    /// The body: text is sent as it is, everything else as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub body: Option<Value>,
-    /// Where secrets are put in when it is sent.
+    /// The places where secrets are inserted when it is sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretUse>,
 }
 
-/// A body that is null is a body.
+/// Reads a body; null is a body too.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Deserialize::deserialize(deserializer).map(Some)
 }
@@ -94,25 +93,25 @@ impl HttpRequest {
     }
 }
 
-/// One place of a request where a secret is put in.
+/// A place in a request where a secret is inserted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretUse {
-    /// The text that it is in: a JSON Pointer into the request.
+    /// The text that contains it, as a JSON Pointer into the request.
     pub at: String,
-    /// Where what stands for it begins in that text, in bytes of UTF-8.
+    /// The start of the placeholder in that text, in bytes of UTF-8.
     pub start: u32,
-    /// Where that ends.
+    /// The end of the placeholder.
     pub end: u32,
     /// The secret's name.
     pub name: String,
-    /// Whether it is percent-encoded as one piece of a URL.
+    /// Whether it is percent-encoded as one segment of a URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encoded: bool,
 }
 
 impl SecretUse {
-    /// What stands in place of a secret.
+    /// Returns the placeholder of a secret.
     pub fn shown(name: &str) -> String {
         format!("‹secret {name}›")
     }

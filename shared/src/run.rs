@@ -153,7 +153,7 @@ pub enum Activity {
     Joining,
 }
 
-/// How one visit of a node went.
+/// The status of a visit of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -164,13 +164,13 @@ pub enum StepStatus {
     Running,
     /// It waits for a person.
     Waiting,
-    /// It waits for the next try.
+    /// It waits for the next attempt.
     Retrying,
     /// It is done.
     Completed,
-    /// It failed and is not tried again; `error` says why. The run may go on, as the failure policy says.
+    /// It failed and is not retried; `error` says why. The run may continue, as the failure policy says.
     Failed,
-    /// The run ended while it was under way.
+    /// The run ended while it was in progress.
     Cancelled,
 }
 
@@ -189,14 +189,14 @@ pub struct Step {
     pub part: Option<Part>,
     /// The node's kind.
     pub kind: String,
-    /// How it went.
+    /// The status of the visit.
     pub status: StepStatus,
-    /// When it started.
+    /// The time of its start.
     pub started_at: Timestamp,
-    /// How long it took.
+    /// The duration of the visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// How often it was tried.
+    /// The number of attempts.
     #[serde(default = "one")]
     pub tries: u32,
     /// The error, if it failed.

@@ -1,5 +1,5 @@
-//! What the audit proves of itself: how far it is sealed, and whether what is sealed still holds. `docs/audit.md` says
-//! what that means.
+//! The proof of the audit log: how far it is sealed, and whether the sealed entries are still valid. `docs/audit.md`
+//! explains it.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -12,37 +12,37 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SealHead {
-    /// `<number>:<SHA-256 of the seal, in hex>`. Whoever keeps it elsewhere can prove later that nothing before it was
-    /// changed or cut.
+    /// `<number>:<SHA-256 of the seal, in hex>`. If you keep it elsewhere, you can prove later that nothing before it
+    /// was changed or cut off.
     pub head: String,
-    /// How many entries are sealed.
+    /// The number of sealed entries.
     pub sealed: u64,
-    /// When it was made.
+    /// The time of the seal.
     pub sealed_at: Timestamp,
 }
 
-/// `GET /api/v1/audit/verify`: whether every entry is what it was when it was sealed.
+/// `GET /api/v1/audit/verify`: whether every entry is still as it was sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SealCheck {
-    /// Whether all that is sealed holds.
+    /// Whether everything sealed is valid.
     pub valid: bool,
-    /// How many entries were looked at: those that hold, and those that wait for their seal.
+    /// The number of checked entries: the valid ones, and those that are not sealed yet.
     pub entries: u64,
-    /// How many of them are sealed, and hold.
+    /// The number of valid sealed entries.
     pub sealed: u64,
-    /// How many of the sealed ones are in archives, as the record itself says: their hashes hold, and what they tell is
-    /// looked at where the archives are.
+    /// The number of sealed entries in archives, as the audit log records: their hashes are valid, and their content is
+    /// checked with the archive files.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub archived: u64,
-    /// How many of the sealed ones no longer have the name and the words of somebody who was erased, as the record itself
-    /// says: they are what it says that they are since.
+    /// The number of sealed entries from which a person was erased, as the audit log records: they match the hashes
+    /// recorded since.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub erased: u64,
-    /// The newest seal that holds, as in [`SealHead::head`].
+    /// The newest valid seal, as in [`SealHead::head`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// The first thing that does not hold; what lies behind it was not looked at.
+    /// The first error; nothing after it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_bad: Option<FirstBad>,
 }
@@ -52,50 +52,50 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The first thing in the record that is not as it was sealed.
+/// The first part of the audit log that is not as it was sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstBad {
-    /// What happened to it.
+    /// The kind of change.
     pub what: Tampering,
-    /// The same for people, with the place.
+    /// A message for people, with the place.
     pub message: String,
-    /// The number of the entry in the record, from 1; none where a seal itself does not hold.
+    /// The number of the entry in the audit log, from 1; none if a seal itself is not valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
-    /// The number, from 1, of the seal that does not hold, or that has the entry; missing for an entry that is not
-    /// sealed, and for an archive.
+    /// The number, from 1, of the invalid seal, or of the entry's seal; missing for an entry that is not sealed, and
+    /// for an archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<u64>,
-    /// The entry's place in the log. Of one that is gone: the place after which it stood.
+    /// The entry's place in the log; for a removed entry, the place before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<Cursor>,
-    /// What the entry tells now.
+    /// The kind of the entry now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<EntryKind>,
-    /// The run that it speaks of now.
+    /// The run of the entry now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
 }
 
-/// What happened to a part of the record.
+/// The kind of change to a part of the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Tampering {
-    /// An entry is not what it was.
+    /// An entry was changed.
     Changed,
-    /// An entry is gone.
+    /// An entry was removed.
     Removed,
-    /// An entry was put between others.
+    /// An entry was inserted.
     Added,
-    /// Entries stand in another order.
+    /// The order of entries was changed.
     Reordered,
     /// A seal was forged, changed or removed.
     Seal,
-    /// A file of the archive is gone, or is not what the record says.
+    /// An archive file is missing, or differs from the audit log.
     Archive,
-    /// The end of the record is gone: the seal that was expected, and all that it held.
+    /// The end of the audit log was cut off: the expected seal and its entries are missing.
     Cut,
 }

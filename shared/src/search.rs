@@ -1,37 +1,37 @@
-//! What a search finds, by relevance, with marks where the words stand.
+//! The results of a search by relevance, with marked words.
 
 use serde::{Deserialize, Serialize};
 
-/// What was found, the most relevant first.
+/// The hits of a search, most relevant first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FoundOf{T}"))]
 pub struct Found<T> {
     /// The hits, at most `limit` of them (default 50, at most 200); a search has no further pages.
     pub items: Vec<Hit<T>>,
-    /// There is more that has the words: the newest of it was ranked.
+    /// Whether there are more matches, of which only the newest were ranked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
 }
 
-/// One thing that has all the words.
+/// A hit, which contains all the words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "HitOf{T}"))]
 pub struct Hit<T> {
-    /// What it is.
+    /// The item that was found.
     pub item: T,
-    /// Where the words stand in it, the most telling first.
+    /// The excerpts with the words, most telling first.
     pub excerpts: Vec<Excerpt>,
 }
 
-/// A part of a text that holds words of the search.
+/// An excerpt of a text with words of the search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Excerpt {
-    /// The part, `…` where it was cut.
+    /// The text of the excerpt, with `…` where it was cut.
     pub text: String,
-    /// The words in it, in order.
+    /// The words in the excerpt, in order.
     pub marks: Vec<Mark>,
 }
 
@@ -41,6 +41,6 @@ pub struct Excerpt {
 pub struct Mark {
     /// The word's first character, from 0.
     pub start: u32,
-    /// The one behind the last.
+    /// The position after the last character.
     pub end: u32,
 }

@@ -1,44 +1,44 @@
-//! Signing in by an identity provider, as the login page and the server speak of it.
+//! Single sign-on, as shared by the login page and the server.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a browser begins to sign in; `?next=` names the page to show afterwards.
+/// The path at which a browser starts a sign-in; `?next=` names the page to show afterwards.
 pub const BEGIN: &str = "/api/v1/session/oidc";
 
-/// `GET /api/v1/session`: how people may log in, beside a password or a link.
+/// `GET /api/v1/session`: the login methods besides passwords and links.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginWays {
-    /// What the identity provider is called, as in "Sign in with …"; none: there is none.
+    /// The name of the identity provider, as in "Sign in with …", if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<String>,
 }
 
-/// Why somebody came back from the identity provider and was not let in: `trouble` in the query of the login page. The
-/// provider's own words are never among them, since whoever makes a link could put theirs there.
+/// The reason for a failed sign-in: `trouble` in the query of the login page. It never contains the provider's own
+/// words, because anyone could put their own words into a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// It was not begun in this browser, or took too long, or was ended already.
+    /// It was not started in this browser, took too long, or was already completed.
     Attempt,
-    /// The person, or the provider, said no.
+    /// The person or the provider refused.
     Denied,
-    /// The provider cannot be reached, or does not answer as it should.
+    /// The provider cannot be reached, or does not answer correctly.
     Provider,
-    /// What the provider answered cannot be trusted.
+    /// The provider's answer cannot be trusted.
     Token,
-    /// The provider does not say what is needed to know the person here.
+    /// The provider's answer lacks the data that identify the person.
     Claims,
-    /// None of the person's groups lets them in.
+    /// None of the person's groups may log in.
     Groups,
-    /// Nobody here is known by this account, and nobody is added by signing in.
+    /// There is no user with this account, and a sign-in does not add users.
     Unknown,
-    /// The name is that of somebody else here.
+    /// The username belongs to someone else.
     Taken,
     /// The person may no longer log in.
     Inactive,
     /// There is no identity provider.
     Off,
-    /// Too many attempts, or the database is away.
+    /// Too many attempts, or the database is not available.
     Busy,
 }
 
@@ -57,19 +57,19 @@ impl Trouble {
         (Self::Busy, "busy"),
     ];
 
-    /// The word in the query.
+    /// Returns the word in the query.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(trouble, _)| *trouble == self).map_or("provider", |(_, word)| word)
     }
 
-    /// What a word in the query means.
+    /// Returns the reason for a word in the query.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == word).map(|(trouble, _)| *trouble)
     }
 }
 
-/// Whether `path` leads to a page of this console, and never to another site. Browsers take `\` for `/`, and leave out
-/// tabs and line ends, so only what is plainly a path counts.
+/// Whether `path` leads to a page of this console, and never to another site. Browsers treat `\` as `/` and skip tabs
+/// and line breaks, so only unambiguous paths are accepted.
 pub fn is_own_page(path: &str) -> bool {
     path.starts_with('/')
         && !path.starts_with("//")

@@ -12,23 +12,23 @@ impl Timestamp {
     /// The latest time that RFC 3339 can write (the end of the year 9999).
     pub const MAX: Self = Self(253_402_300_799_999_999);
 
-    /// This time moved forward by `by`, at most to [`Timestamp::MAX`].
+    /// Returns this time moved forward by `by`, at most to [`Timestamp::MAX`].
     pub fn after(self, by: Duration) -> Self {
         let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros)).min(Self::MAX)
     }
 
-    /// This time moved back by `by`.
+    /// Returns this time moved back by `by`.
     pub fn before(self, by: Duration) -> Self {
         Self(self.0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// How long ago `earlier` was; zero where it was not.
+    /// Returns the time since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// Whole milliseconds since 1970.
+    /// Returns whole milliseconds since 1970.
     pub fn millis(self) -> i64 {
         self.0.div_euclid(1000)
     }
@@ -80,15 +80,15 @@ impl<'de> Deserialize<'de> for Timestamp {
 pub struct Span(pub Duration);
 
 impl Span {
-    /// This many seconds.
+    /// Creates a span of this many seconds.
     pub const fn secs(secs: u64) -> Self {
         Self(Duration::from_secs(secs))
     }
 
-    /// The longest time that anything waits for an answer: ten years. What is longer is a slip, and as good as no limit.
+    /// The longest time to wait for an answer: ten years. Anything longer is a slip, and as good as no limit.
     pub const LONGEST_WAIT: Self = Self::secs(10 * 31_557_600);
 
-    /// Why nobody is given this time to answer; none where they can be.
+    /// Returns why this is not a valid time to answer, if so.
     pub fn why_no_wait(self) -> Option<String> {
         if self.0.is_zero() {
             Some("a timeout must be longer than zero".to_owned())

@@ -1,27 +1,27 @@
-//! What agents used, call by call: for the reviewer and the budget.
+//! The usage of agents, call by call, for reviewers and budgets.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::StepId;
 
-/// What an agent used, for the reviewer and the budget.
+/// The usage of an agent, for reviewers and budgets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
-    /// Every finished model call; at most the newest 50.
+    /// The finished model calls; at most the newest 50.
     pub agent_calls: Vec<AgentCall>,
-    /// In and out, over all.
+    /// Input and output tokens of all calls.
     pub total_tokens: u64,
-    /// In US dollars, where the price is known.
+    /// The cost in US dollars, if the price is known.
     pub total_cost_usd: f64,
-    /// Since the run started.
+    /// The time since the run started.
     pub elapsed_ms: u64,
 }
 
 impl Usage {
-    /// As people read it: `3 model calls, 1240 tokens, 0.02 USD`. None where nothing was used.
+    /// Formats it for people: `3 model calls, 1240 tokens, 0.02 USD`. None if nothing was used.
     pub fn summary(&self) -> Option<String> {
         let calls = match self.agent_calls.len() {
             0 => return None,
@@ -35,7 +35,7 @@ impl Usage {
     }
 }
 
-/// How many model calls are listed at most.
+/// The most model calls that are listed.
 const MAX_CALLS: usize = 50;
 
 /// One model call.
@@ -46,40 +46,40 @@ pub struct AgentCall {
     pub agent: String,
     /// The model that was called, as flows name it: `provider/model`.
     pub model: String,
-    /// In and out.
+    /// Input and output tokens together.
     pub tokens: u64,
-    /// In US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
-    /// How long it took.
+    /// The duration of the call.
     pub duration_ms: u64,
-    /// What it was told last; cut, and left out of old calls where all of them are too long. The log has it whole.
+    /// The last input, shortened, and omitted for old calls if all of them are too long. The log has all of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
-    /// What it answered, cut in the same way.
+    /// The answer, shortened in the same way.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// The calls that it made.
+    /// The tool calls that it made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<AgentToolCall>,
 }
 
-/// One tool call of a model call.
+/// A tool call of a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentToolCall {
-    /// Its id in the step.
+    /// The id of the call in the step.
     pub id: String,
-    /// The step; none in what older versions kept.
+    /// The step; none in data of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
     /// The tool's name as the model wrote it; the agent may have no such tool.
     pub name: String,
-    /// What it was called with; where that is long, the beginning of it as text.
+    /// The arguments; if they are long, their beginning as text.
     pub arguments: Value,
-    /// What it returned, in the same way. None while it is under way, or where it failed.
+    /// The result, in the same way. None while it is in progress, or if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why it has no result.
+    /// The error, if it has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -20,7 +20,7 @@ use crate::statistics::{EscalationReason, GroupBy};
 macro_rules! words {
     ($($name:ident),+ $(,)?) => {
         $(impl $name {
-            /// The word of the API.
+            /// Returns the word of the API.
             pub fn as_str(self) -> &'static str {
                 self.into()
             }

@@ -1,4 +1,4 @@
-//! How the queue is counted: the answer of `GET /api/v1/reviews/facets`.
+//! The counts of the queue: the answer of `GET /api/v1/reviews/facets`.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::time::Timestamp;
 
-/// A deadline within this time is soon.
+/// The time within which a deadline is soon.
 pub const SOON: Duration = Duration::from_mins(30);
-/// A deadline within this time is today's, wherever one lives.
+/// The time within which a deadline is today's, in any time zone.
 pub const TODAY: Duration = Duration::from_hours(24);
 
-/// How near a deadline is.
+/// The nearness of a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -24,12 +24,12 @@ pub enum Nearness {
     Today,
     /// Due in more than 24 hours.
     Later,
-    /// There is none.
+    /// There is no deadline.
     None,
 }
 
 impl Nearness {
-    /// That of a deadline.
+    /// Returns the nearness of a deadline.
     pub fn of(deadline: Option<Timestamp>, now: Timestamp) -> Self {
         match deadline {
             None => Self::None,
@@ -40,7 +40,7 @@ impl Nearness {
     }
 }
 
-/// How long ago a review was asked.
+/// The age group of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -57,68 +57,68 @@ pub enum AgeGroup {
 }
 
 impl AgeGroup {
-    /// The age from which on a review is in a group, for all groups but the youngest, the oldest first.
+    /// The minimum age of each group except the youngest, oldest first.
     pub const FROM: [(Self, Duration); 3] = [
         (Self::Weeks, Duration::from_hours(7 * 24)),
         (Self::Days, Duration::from_hours(24)),
         (Self::Hours, Duration::from_hours(1)),
     ];
 
-    /// That of a review that was asked at this time.
+    /// Returns the age group of a review that was requested at this time.
     pub fn of(asked: Timestamp, now: Timestamp) -> Self {
         let group = Self::FROM.into_iter().find(|(_, age)| asked <= now.before(*age));
         group.map_or(Self::Minutes, |(group, _)| group)
     }
 }
 
-/// `GET /api/v1/reviews/facets`: how many pending reviews fit, and how many more or fewer would with another filter. Each
-/// facet is counted with all parts of the filter but its own. Only what the caller may see is counted.
+/// `GET /api/v1/reviews/facets`: how many pending reviews match, and how many would match with another filter. Each
+/// facet is counted with all parts of the filter except its own. Only reviews that the caller may see are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Facets {
-    /// How many fit.
+    /// The number of matching reviews.
     pub total: u64,
-    /// How many of these I may decide.
+    /// The number of these that the caller may decide.
     pub mine: u64,
-    /// Whether not all were looked at, but the most urgent only: there are at least as many as each number says.
+    /// Whether only the most urgent reviews were counted, so that each number is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// By what is asked.
+    /// The counts by kind.
     pub kind: Counts,
-    /// By what is at stake.
+    /// The counts by severity.
     pub severity: Counts,
-    /// By flow id; a review that no flow asks is in none of these counts.
+    /// The counts by flow id; reviews without a flow are not included.
     pub flow: Counts,
-    /// By role; a review can be for several.
+    /// The counts by role; a review can be for several.
     pub role: Counts,
-    /// By tag; a review can need several.
+    /// The counts by tag; a review can need several.
     pub tag: Counts,
-    /// By [`Assigned`]: `me` says nothing of the others.
+    /// The counts by [`Assigned`]; `me` is independent of the others.
     pub assigned: Counts,
-    /// By [`Nearness`] of the deadline.
+    /// The counts by [`Nearness`] of the deadline.
     pub due: Counts,
-    /// By [`AgeGroup`]: how long ago it was asked.
+    /// The counts by [`AgeGroup`].
     #[serde(default)]
     pub age: Counts,
 }
 
-/// How many reviews have each value of a facet, the most frequent first.
+/// The counts of a facet's values, most frequent first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// The values; none that no review has.
+    /// The values that occur.
     pub values: Vec<Count>,
-    /// The sum of the counts of the values that are left out, being less frequent than these; none where none is.
+    /// The sum of the counts of less frequent values that are omitted, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<u64>,
 }
 
-/// How many reviews have a value.
+/// The count of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Count {
-    /// The value, as the filter takes it.
+    /// The value, as the filter expects it.
     pub value: String,
-    /// How many pending reviews have the value, of those that fit all other parts of the filter.
+    /// The number of pending reviews with the value, of those that match all other parts of the filter.
     pub count: u64,
 }

@@ -1,4 +1,4 @@
-//! What filters and rights look at of a review: by it, reviews that are alike in the queue are told from others.
+//! The part of a review that filters and rights depend on, by which the queue groups similar reviews.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::run::{Context, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
 
-/// What filters and rights look at of a pending review, whether something is wrong with it, and nothing else: not its
-/// deadline, its claim nor when it was asked. Reviews of one flow's node are mostly alike in it.
+/// The part of a pending review that filters and rights depend on, and whether it has a problem; without its deadline,
+/// its claim and the time of the request. Reviews of one node of a flow mostly have the same outline.
 pub fn outline(review: &Review) -> Review {
     let decisions = review.decisions.iter().map(|said| Decision {
         by: said.by.clone(),

@@ -41,17 +41,17 @@ pub struct ReviewQuery {
     /// `true`: only reviews whose consequences cannot be undone; `false`: only the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub irreversible: Option<bool>,
-    /// Only reviews that were asked at least so long ago: `2h`.
+    /// Only reviews of at least this age: `2h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age: Option<Span>,
-    /// Words in title, prompt, flow title, node, requester, actions, consequences, arguments and items; all must be there.
+    /// Words in title, prompt, flow title, node, requester, actions, consequences, arguments and items; all must occur.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
     /// Only reviews with this assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<Assigned>,
-    /// `me`: only reviews that I have asked, or of runs that I have started. Refused with the order `urgency` and for
-    /// facets.
+    /// `me`: only reviews that the caller requested, or of runs that the caller started. Refused with the order
+    /// `urgency` and for facets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<Asker>,
     /// The order of the list.
@@ -60,7 +60,7 @@ pub struct ReviewQuery {
     /// The most reviews on a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

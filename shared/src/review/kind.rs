@@ -1,54 +1,54 @@
-//! What kinds of reviews there are, and who asks by itself.
+//! The kinds of reviews, and who asks on its own initiative.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// What a person is asked.
+/// The kind of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewKind {
-    /// A human node.
+    /// A question of a human node.
     Approval,
     /// Gated calls of one agent turn, or a gated tool node.
     ToolCalls,
-    /// An agent is about to run.
+    /// An agent that is about to run.
     Agent,
-    /// A specialist is about to be made.
+    /// A specialist that is about to be created.
     Emergent,
-    /// The output is about to be given.
+    /// An output that is about to be returned.
     Output,
-    /// A strategy is about to change.
+    /// A strategy that is about to change.
     StrategyOverride,
-    /// An agent asks.
+    /// A question of an agent.
     Clarification,
-    /// A draft is to be edited.
+    /// A draft to edit.
     Edit,
-    /// An agent gives up.
+    /// An agent that gives up.
     Escalation,
-    /// Progress is shown.
+    /// A report of progress.
     Checkpoint,
-    /// Somebody is told; does not block.
+    /// A handoff of work, which does not block.
     Handoff,
 }
 
-/// Who asks by itself, and goes on with the answer.
+/// Who asks on its own initiative, and continues with the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum AskedBy {
-    /// An agent, which is told the answer.
+    /// An agent, which gets the answer.
     Agent,
-    /// A step that calls a tool which asks: the answer is its result.
+    /// A step that calls a tool that asks: the answer is its result.
     Step,
     /// A program, over the API.
     Program,
 }
 
 impl ReviewKind {
-    /// Whether a run waits for it. A hand-over tells somebody, and the run goes on.
+    /// Whether a run waits for it. After a handoff, the run continues.
     pub fn blocks(self) -> bool {
         self != Self::Handoff
     }

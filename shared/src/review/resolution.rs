@@ -1,4 +1,4 @@
-//! What became of a review.
+//! The resolution of a review.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,13 +9,13 @@ use crate::decision::{Decision, Verdict, Via};
 use crate::id::Username;
 use crate::time::Timestamp;
 
-/// What a resolution did.
+/// The effect of a resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    /// The run goes on.
+    /// The run continues along `next`.
     Accepted,
     /// The source step runs again.
     Corrected,
@@ -25,43 +25,43 @@ pub enum Outcome {
     Answered,
     /// Each action has its answer.
     Decided,
-    /// The time was up.
+    /// The timer has expired.
     Expired,
-    /// It was taken back.
+    /// The review was withdrawn.
     Withdrawn,
 }
 
-/// What became of a review.
+/// The resolution of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
-    /// How it left `pending`.
+    /// The outcome of the review.
     pub status: ReviewStatus,
-    /// What that did.
+    /// The effect of the outcome.
     pub outcome: Outcome,
-    /// Who; empty for a timer and for handlers.
+    /// The people who resolved it; empty for a timer and for handlers.
     pub by: Vec<Username>,
     /// The time at which it was resolved.
     pub at: Timestamp,
     /// The channel through which it was resolved.
     pub via: Via,
-    /// What was decided.
+    /// The decision that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Box<Decision>>,
-    /// Why, in words: of a timer, a handler, a cancel or a withdrawal.
+    /// The reason in words, of a timer, a handler, a cancellation or a withdrawal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What does not happen although leave was given.
+    /// The vetoes against what was approved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vetoes: Vec<Veto>,
-    /// What whoever asked by a tool or over REST is answered: the result of the call. None where there is no answer, and
-    /// `reason` says why.
+    /// The answer to a question of a tool or over REST: the result of the call. If there is no answer, `reason` says
+    /// why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Value>,
 }
 
 impl Review {
-    /// The alternative that was decided on, where one was: something else than what was asked about.
+    /// Returns the chosen alternative, if any.
     pub fn chosen_alternative(&self) -> Option<&ReviewOption> {
         let Verdict::Choose { option, .. } = &self.resolution.as_ref()?.decision.as_ref()?.verdict else { return None };
         self.options.iter().find(|offered| offered.id == *option && offered.alternative)

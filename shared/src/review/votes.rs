@@ -1,11 +1,11 @@
-//! The votes on a review, as far as they concern somebody: whose count, and what may be known of them while they are
-//! secret.
+//! Whose votes on a review count, and who may see them while they are secret.
 
 use super::Review;
 use crate::id::Username;
 
 impl Review {
-    /// As somebody may see it, or anybody: secret votes are shown only after the resolution, but for one's own.
+    /// Returns the review as a person may see it, or anyone: until the resolution, secret votes are hidden except for
+    /// one's own.
     #[must_use]
     pub fn seen_by(mut self, viewer: Option<&Username>) -> Self {
         if self.is_secret() {
@@ -18,18 +18,18 @@ impl Review {
         self
     }
 
-    /// Whether somebody's vote counts, where votes are counted.
+    /// Whether a person's vote counts, if votes are counted.
     pub fn may_vote(&self, name: &Username) -> bool {
         self.voting.as_ref().is_none_or(|voting| voting.voters.contains(name))
     }
 
-    /// Whether it depends on who there is: votes are counted, somebody may be shut out or lack tags, or nobody could
-    /// decide it when this was last looked at.
+    /// Whether it depends on the existing users: votes are counted, people may be excluded or lack tags, or no one
+    /// could decide it when this was last checked.
     pub fn depends_on_people(&self) -> bool {
         self.voting.is_some() || self.reviewers.rests_on_people() || self.problem.is_some()
     }
 
-    /// Whether its votes are secret now.
+    /// Whether its votes are currently secret.
     pub fn is_secret(&self) -> bool {
         self.blind && self.voting.is_some() && self.is_pending()
     }
