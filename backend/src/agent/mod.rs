@@ -1,7 +1,7 @@
-//! Models behind one small trait: what an agent's turn says, and how much it used.
+//! Models behind one small trait, which returns the answer of an agent's turn and its usage.
 //!
-//! Imports `shared`, `crate::limits`, `crate::engine`, `crate::retry_after` and `crate::ssrf` (what a failed request says)
-//! only.
+//! Imports only `shared`, `crate::limits`, `crate::engine`, `crate::retry_after` and `crate::ssrf` (for the errors of
+//! requests).
 
 pub(crate) mod answer;
 mod anthropic;
@@ -30,31 +30,31 @@ pub use demo::Demo;
 pub use http::HttpModels;
 pub use price::{Price, Prices};
 
-/// Takes a model's text as it comes, piece by piece.
+/// A function that receives a model's text piece by piece.
 pub type OnText<'a> = dyn Fn(&str) + Send + Sync + 'a;
 
-/// Something that can take an agent's turn.
+/// A model that can take an agent's turn.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Takes one turn. The whole text is in the answer, and what it cost; `on_text` sees the text earlier. `duration_ms`
-    /// is left at 0: the caller has the clock. Fails with `MODEL_FAILED`.
+    /// Takes one turn. The answer has the whole text and the usage; `on_text` receives the text earlier. `duration_ms`
+    /// stays 0: the caller has the clock. Fails with `MODEL_FAILED`.
     async fn call(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure>;
 }
 
-/// Where models are, and how to get in. Never in a flow.
+/// The addresses and keys of models, which are never in a flow.
 #[derive(Clone)]
 pub struct Options {
     /// Key of `openai/…` (`OPENAI_API_KEY`).
     pub openai_key: Option<String>,
-    /// Where `openai/…` is (`OPENAI_BASE_URL`); default: OpenAI. Any compatible server will do.
+    /// The address of `openai/…` (`OPENAI_BASE_URL`); default: OpenAI. Any compatible server works.
     pub openai_url: Option<String>,
     /// Key of `anthropic/…` (`ANTHROPIC_API_KEY`).
     pub anthropic_key: Option<String>,
-    /// Where `anthropic/…` is, without `/v1` (`ANTHROPIC_BASE_URL`); default: Anthropic.
+    /// The address of `anthropic/…`, without `/v1` (`ANTHROPIC_BASE_URL`); default: Anthropic.
     pub anthropic_url: Option<String>,
-    /// Where `ollama/…` is (`OLLAMA_HOST`); default: this machine.
+    /// The address of `ollama/…` (`OLLAMA_HOST`); default: this machine.
     pub ollama_host: Option<String>,
-    /// What their tokens cost.
+    /// The prices of their tokens.
     pub prices: Prices,
     /// How long one call may take.
     pub timeout: Duration,
@@ -79,7 +79,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What the environment says; an empty variable is as good as none.
+    /// Reads the settings from the environment; an empty variable counts as unset.
     pub fn from_env(variable: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let default = Self::default();
@@ -96,7 +96,7 @@ impl Options {
     }
 }
 
-/// Why models could not be made ready.
+/// Why models could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The HTTP client could not be built.
@@ -104,14 +104,14 @@ pub enum Error {
     Client(String),
 }
 
-/// All models, by the provider that stands before the `/`.
+/// All models, by the provider before the `/`.
 pub struct Models {
     demo: Demo,
     over_http: HttpModels,
 }
 
 impl Models {
-    /// The models of these settings.
+    /// Creates the models of these settings.
     pub fn new(options: Options) -> Result<Self, Error> {
         Ok(Self { demo: Demo::new(options.demo_pause), over_http: HttpModels::new(options)? })
     }
@@ -128,7 +128,7 @@ impl Model for Models {
     }
 }
 
-/// A `MODEL_FAILED` that certainly had no effect; `retryable`: another try may help.
+/// Creates a `MODEL_FAILED` that certainly had no effect; `retryable`: a retry may help.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { retryable, ..TaskFailure::new(FlowCode::ModelFailed, message) }
 }

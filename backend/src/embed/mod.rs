@@ -1,9 +1,9 @@
-//! Countersign inside a program: the same engine, store and worker as on a server, with reviewers that are functions.
+//! Countersign inside a program: the same engine, store and worker as on a server, with functions as reviewers.
 //!
-//! [`Options`] say who is asked and which functions are tools; [`Options::start`] gives a [`Countersign`], which runs
-//! flows. The command `countersign flow run` is such a program: its reviewer is the terminal.
+//! [`Options`] set the reviewers and the functions that are tools; [`Options::start`] returns a [`Countersign`], which
+//! runs flows. The command `countersign flow run` is such a program: its reviewer is the terminal.
 //!
-//! Stands on `crate::app`, and may import everything.
+//! Builds on `crate::app`, and may import everything.
 
 mod choice;
 mod decide;
@@ -61,26 +61,26 @@ pub struct Countersign {
     notifier: JoinHandle<()>,
     server: Option<Server>,
     links: Vec<(Username, String)>,
-    /// Entries of runs are told only while somebody listens.
+    /// The receivers of run entries, which are sent only while someone listens.
     _listening: Listening,
     runner: Option<Runner>,
-    /// Removed at the end.
+    /// A folder that is removed at the end.
     folder: Option<TempDir>,
 }
 
 impl Countersign {
-    /// [`Options`] for it.
+    /// Returns [`Options`] to configure it.
     pub fn options() -> Options {
         Options::new()
     }
 
-    /// Runs a flow to its end, asking reviewers on the way. `input` is an object. Whatever is no completion is a
-    /// [`RunError`], and what a person stopped is [`RunError::Rejected`].
+    /// Runs a flow to its end, asking reviewers on the way. `input` is an object. If the run does not complete, this is
+    /// a [`RunError`]; if a person stopped it, [`RunError::Rejected`].
     pub async fn run(&self, flow: &Flow, input: impl Serialize) -> Result<Finished, RunError> {
         self.launch(flow, input, Context::default()).await?.finished().await
     }
 
-    /// Saves a flow that others call, and gives its version. Those that call it are saved after it.
+    /// Saves a flow that others call, and returns its version. Save the calling flows after it.
     pub async fn add(&self, flow: &Flow) -> Result<u32, RunError> {
         let mut missing = self.inner.functions.missing(flow);
         missing.extend(self.inner.handlers.missing(flow));
@@ -88,7 +88,7 @@ impl Countersign {
         if missing.is_empty() { self.inner.save(flow).await } else { Err(RunError::Invalid(missing)) }
     }
 
-    /// Starts a run for somebody, and goes on.
+    /// Starts a run for a person, and returns without waiting for it.
     pub async fn launch(&self, flow: &Flow, input: impl Serialize, context: Context) -> Result<Running, RunError> {
         let not_an_object = |why: String| RunError::Invalid(vec![Mistake::new("/input", "invalid", why)]);
         let input = match serde_json::to_value(input) {
@@ -109,17 +109,17 @@ impl Countersign {
         Ok(running)
     }
 
-    /// Where the console is, where it is served.
+    /// Returns the address of the console, if it is served.
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.as_ref().map(Server::address)
     }
 
-    /// Who may log in at the console with which one-time secret: open `/login#token=<secret>`.
+    /// Returns the one-time login secrets for the console, by user: open `/login#token=<secret>`.
     pub fn links(&self) -> &[(Username, String)] {
         &self.links
     }
 
-    /// Finishes or gives back what is under way, and closes the database. Runs that wait go on where the database is
+    /// Finishes or releases the work in progress, and closes the database. Waiting runs continue if the database is
     /// kept and a program or a server is started on it.
     pub async fn shutdown(mut self) {
         self.notifier.abort();
@@ -144,7 +144,7 @@ impl Drop for Countersign {
     }
 }
 
-/// What runs and the notifier share.
+/// The state that runs and the notifier share.
 struct Inner {
     store: Store,
     clock: SharedClock,
@@ -158,15 +158,15 @@ struct Inner {
     streams: OnceLock<Streams>,
 }
 
-/// The runs that somebody watches; with a review that nobody will decide, and why, where there is one.
+/// The watched runs; with a review that no one will decide, and why, if there is one.
 type Watched = HashMap<RunId, Option<(Box<Review>, String)>>;
 
-/// What those who watch a run are told.
+/// A message to those who watch a run.
 #[derive(Clone)]
 enum News {
     /// An entry of the log.
     Entry(Arc<Entry>),
-    /// A run that is watched may not go on by itself.
+    /// The run may not continue on its own.
     Look,
 }
 
@@ -176,12 +176,12 @@ impl Inner {
         self.store.commit(Change { by, key: None, operation }).await
     }
 
-    /// Who starts and cancels runs.
+    /// Returns the principal who starts and cancels runs.
     fn requester(&self) -> Principal {
         Principal::new(self.requester.clone(), [DEVELOPER.to_owned()].into())
     }
 
-    /// Saves a flow where it is not the newest version; answers with the version.
+    /// Saves a flow unless it is the newest version; returns the version.
     async fn save(&self, flow: &Flow) -> Result<u32, RunError> {
         let source = serde_json::to_string_pretty(flow)
             .map_err(|error| RunError::Invalid(vec![Mistake::new("", "invalid", error.to_string())]))?;
@@ -201,7 +201,7 @@ impl Inner {
         self.watched.lock().remove(&run);
     }
 
-    /// Nobody will decide this review.
+    /// Records that no one will decide this review.
     fn undecided(&self, review: &Review, why: String) {
         tracing::warn!(review = %review.id, why, "a review was not decided");
         if let Some(watched) = review.run_id.and_then(|run| self.watched.lock().get_mut(&run).map(|_| run)) {
@@ -220,7 +220,7 @@ impl Inner {
     }
 }
 
-/// Hands on what the tail of the log tells.
+/// Passes on new entries of the log.
 struct NewsObserver(broadcast::Sender<News>);
 
 impl Observe for NewsObserver {

@@ -1,8 +1,8 @@
-//! The engine: what a run does next. Pure: `(flow, snapshot, input, moment) -> transition or refusal`. It never awaits,
-//! never reads a clock, never touches a database; the same inputs give the same transition, so a logged run can be
-//! replayed and checked.
+//! The engine, which computes what a run does next: `(flow, snapshot, input, moment) -> transition or refusal`. It is
+//! pure: it never awaits, reads no clock and touches no database; the same inputs give the same transition, so a logged
+//! run can be replayed and checked.
 //!
-//! Imports `shared`, `crate::clock` (for [`Moment`]) and `crate::flow` only.
+//! Imports only `shared`, `crate::clock` (for [`Moment`]) and `crate::flow`.
 
 mod advance;
 mod answer;
@@ -70,7 +70,7 @@ use shared::review::Checked;
 use crate::clock::Moment;
 use crate::flow::Compiled;
 
-/// Starts a run, and goes as far as it can without anybody.
+/// Starts a run, and advances it until it has to wait.
 pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = launch::start(flow, launch, moment)?;
     builder.grants = grants;
@@ -78,9 +78,9 @@ pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Mom
     Ok(builder.finish(None))
 }
 
-/// Applies an input to a run, and goes as far as it can without anybody. Deadlines that have passed come first, then the
-/// votes of those who have lost their right: where there were such, the transition is to be committed even if the input
-/// itself is refused ([`Transition::refused`]).
+/// Applies an input to a run, and advances it until it has to wait. Passed deadlines come first, then the votes of
+/// those who have lost their right: if there were any, the transition must be committed even if the input itself is
+/// refused ([`Transition::refused`]).
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = resume(flow, snapshot, moment);
     let expired = expire_overdue(&mut builder);
@@ -98,7 +98,7 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
     }
 }
 
-/// Goes on with a run as the store read it, whatever its format.
+/// Continues a run as the store read it, whatever its format.
 fn resume(flow: &Compiled, snapshot: Snapshot, moment: Moment) -> Builder<'_> {
     let mut builder = Builder::resume(flow, snapshot, moment);
     if builder.state.format < RunState::FORMAT {
@@ -107,7 +107,7 @@ fn resume(flow: &Compiled, snapshot: Snapshot, moment: Moment) -> Builder<'_> {
     builder
 }
 
-/// Lets the time of everything that is over be over, the earliest first. Says whether there was something.
+/// Applies all passed deadlines, earliest first. Returns whether there were any.
 fn expire_overdue(builder: &mut Builder<'_>) -> bool {
     let mut expired = false;
     while builder.expire_overdue() {
@@ -117,7 +117,7 @@ fn expire_overdue(builder: &mut Builder<'_>) -> bool {
     expired
 }
 
-/// Looks again at who may vote; `all`: also where people are only named. Says whether anything changed.
+/// Rechecks who may vote; `all`: also if people are only named. Returns whether anything changed.
 fn recount(builder: &mut Builder<'_>, all: bool) -> bool {
     let mut changed = false;
     for review in builder.to_recount(all) {
@@ -127,7 +127,7 @@ fn recount(builder: &mut Builder<'_>, all: bool) -> bool {
     changed
 }
 
-/// Either refuses the input, with nothing changed, or carries it out.
+/// Either refuses the input, with nothing changed, or applies it.
 fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), Refusal> {
     if let Some((task, Some(_))) = input.task()
         && (builder.state.outcome.is_some() || builder.state.unanswered.contains_key(&task))
@@ -189,7 +189,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
     }
 }
 
-/// What guardrails would do with a decision, without making it.
+/// Returns what guardrails would do with a decision, without making it.
 pub fn check(
     flow: &Compiled,
     snapshot: Snapshot,
@@ -204,8 +204,8 @@ pub fn check(
     builder.check_only(review, by, request)
 }
 
-/// Ends a run without its flow: the input cancels it, or lets it fail. This works where the flow cannot be read any more,
-/// and where working with it fails.
+/// Ends a run without its flow: the input cancels it, or makes it fail. This works even if the flow can no longer be
+/// read, or if working with it fails.
 pub fn end(snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
     let flow = Compiled::without_nodes(snapshot.state.flow.clone(), snapshot.state.version);
     let mut builder = Builder::resume(&flow, snapshot, moment);
@@ -217,8 +217,8 @@ pub fn end(snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transitio
     Ok(builder.finish(None))
 }
 
-/// Ends a run of which something cannot be read, and of which nothing is known but its open reviews and its tasks:
-/// somebody cancels it, and it has failed for that reason.
+/// Ends a run that cannot be read completely, of which only the open reviews and the tasks are known: it is cancelled,
+/// and has failed for that reason.
 pub fn give_up(
     snapshot: Snapshot,
     why: &str,

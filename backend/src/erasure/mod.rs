@@ -1,11 +1,11 @@
-//! Erasing people: whoever's account was erased is taken out of everything else that names them, beside the server's
-//! work, in steps that each hold by themselves.
+//! Erasing people: after an account was erased, removes the person from everything else that names them, in the
+//! background and in steps that are each complete.
 //!
-//! A step is a run, or some entries of none. It is made of what was read, held against the seals, and committed together
-//! with entries `entries.erased`, which say what the changed entries hash to from then on. `docs/audit.md` says what that
-//! proves.
+//! A step is a run, or some entries without a run. It is made from what was read, checked against the seals, and
+//! committed together with `entries.erased` entries, which record the new hashes of the changed entries.
+//! `docs/audit.md` explains what this proves.
 //!
-//! Imports `shared`, `crate::background`, `crate::store` and `crate::audit` only.
+//! Imports only `shared`, `crate::background`, `crate::store` and `crate::audit`.
 
 mod eraser;
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! Flow files: reading them with line and column, finding every mistake when they are saved, and making them ready to
-//! run. Pure.
+//! Flow files: reads them with line and column, finds every error when they are saved, and compiles them. Pure.
 //!
-//! Imports `shared` only.
+//! Imports only `shared`.
 
 mod agents;
 mod audience;
@@ -49,28 +48,28 @@ pub use keys::ANY;
 pub use stack::SIZE as LARGE_STACK;
 pub use template::{Templates, url_piece};
 
-/// What checking a source found.
+/// The result of checking a source.
 #[derive(Debug, Clone)]
 pub struct CheckedFlow {
-    /// The flow, where it could be read at all.
+    /// The flow, if it could be read.
     pub flow: Option<Flow>,
-    /// Every mistake, with line and column; a flow with mistakes cannot be saved.
+    /// Every error, with line and column; a flow with errors cannot be saved.
     pub errors: Vec<Mistake>,
-    /// What is allowed but doubtful.
+    /// Warnings about valid but doubtful parts.
     pub warnings: Vec<Mistake>,
 }
 
-/// Reads and checks a flow file (YAML or JSON). The flow is there only where nothing of it had to be left out.
+/// Reads and checks a flow file (YAML or JSON). The flow is present only if no part had to be left out.
 pub fn check(source: &str) -> CheckedFlow {
     read(source).check(&Here::default())
 }
 
-/// Every mistake of a flow that was made by a program, with its place in the flow.
+/// Finds every error of a flow that was made by a program, with its place in the flow.
 pub fn mistakes_of(flow: &Flow) -> Vec<Mistake> {
     check::check_flow(flow, None, &[], &Here::default(), &CancelFlag::default()).0
 }
 
-/// A flow file that has been read, and is still to be checked.
+/// A flow file that has been read, but not checked yet.
 #[derive(Debug)]
 pub struct ParsedFlow {
     source: Option<source::SourceText>,
@@ -90,12 +89,12 @@ pub fn read(source: &str) -> ParsedFlow {
 }
 
 impl ParsedFlow {
-    /// What could be read.
+    /// Returns the flow as far as it could be read.
     pub fn flow(&self) -> Option<&Flow> {
         self.flow.as_ref()
     }
 
-    /// The same, to be saved under this id: that the file has another one is a mistake among its others.
+    /// Sets the id under which it will be saved: another id in the file is one more error.
     #[must_use]
     pub fn saved_as(mut self, id: &FlowId) -> Self {
         if let Some(flow) = self.flow.as_ref().filter(|flow| flow.id != *id)
@@ -108,12 +107,12 @@ impl ParsedFlow {
         self
     }
 
-    /// Finds every mistake; also what does not fit the place where it is to be saved, as far as that is known.
+    /// Finds every error, including conflicts with the place where it will be saved, as far as that is known.
     pub fn check(self, here: &Here<'_>) -> CheckedFlow {
         self.check_unless(&CancelFlag::default(), here)
     }
 
-    /// The same, which ends early where nobody waits for it any more; what it says is not whole then.
+    /// Does the same, but ends early, with an incomplete result, if no one waits for it any longer.
     pub fn check_unless(self, abandoned: &CancelFlag, here: &Here<'_>) -> CheckedFlow {
         let Self { source, flow, mut errors } = self;
         let is_whole = errors.is_empty();
@@ -131,7 +130,7 @@ impl ParsedFlow {
     }
 }
 
-/// Leaves out what is more than anybody reads, and says so.
+/// Limits the number of errors, and says so.
 fn limit(found: &mut Vec<Mistake>) {
     if found.len() > limits::MAX_MISTAKES {
         found.truncate(limits::MAX_MISTAKES);
@@ -144,13 +143,13 @@ fn limit(found: &mut Vec<Mistake>) {
     }
 }
 
-/// Reads a flow file, which must have no mistakes.
+/// Reads a flow file, which must have no errors.
 pub fn parse(source: &str) -> Result<Flow, builder::InvalidFlow> {
     let CheckedFlow { flow, errors, .. } = check(source);
     flow.filter(|_| errors.is_empty()).ok_or(builder::InvalidFlow(errors))
 }
 
-/// JSON Schema of the flow format, for editors.
+/// Returns the JSON Schema of the flow format, for editors.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Flow).to_value();
     schema["title"] = Value::from("Countersign flow");
@@ -165,7 +164,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// What tells one source from another: `sha256:` of its bytes.
+/// Returns the digest of a source: `sha256:` of its bytes.
 pub fn digest(source: &str) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
@@ -174,7 +173,7 @@ pub fn digest(source: &str) -> String {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scope(pub JsonMap);
 
-/// A template or condition that could not be evaluated; in words for people.
+/// The error of a template or condition that could not be evaluated, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EvalError(pub String);

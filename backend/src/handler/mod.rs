@@ -1,9 +1,8 @@
-//! Programs that are asked: handlers and guardrails that are webhooks, over HTTP, and the secrets by which handlers answer
-//! later. What they say is for the engine to judge.
+//! Webhooks of handlers and guardrails, over HTTP, and the secrets with which handlers answer later. The engine judges
+//! their answers.
 //!
-//! Imports `shared`, `crate::clock`, `crate::json`, `crate::retry_after`, `crate::standard_webhooks`, `crate::ssrf` and `crate::engine`
-//! only. No
-//! secret leaves it but to whom it belongs: not in an error or a log.
+//! Imports only `shared`, `crate::clock`, `crate::json`, `crate::retry_after`, `crate::standard_webhooks`,
+//! `crate::ssrf` and `crate::engine`. A secret is sent only to its owner, and never appears in an error or a log.
 
 mod callback;
 mod guardrail;
@@ -19,14 +18,14 @@ pub use webhook::{Options, Webhooks};
 use crate::engine::{GuardrailAnswer, GuardrailPrograms, HandlerAnswer, HandlerRequest, Inquiry, TaskFailure};
 pub use crate::standard_webhooks::SigningKeys;
 
-/// Asks handlers that are programs, and programs for guardrails.
+/// Asks programs that are handlers or guardrails.
 #[async_trait]
 pub trait Programs: GuardrailPrograms {
-    /// What the program says. `Err`: it could not be asked, or said nothing that can be read.
+    /// Returns the answer of the program. `Err`: it could not be reached, or its answer cannot be read.
     async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure>;
 }
 
-/// Where no program can be asked.
+/// Programs for servers that cannot ask any.
 pub struct NoPrograms;
 
 #[async_trait]
@@ -47,7 +46,7 @@ impl GuardrailPrograms for NoPrograms {
     }
 }
 
-/// A handler could not answer; whether trying again could help.
+/// Creates the failure of a handler; `retryable`: a retry may help.
 pub(crate) fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { retryable, ..TaskFailure::new(FlowCode::HandlerFailed, message) }
 }

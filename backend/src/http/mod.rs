@@ -1,8 +1,9 @@
-//! The HTTP API: one file a resource. A handler finds out who calls, reads the body, asks `shared::access`, and then
-//! reads from the store or commits to it.
+//! The HTTP API, with one file for each resource. A handler identifies the caller, reads the body, asks
+//! `shared::access`, and then reads from the store or commits to it.
 //!
 //! Imports `shared`, `crate::client_address`, `crate::rate_limit`, `crate::clock`, `crate::flow`, `crate::engine`,
-//! `crate::store`, `crate::problem`, `crate::json`, `crate::notify`, `crate::handler`, `crate::auth` and `crate::audit`.
+//! `crate::store`, `crate::problem`, `crate::json`, `crate::notify`, `crate::handler`, `crate::auth` and
+//! `crate::audit`.
 
 mod account;
 mod api;
@@ -71,68 +72,68 @@ use api::Api;
 use problem::Refused;
 use reviews::{ReviewWaits, Views};
 
-/// What every handler stands on. Cheap to clone: every layer has one, for every request.
+/// The state of the handlers. Cheap to clone: every layer has one, for every request.
 #[derive(Clone)]
 pub struct AppState(Arc<AppParts>);
 
-/// The parts of it.
+/// The parts of the state.
 pub struct AppParts {
     /// The database that handlers read from and commit to.
     pub store: Store,
-    /// The clock of answers.
+    /// The clock for answers.
     pub clock: SharedClock,
-    /// Who is calling.
+    /// The authenticator, which identifies callers.
     pub authenticator: Authenticator,
-    /// What `/metrics` shows; none: it shows nothing.
+    /// The metrics of `/metrics`, if any.
     pub metrics: Option<PrometheusHandle>,
-    /// How callers reach the server.
+    /// How clients reach the server.
     pub edge: Edge,
-    /// Whose seals of the audit are trusted.
+    /// The trusted seals of the audit log.
     pub seals: Seals,
-    /// Who is told and asked outside the console.
+    /// The connections to people and programs outside the console.
     pub outside: Outside,
     views: Views,
     waits: ReviewWaits,
     tries: callbacks::Tries,
 }
 
-/// Who is told and asked outside the console.
+/// The connections to people and programs outside the console.
 #[derive(Clone, Default)]
 pub struct Outside {
-    /// Where people can be told; none: nowhere.
+    /// The notification channels, if any.
     pub notifications: Option<NotificationService>,
-    /// Which handlers can be asked.
+    /// The handlers that can be asked.
     pub reach: Reach,
-    /// The key of the secrets by which webhooks answer later; none: they cannot.
+    /// The key of the secrets with which webhooks answer later; none: they cannot.
     pub callbacks: Option<CallbackKey>,
 }
 
-/// How callers reach the server, and what they may do there.
+/// How clients reach the server, and their limits.
 #[derive(Clone, Default)]
 pub struct Edge {
-    /// Where browsers find the console, beside the `Host` that they name.
+    /// The public addresses of the console, besides the `Host` of a request.
     pub public_origins: PublicOrigins,
-    /// Whose reports of their clients' addresses are believed.
+    /// The proxies whose client addresses are trusted.
     pub trusted_proxies: TrustedProxies,
-    /// What each person may write.
+    /// How much each person may write.
     pub budgets: Arc<Budgets>,
-    /// Further names by which the server is reached.
+    /// Additional host names of the server.
     pub hosts: Hosts,
-    /// Who sends the secret with this SHA-256 may read `/metrics`.
+    /// The SHA-256 of the secret with which clients may read `/metrics`.
     pub metrics_token: Option<[u8; 32]>,
-    /// When the server stops: then no request waits any more.
+    /// The stop signal, after which no request waits.
     pub stopping: CancellationToken,
 }
 
 impl Edge {
-    /// Whether browsers find the server by https.
+    /// Whether browsers reach the server over https.
     fn is_https(&self) -> bool {
         self.public_origins.iter().any(|origin| origin.starts_with("https://"))
     }
 }
 
 impl AppState {
-    /// A state in which nobody has looked at anything yet.
+    /// Creates a state without recorded views.
     pub fn new(
         store: Store,
         clock: SharedClock,
@@ -154,8 +155,8 @@ impl Deref for AppState {
     }
 }
 
-/// The API and the console, with the routes of `further`. Serve it with `ConnectInfo<SocketAddr>` in each request: callers
-/// are counted by address.
+/// Returns the API and the console, with the routes of `further`. Serve it with `ConnectInfo<SocketAddr>` in each
+/// request: callers are counted by address.
 pub fn router(state: AppState, further: Router) -> Router {
     let console = assets::console();
     openapi::mount(api())
@@ -167,7 +168,7 @@ pub fn router(state: AppState, further: Router) -> Router {
         .layer(from_fn_with_state(state, middleware::observe))
 }
 
-/// Every resource, with its description.
+/// Mounts every resource, with its description.
 fn api() -> Api {
     let mut api = Api::new();
     session::mount(&mut api);

@@ -1,14 +1,13 @@
 //! The live socket: tails the log once per process, and sends each entry to every session that may see it.
 //!
-//! - [`Hub`] reads the log, serialises an entry once, and keeps the newest in a bounded ring;
-//! - a session (one task a socket) follows the ring, replays from the store what a client missed, and asks
-//!   `shared::access` about every entry with the rights of now;
-//! - [`upgrade`] lets sockets in.
+//! - [`Hub`] reads the log, serialises an entry once, and keeps the newest in a bounded ring; - a session (one task per
+//! socket) follows the ring, replays from the store what a client missed, and asks `shared::access` about every entry
+//! with the current rights; - [`upgrade`] accepts sockets.
 //!
-//! Nothing that a session sends was made up by it: entries come from the log, snapshots from one read transaction.
-//! Whatever a slow client could make grow is bounded: the ring by entries and bytes, a socket by one frame.
+//! A session sends only what was read: entries come from the log, and snapshots from one read transaction. Everything
+//! that a slow client could cause to grow is bounded: the ring by entries and bytes, a socket by one frame.
 //!
-//! Imports `shared`, `crate::{clock, engine, problem, store, stream}` only.
+//! Imports only `shared` and `crate::{clock, engine, problem, store, stream}`.
 
 mod authenticate;
 mod close_reason;

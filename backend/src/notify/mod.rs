@@ -4,8 +4,9 @@
 //! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of it, and a sender sends them;
 //! after a crash both continue where they were. Without settings neither runs, and nothing leaves the server.
 //!
-//! Imports `shared`, `crate::background`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store` only. No secret leaves it but to
-//! whom it belongs: not in an error, a log or a list.
+//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`,
+//! `crate::engine` and `crate::store`. A secret is sent only to its owner, and never appears in an error, a log or a
+//! list.
 
 mod callback;
 mod channel;
@@ -69,11 +70,11 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-/// What notifying needs.
+/// The dependencies of the notifier.
 pub struct Options {
     /// The database whose log is read, and which stores the deliveries.
     pub store: Store,
-    /// The time of attempts.
+    /// The clock for attempts.
     pub clock: SharedClock,
     /// The channels and their receivers.
     pub settings: NotificationSettings,
@@ -86,7 +87,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual: a second attempt after about five seconds.
+    /// Creates the usual dependencies: a second attempt after about five seconds.
     pub fn new(
         store: Store,
         clock: SharedClock,
@@ -98,14 +99,14 @@ impl Options {
     }
 }
 
-/// Where messages can go.
+/// The channels that messages can use.
 struct Outlets {
     clients: Clients,
     webhooks: BTreeMap<String, Webhook>,
     callbacks: Option<Callbacks>,
     slack: Option<Slack>,
     mailer: Option<Mailer>,
-    /// Where people find the console, without a slash at its end.
+    /// Returns the address of the console, without a slash at the end.
     url: String,
 }
 
@@ -127,13 +128,13 @@ impl Outlets {
         self.webhooks.is_empty() && self.callbacks.is_none() && self.channels().is_empty()
     }
 
-    /// The channels on which people can be notified.
+    /// Returns the channels on which people can be notified.
     fn channels(&self) -> Vec<Channel> {
         let slack = self.slack.iter().map(|_| Channel::Slack);
         slack.chain(self.mailer.iter().map(|_| Channel::Email)).collect()
     }
 
-    /// Where a review is decided.
+    /// Returns the address of a review.
     fn link(&self, review: ReviewId) -> String {
         format!("{}/reviews/{review}", self.url)
     }
@@ -175,12 +176,12 @@ pub struct NotifierHandle {
 }
 
 impl NotifierHandle {
-    /// What the API asks of it.
+    /// Returns the interface for the API.
     pub fn notifications(&self) -> NotificationService {
         self.notifications.clone()
     }
 
-    /// Begins nothing more, and finishes what was begun.
+    /// Starts nothing more, and finishes what was started.
     pub async fn shutdown(self) {
         for task in self.tasks {
             task.stop().await;

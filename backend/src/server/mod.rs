@@ -1,6 +1,6 @@
-//! The server: accepts connections, within limits, and answers the requests that come over them.
+//! The server: accepts connections, within limits, and serves their requests.
 //!
-//! Imports `crate::background` and `crate::client_address` only.
+//! Imports only `crate::background` and `crate::client_address`.
 
 mod body;
 mod connection;
@@ -27,26 +27,26 @@ use connection_limit::ConnectionLimit;
 
 pub use descriptors::raise_limit;
 
-/// How long to pause where no connection can be accepted, such as where the process has no file descriptor left.
+/// How long to pause if no connection can be accepted, for example because no file descriptor is left.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What connections may take.
+/// The limits of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many there are at once.
+    /// The most connections at once.
     pub connections: usize,
-    /// How many there are at once from one address. Loopback addresses and trusted proxies may have all.
+    /// The most connections at once from one address. Loopback addresses and trusted proxies may use all.
     pub connections_per_address: usize,
-    /// How long the head of a request may take from its first byte on, or from when the connection was accepted.
+    /// How long the head of a request may take, from its first byte or from the accepted connection.
     pub head: Duration,
     /// How long a connection is kept open without a request.
     pub idle: Duration,
-    /// How long a client may read nothing of what is sent to it.
+    /// How long a client may stop reading what is sent to it.
     pub stalled: Duration,
 }
 
 impl Limits {
-    /// The usual, with so many connections.
+    /// Returns the usual limits with this many connections.
     pub fn of(connections: usize) -> Self {
         Self {
             connections,
@@ -60,7 +60,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// As many connections as the limit of file descriptors leaves room for.
+    /// Allows as many connections as the limit of file descriptors leaves room for.
     fn default() -> Self {
         Self::of(descriptors::room_for_connections())
     }
@@ -75,7 +75,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve, until `stopping`.
+    /// Starts serving, until `stopping`.
     pub fn start(
         listener: TcpListener,
         router: Router,
@@ -91,17 +91,17 @@ impl Server {
         Ok(Self { address, stopping, serving })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Accepts no more connections, closes idle ones, and the others after the request that is under way.
+    /// Stops accepting connections, closes idle ones, and closes the others after their current request.
     pub fn stop(&self) {
         self.stopping.cancel();
     }
 
-    /// Waits until every connection is closed, or until there is no more time: then the others are dropped.
+    /// Waits until every connection is closed; when the time is up, drops the others.
     pub async fn stopped(mut self, until: Instant) {
         if tokio::time::timeout_at(until, &mut self.serving).await.is_err() {
             tracing::warn!("dropping connections whose requests or answers took too long");

@@ -1,6 +1,6 @@
-//! The store: one `commit` for everything that changes, and the queries. SQLite and PostgreSQL behind one type.
+//! The store: one `commit` for all changes, and the queries. SQLite and PostgreSQL behind one type.
 //!
-//! Imports `shared`, `crate::background`, `crate::files`, `crate::clock`, `crate::flow` and `crate::engine` only.
+//! Imports only `shared`, `crate::background`, `crate::files`, `crate::clock`, `crate::flow` and `crate::engine`.
 
 mod archives;
 mod audit;
@@ -127,41 +127,41 @@ use crate::engine::Task;
 use crate::flow::guardrail::GuardrailPrograms;
 use db::Db;
 
-/// How to open a store.
+/// The options to open a store.
 #[derive(Clone)]
 pub struct Options {
-    /// `sqlite:<path>` or `postgres://…`.
+    /// The URL: `sqlite:<path>` or `postgres://…`.
     pub url: String,
-    /// The clock of commits.
+    /// The clock for commits.
     pub clock: SharedClock,
-    /// Connections for reading.
+    /// The number of connections for reading.
     pub readers: u32,
-    /// What flows see as `env`.
+    /// The values that flows see as `env`.
     pub env: Arc<JsonMap>,
-    /// How long a grant may hold.
+    /// The longest lifetime of a grant.
     pub longest_grant: Duration,
-    /// Whether it is opened to write, or only to read.
+    /// Whether it is opened for writing, or only for reading.
     pub access: OpenMode,
-    /// What authenticates the rows of the log; none where nobody seals them.
+    /// The key that authenticates the rows of the log; none if they are not sealed.
     pub row_keys: Option<RowKeys>,
-    /// Whether the log is indexed beside the commits. What is not indexed is read from the log itself.
+    /// Whether the log is indexed in the background. Parts without an index are read from the log itself.
     pub index_log: bool,
 }
 
 impl Options {
-    /// The usual ones.
+    /// Returns the usual options.
     pub fn new(url: String, clock: SharedClock) -> Self {
         let (env, longest_grant) = (Arc::default(), LONGEST_GRANT);
         Self { url, clock, readers: 4, env, longest_grant, access: OpenMode::Write, row_keys: None, index_log: true }
     }
 }
 
-/// What a database is opened for.
+/// The purpose for which a database is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// For all that is done with it. Its schema is brought to this version.
+    /// For reading and writing. Its schema is migrated to this version.
     Write,
-    /// To read what is there. It may be an SQLite file that cannot be written, such as a backup.
+    /// Only for reading. It may be a read-only SQLite file, such as a backup.
     Read,
 }
 
@@ -179,21 +179,21 @@ struct Inner {
     log: cursor::Log,
     row_keys: Option<RowKeys>,
     flows: flows::FlowCache,
-    /// Those of runs that only carry a question: nobody starts one by its name.
+    /// The flows of runs that only carry a question, which cannot be started by name.
     carriers: flows::FlowCache,
     classes: queue::ClassCache,
     recent: recent_rows::RecentRows,
     readers: lag::Readers,
     written: ready::LastProbe,
     signal: change_signal::ChangeSignal,
-    /// Tells this process from others.
+    /// The id of this process.
     name: String,
-    /// Where the database is.
+    /// A description of the database's location.
     url: String,
     queue: writer::Queue,
-    /// What asks the programs of guardrails.
+    /// The caller of guardrail webhooks.
     guardrails: OnceLock<Arc<dyn GuardrailPrograms>>,
-    /// Ends what runs in the background.
+    /// The signal that ends background tasks.
     stop: CancellationToken,
     background: Background,
     tasks: Mutex<JoinSet<()>>,
@@ -202,22 +202,22 @@ struct Inner {
 /// A task with the lease under which a worker holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed {
-    /// The task, without payload: what is to be done is read from the run's state.
+    /// The task without payload, which is read from the run's state.
     pub task: Task,
-    /// Raised by every claim; the result names it.
+    /// The attempt, which increases with every claim; the result names it.
     pub attempt: u32,
-    /// Whether an earlier worker held it and was lost.
+    /// Whether an earlier worker that held it was lost.
     pub lost_before: bool,
-    /// How many workers were lost that held it, one after the other.
+    /// The number of successive workers that were lost while holding it.
     pub lost: u32,
 }
 
-/// What waits, as one person sees it.
+/// The pending reviews, as a person sees them.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// How many reviews wait, for whomever, and the place in the log of that moment.
+    /// The number of pending reviews of everyone, and the place in the log at that moment.
     pub tally: Tally,
-    /// The first page of those that the person sees, the most urgent first.
+    /// The first page of those that the person sees, most urgent first.
     pub reviews: Vec<Review>,
 }
 
@@ -226,29 +226,29 @@ pub struct Pending {
 pub struct LogPage {
     /// The entries, in order.
     pub entries: Vec<Entry>,
-    /// The place after the last entry that was looked at (the head, where there was none).
+    /// The place after the last entry that was read (the head if there was none).
     pub cursor: Cursor,
     /// Whether there may be more right now.
     pub more: bool,
 }
 
-/// A person with what the server alone may know.
+/// A user, including what only the server may know.
 #[derive(Debug, Clone)]
 pub struct UserRecord {
     /// The account, as admins see it.
     pub user: User,
-    /// PHC string of their password; none: they cannot log in with one.
+    /// The PHC string of their password; none: they cannot log in with one.
     pub password_hash: Option<String>,
-    /// When they stand in for others. It stands with the deputy, so that whoever reads their rights reads it too.
+    /// Their deputyships. They are stored with the deputy, so that reading the deputy's rights also reads them.
     pub deputyships: Vec<Deputyship>,
     /// Their second factor.
     pub second_factor: Option<SecondFactor>,
-    /// By what the identity provider knows them, where they sign in there.
+    /// Their account at the identity provider, if they sign in there.
     pub account: Option<ProviderAccount>,
 }
 
 impl Store {
-    /// Opens the database, brings it to this version, and starts the writers.
+    /// Opens the database, migrates it to this version, and starts the writers.
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
         if options.access == OpenMode::Write {
@@ -308,28 +308,28 @@ impl Store {
         self.inner.db.close().await;
     }
 
-    /// The tasks that run for as long as the server does: whoever starts one has it watched here.
+    /// Returns the watcher of tasks that run as long as the server.
     pub fn background(&self) -> &Background {
         &self.inner.background
     }
 
-    /// Whether there may be a database: in SQLite, whether there is the file.
+    /// Whether there may be a database: for SQLite, whether the file exists.
     pub fn may_exist(url: &str) -> bool {
         !url.starts_with("sqlite:") || sqlite::path_of(url).is_ok_and(|path| path.exists())
     }
 
-    /// The commits that this process made or noticed. Each is a reason to read the log.
+    /// Returns a signal of the commits that this process made or noticed: each is a reason to read the log.
     pub fn commits(&self) -> watch::Receiver<Commits> {
         self.inner.signal.commits()
     }
 
-    /// A number that grows whenever tasks may have become due.
+    /// Returns a number that increases whenever tasks may have become due.
     pub fn tasks_due(&self) -> watch::Receiver<u64> {
         self.inner.signal.tasks_due()
     }
 }
 
-/// Cuts a list that was read with one row more than its limit; answers with the cursor of the next page.
+/// Cuts a list that was read with one row more than its limit; returns the cursor of the next page.
 fn cut<T, P>(items: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> P) -> Option<P> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if items.len() <= limit {

@@ -1,7 +1,7 @@
-//! Tools behind one small trait: HTTP requests, tools of MCP servers, and the few that are built in.
+//! Tools behind one small trait: HTTP requests, tools of MCP servers, and a few builtins.
 //!
-//! Imports `shared`, `crate::flow` (for templates), `crate::json`, `crate::retry_after`, `crate::ssrf` and `crate::engine` only. No secret leaves it: not in a result, an
-//! error, or a log.
+//! Imports only `shared`, `crate::flow` (for templates), `crate::json`, `crate::retry_after`, `crate::ssrf` and
+//! `crate::engine`. No secret appears in a result, an error or a log.
 
 mod builtin;
 pub(crate) mod http;
@@ -25,56 +25,56 @@ use http::Http;
 use mcp::Mcp;
 pub use secrets::{SecretSettings, Secrets};
 
-/// The largest result that a tool may give, in bytes.
+/// The largest result of a tool, in bytes.
 const MAX_RESULT: usize = 1024 * 1024;
 
-/// Something that can be called by an agent or a tool node.
+/// A tool that an agent or a tool node can call.
 #[async_trait]
 pub trait Tool: Send + Sync {
     /// Makes the call. Fails with `TOOL_FAILED`.
     async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure>;
 
-    /// Adds to these tools, which a model is about to be told of, what the servers that have them say of them.
+    /// Completes these tools, before a model sees them, with the descriptions of their servers.
     async fn describe(&self, _tools: &mut [ToolSpec]) {}
 
-    /// Ends what runs beside this process for calls, and waits until it has ended. No call is made any more.
+    /// Ends the processes that serve calls, and waits for their end. No calls are made after this.
     async fn close(&self) {}
 }
 
-/// What tools may reach, and with what. Never in a flow.
+/// The hosts, servers and secrets of tools, which are never in a flow.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// `host` or `host:port` that HTTP tools may reach although it is not on the public internet.
+    /// Hosts (`host` or `host:port`) that HTTP tools may reach although they are not on the public internet.
     pub allowed_hosts: Vec<String>,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpServer>,
-    /// What requests get where they name a secret.
+    /// The secrets that requests may use.
     pub secrets: Secrets,
 }
 
-/// How an MCP server is reached.
+/// The settings of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged, deny_unknown_fields, expecting = "expected an MCP server: {command, args, env} or {url}")]
 pub enum McpServer {
-    /// A program that is started, and spoken to through its standard input and output.
+    /// A program that is started, and used over its standard input and output.
     Command {
         /// The program to start: a path, or a name that is looked up in `PATH`.
         command: String,
         /// The arguments of the program, passed without a shell.
         #[serde(default)]
         args: Vec<String>,
-        /// Its environment, beside `PATH`, `HOME` and `LANG`; nothing else of this server's environment.
+        /// Its environment, in addition to `PATH`, `HOME` and `LANG`; nothing else of this server's environment.
         #[serde(default)]
         env: BTreeMap<String, String>,
     },
-    /// A server that is reached by streamable HTTP.
+    /// A server that is reached over streamable HTTP.
     Url {
         /// The URL of the server's endpoint.
         url: String,
     },
 }
 
-/// Why tools could not be made ready.
+/// Why tools could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The HTTP client could not be built.
@@ -90,7 +90,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The tools of these settings. MCP servers are connected when they are first needed.
+    /// Creates the tools of these settings. MCP servers are connected when they are first needed.
     pub fn new(options: Options) -> Result<Self, Error> {
         Ok(Self {
             http: Http::new(&options.allowed_hosts, options.secrets.clone())?,
@@ -129,12 +129,12 @@ impl Tool for Tools {
     }
 }
 
-/// A `TOOL_FAILED`: nothing was sent, or it was refused.
+/// Creates a `TOOL_FAILED`: nothing was sent, or it was refused.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { retryable, ..TaskFailure::new(FlowCode::ToolFailed, message) }
 }
 
-/// A `TOOL_FAILED` of a call that may have taken effect all the same.
+/// Creates a `TOOL_FAILED` of a call that may nevertheless have taken effect.
 fn uncertain(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { uncertain: true, ..failed(message, retryable) }
 }

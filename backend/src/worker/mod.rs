@@ -1,10 +1,10 @@
-//! Workers: claim tasks that are due, call models and tools, and put their answers into the store.
+//! Workers: claim due tasks, call models and tools, and store their answers.
 //!
-//! The loop, its leases and its heartbeats are those of every consumer ([`store::consume`]). The store decides whether an
-//! answer still counts, so a worker never has to be right about what it holds.
+//! The loop, its leases and its heartbeats are those of every consumer ([`store::consume`]). The store decides whether
+//! an answer still counts, so it is safe if a worker is wrong about what it holds.
 //!
-//! Imports `shared`, `crate::background`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent`,
-//! `crate::tool` and `crate::handler` only.
+//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`,
+//! `crate::store`, `crate::agent`, `crate::tool` and `crate::handler`.
 
 mod call;
 mod job;
@@ -28,29 +28,29 @@ use crate::token_stream::Streams;
 use crate::tool::Tool;
 use job::Job;
 
-/// What a worker needs.
+/// The dependencies of a worker.
 #[derive(Clone)]
 pub struct Options {
-    /// Where tasks come from, and where answers go.
+    /// The source of tasks, which also stores the answers.
     pub store: Store,
-    /// What takes agents' turns.
+    /// The models, which take agents' turns.
     pub models: Arc<dyn Model>,
-    /// What makes tool calls.
+    /// The tools, which execute calls.
     pub tools: Arc<dyn Tool>,
-    /// What asks handlers that are programs.
+    /// The programs that are handlers.
     pub programs: Arc<dyn Programs>,
-    /// Where agents' text goes while it is written.
+    /// The receiver of agents' text while it is written.
     pub streams: Streams,
     /// The clock that measures how long calls take.
     pub clock: SharedClock,
-    /// How many calls of models and tools are under way at once. Timers take none of these: they never wait for calls.
+    /// The number of concurrent model and tool calls. Timers need none of these: they never wait for calls.
     pub slots: usize,
-    /// How it holds tasks.
+    /// The settings of its leases.
     pub terms: LeaseTerms,
 }
 
 impl Options {
-    /// The usual settings, with a name that nobody else has; no program is asked.
+    /// Returns the usual settings, with a unique name, and without programs to ask.
     pub fn new(
         store: Store,
         models: Arc<dyn Model>,
@@ -70,7 +70,7 @@ impl Options {
     }
 }
 
-/// Starts a worker. When it stops, it takes no more tasks, waits a while for those that were begun, and gives back the rest.
+/// Starts a worker. When it stops, it claims no more tasks, waits a while for those in progress, and releases the rest.
 pub fn start(options: Options) -> BackgroundTask {
     let (background, due) = (options.store.background().clone(), options.store.tasks_due());
     background.start("worker", |stop| store::consume(Arc::new(options), due, stop))
@@ -121,7 +121,7 @@ impl Consumer for Options {
         (job, work.instrument(span).boxed())
     }
 
-    /// Tells the calls for whose results nobody waits any more.
+    /// Tells the calls whose results are no longer needed.
     async fn beat(&self, jobs: &Jobs<Job>) {
         let calls: Vec<_> = jobs.iter().filter(|job| job.is_call).map(|job| job.task).collect();
         match self.store.abandoned(&calls).await {
