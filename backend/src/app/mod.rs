@@ -1,5 +1,5 @@
-//! The whole: opens the store, lets the first people in, loads flows, and starts the hub, the worker and the server.
-//! The only module that sees every other.
+//! The application: opens the store, creates the first users, loads flows, and starts the hub, the worker and the
+//! server. It is the only module that sees every other one.
 
 mod flows;
 mod gauges;
@@ -44,29 +44,29 @@ pub use runner::{Runner, RunnerOptions};
 use wiring::Sockets;
 pub use wiring::{flow_env, models, reach, secrets, tools, webhooks};
 
-/// How many connections read from the database.
+/// The number of database connections for reading.
 const READERS: u32 = 8;
 
-/// How long a stop takes at most. Service managers wait 30 s (Kubernetes) or 90 s (systemd) before they kill.
+/// The longest time of a stop. Service managers wait 30 s (Kubernetes) or 90 s (systemd) before they kill a process.
 const STOP_LIMIT: Duration = Duration::from_secs(25);
-/// How long, once workers have stopped, answers that are under way may take.
+/// How long responses in progress may take after the workers have stopped.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {source}; is another server running? Choose another address with --listen")]
     Listen {
-        /// The address as the settings give it.
+        /// The address from the settings.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The first people cannot be let in.
+    /// The first users cannot be created.
     #[error(transparent)]
     People(#[from] auth::Error),
     /// Models cannot be called.
@@ -75,33 +75,33 @@ pub enum Error {
     /// Tools cannot be called.
     #[error(transparent)]
     Tools(#[from] tool::Error),
-    /// Nobody can sign in by the identity provider.
+    /// Single sign-on cannot be set up.
     #[error(transparent)]
     SingleSignOn(#[from] auth::oidc::SettingsError),
-    /// Nobody can be told.
+    /// Notifications cannot be sent.
     #[error(transparent)]
     Notifications(#[from] notify::Error),
     /// The folder of flows cannot be read.
     #[error("the flows in {folder} cannot be read: {source}")]
     Flows {
-        /// The path of the folder: that of `--flows`, or of the settings file.
+        /// The path of the folder, from `--flows` or the settings file.
         folder: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The audit cannot be sealed.
+    /// The audit log cannot be sealed.
     #[error(transparent)]
     Seal(#[from] audit::KeyError),
-    /// The head of the audit cannot be kept.
+    /// The head of the audit log cannot be stored.
     #[error(transparent)]
     Head(#[from] audit::HeadError),
-    /// The audit is sealed by somebody else.
+    /// The audit log is sealed with another key.
     #[error(transparent)]
     Register(#[from] audit::RegisterError),
-    /// Nobody can be asked over HTTP.
+    /// Webhooks cannot be called.
     #[error("the HTTP client cannot be created: {0}")]
     Requests(String),
-    /// Metrics cannot be kept.
+    /// Metrics cannot be recorded.
     #[error("metrics: {0}")]
     Metrics(String),
 }
@@ -118,23 +118,23 @@ pub struct App {
     server: Server,
 }
 
-/// The machine's clock.
+/// Returns the clock of the machine.
 pub fn system_clock() -> SharedClock {
     Arc::new(SystemClock)
 }
 
-/// Opens the database to read it, for commands that need no more.
+/// Opens the database for reading, for commands that need no more.
 pub async fn open_to_read(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
     let row_keys = SealKey::find(&storage.seal_key).map(|key| key.row_keys());
     Store::open(store::Options { access: store::OpenMode::Read, row_keys, ..options(storage, clock) }).await
 }
 
-/// Opens the database to write to it, with the key of its record.
+/// Opens the database for writing, with the key of its audit log.
 pub async fn open_to_write(storage: &Storage, clock: SharedClock) -> Result<(Store, SealKey, Trusted), Error> {
     open_record(&storage.seal_key, options(storage, clock)).await
 }
 
-/// Opens a database with the key of its record, which is registered with it.
+/// Opens a database with the key of its audit log, and registers the key.
 pub async fn open_record(path: &Path, options: store::Options) -> Result<(Store, SealKey, Trusted), Error> {
     let (key, trusted) = SealKey::open(path, &*options.clock)?;
     let store = Store::open(store::Options { row_keys: Some(key.row_keys()), ..options }).await?;
@@ -147,7 +147,7 @@ fn options(storage: &Storage, clock: SharedClock) -> store::Options {
 }
 
 impl App {
-    /// Starts everything. The address is bound first, so that two servers are told apart before anything is written.
+    /// Starts everything. It binds the address first, so that a second server fails before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> Result<Self, Error> {
         let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
@@ -209,22 +209,22 @@ impl App {
         Ok(Self { links, runner, notifier, sealer, archiver, eraser, stopping, server })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// Who may log in with which one-time secret.
+    /// Returns the one-time login secrets, by user.
     pub fn links(&self) -> &[(Username, String)] {
         &self.links
     }
 
-    /// Waits until something that must run for as long as the server does has ended unasked, and names it.
+    /// Waits until a task that must run as long as the server ends unexpectedly, and returns its name.
     pub async fn failed(&self) -> &'static str {
         self.runner.store.background().failed().await
     }
 
-    /// Stops taking requests, finishes or gives back what is under way, and closes the database. It ends within
+    /// Stops accepting requests, finishes or releases the work in progress, and closes the database. It ends within
     /// [`STOP_LIMIT`], whatever clients, receivers and the database do.
     pub async fn stop(self) {
         let until = Instant::now() + STOP_LIMIT;
@@ -246,22 +246,22 @@ impl App {
     }
 }
 
-/// What the API shows beside the store.
+/// What the API uses in addition to the store.
 #[derive(Default)]
 pub struct Front {
-    /// What `/metrics` shows.
+    /// The metrics of `/metrics`.
     pub metrics: Option<PrometheusHandle>,
-    /// How callers reach the server.
+    /// How clients reach the server.
     pub edge: Edge,
-    /// What connections may take.
+    /// The limits of connections.
     pub limits: Limits,
-    /// The keys that prove the audit.
+    /// The keys that prove the audit log.
     pub seals: Seals,
-    /// Who is told, asked and heard outside the console.
+    /// The connections to people and programs outside the console.
     pub outside: Outside,
 }
 
-/// Starts the API and the console, in front of what runs flows.
+/// Starts the API and the console, before the parts that run flows.
 pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
     let Front { metrics, edge, limits, seals, outside } = front;
     let Runner { store, clock, authenticator, hub, .. } = runner;
@@ -281,7 +281,7 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
 }
 
-/// The admin, and the people of the demo; with a link for everyone who has no password.
+/// Creates the admin and the users of the demo; returns a login link for each user without a password.
 async fn first_people(
     store: &Store,
     clock: &SharedClock,

@@ -1,11 +1,12 @@
-//! The archive: finished runs in files, one a day, once they are older than they are wanted in the database.
+//! The archive: files with finished runs, one per day, which are older than the retention of the database.
 //!
-//! A file is a row of archives, each a gzip member of JSON lines, so that every tool that reads gzip reads it whole. An
-//! archive is written and synced, then [`crate::store`] makes its runs archived ones and says on the record which entries
-//! are in it and what its SHA-256 is, and only then is anything removed. What a crash leaves behind the last archive of
-//! a file belongs to nobody, and is written over.
+//! A file is a sequence of archives, each a gzip member of JSON lines, so that every gzip tool can read the whole file.
+//! An archive is written and synced; then [`crate::store`] marks its runs as archived and records its entries and its
+//! SHA-256 in the audit log; only then is anything removed. Data that a crash leaves after the last archive of a file
+//! is overwritten.
 //!
-//! Imports `shared`, `crate::background`, `crate::clock`, `crate::files`, `crate::engine`, `crate::store` and `crate::audit` only.
+//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::files`, `crate::engine`, `crate::store` and
+//! `crate::audit`.
 
 mod archiver;
 mod folder;

@@ -1,9 +1,9 @@
-//! The audit: the entries of the log as files, and the proof that they are what they were.
+//! The audit log: its export as files, and the proof that its entries were not changed.
 //!
-//! The log is sealed in ranges: the hashes of a range's entries, one after the other, are signed together with the hash
-//! of the seal before, by a key that is not in the database. `docs/audit.md` says what that proves, and against whom.
+//! The log is sealed in ranges: the hashes of a range's entries, in order, are signed together with the hash of the
+//! previous seal, with a key that is not in the database. `docs/audit.md` explains what this proves, and against whom.
 //!
-//! Imports `shared`, `crate::background`, `crate::clock` and `crate::store` only.
+//! Imports only `shared`, `crate::background`, `crate::clock` and `crate::store`.
 
 mod compare;
 mod explained;

@@ -1,9 +1,9 @@
-//! Who is calling: passwords, sessions, tokens, one-time links, and the identity provider. What somebody may then do is `shared::access`'s to
-//! say.
+//! Authentication: passwords, sessions, tokens, one-time links, and the identity provider. `shared::access` determines
+//! the rights of a caller.
 //!
-//! Imports `shared`, `crate::clock`, `crate::limits`, `crate::client_address`, `crate::rate_limit`, `crate::store` and
-//! `crate::problem` only. No secret is ever stored or logged: the database holds
-//! SHA-256 of random secrets and argon2 hashes of passwords.
+//! Imports only `shared`, `crate::clock`, `crate::limits`, `crate::client_address`, `crate::rate_limit`, `crate::store`
+//! and `crate::problem`. No secret is ever stored or logged: the database has SHA-256 hashes of random secrets and
+//! argon2 hashes of passwords.
 
 mod authenticator;
 mod credential;
@@ -38,25 +38,25 @@ pub(crate) use user_setup::{check_text, known_of};
 
 use crate::store;
 
-/// Why somebody was not let in, or a person could not be added.
+/// Why a login failed, or a user could not be added or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name, the password, or the link is wrong; never says which.
+    /// The username, the password or the link is wrong; does not say which.
     #[error("{0}")]
     Unauthenticated(&'static str),
-    /// The password or the link is right, and a code of the second factor is asked for.
+    /// The password or the link is correct, but a code of the second factor is required.
     #[error("the code of the second factor or a recovery code is required: send it as `code`")]
     SecondFactorRequired,
-    /// Any other refusal.
+    /// Any other refused request.
     #[error("{0}")]
     Problem(Box<Problem>),
     /// Too many failed attempts from this address.
     #[error("too many failed attempts; try again in {retry_after} s")]
     TooManyAttempts {
-        /// Seconds until the next attempt is heard.
+        /// Seconds until the next attempt is accepted.
         retry_after: u64,
     },
-    /// What was said of a person does not fit.
+    /// The data of a person are not valid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Mistake>),
     /// The change was not made.

@@ -25,7 +25,7 @@ pub trait Programs: GuardrailPrograms {
     async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure>;
 }
 
-/// Programs for servers that cannot ask any.
+/// A stand-in for servers that cannot ask programs.
 pub struct NoPrograms;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! `/api/v1/me/…`: what people change of their own account. Only in a session: a token is not the person.
+//! `/api/v1/me/…`: people's own accounts. Only in a session: a token is not the person.
 
 use axum::Json;
 use axum::http::StatusCode;

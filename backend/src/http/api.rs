@@ -1,6 +1,6 @@
-//! The routes together with their description: what is served is what `/api/openapi.json` lists. What a call takes
-//! follows from the signature of its handler ([`super::inputs`]); what it answers is named beside it, and every answer in
-//! the tests is held against that.
+//! The routes together with their description, so that `/api/openapi.json` lists exactly what is served. The inputs of
+//! a call follow from the signature of its handler ([`super::inputs`]); its response is declared beside it, and the
+//! tests check every response against it.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -10,65 +10,65 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::AppState;
 use super::inputs::{Inputs, OperationInputs};
 
-/// The schema of a type; what types have in common stands among the components once.
+/// A function that returns the schema of a type; shared types are listed once, among the components.
 pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// What somebody who writes a client needs to know of one call, beside what its handler takes.
+/// The documentation of a call for authors of clients, in addition to the inputs of its handler.
 #[derive(Clone, Copy)]
 pub(super) struct OperationDoc {
-    /// In one line.
+    /// The summary in one line.
     pub summary: &'static str,
-    /// Keys of the query, where the handler reads it by itself.
+    /// The keys of the query, if the handler reads the query itself.
     pub query: &'static [&'static str],
-    /// Keys of the handler's query that this call does not take.
+    /// The keys of the handler's query that this call does not support.
     pub without: &'static [&'static str],
-    /// The body and its content type, where the handler reads it by itself.
+    /// The body and its content type, if the handler reads the body itself.
     pub body: Option<(SchemaOf, &'static str)>,
-    /// The status where all goes well.
+    /// The status of success.
     pub status: u16,
-    /// The answer, and its content type; none: nothing.
+    /// The response and its content type, if any.
     pub answer: Option<(SchemaOf, &'static str)>,
-    /// Whether somebody must be logged in.
+    /// Whether the caller must be logged in.
     pub authenticated: bool,
 }
 
 impl OperationDoc {
-    /// A call that answers nothing, with `200`, to somebody who is logged in.
+    /// Creates a call that returns nothing, with `200`, to a caller who is logged in.
     pub fn new(summary: &'static str) -> Self {
         Self { summary, query: &[], without: &[], body: None, status: 200, answer: None, authenticated: true }
     }
 
-    /// The same, with an answer in JSON.
+    /// Sets a response in JSON.
     pub fn answer<T: JsonSchema>(self) -> Self {
         Self { answer: Some((SchemaGenerator::subschema_for::<T>, "application/json")), ..self }
     }
 
-    /// The same, with a text or a file as the answer.
+    /// Sets a text or a file as the response.
     pub fn file(self, content_type: &'static str) -> Self {
         Self { answer: Some((SchemaGenerator::subschema_for::<String>, content_type)), ..self }
     }
 
-    /// The same, with these keys in the query.
+    /// Adds these keys of the query.
     pub fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
     }
 
-    /// The same, without these keys in the query.
+    /// Removes these keys of the query.
     pub fn without(self, without: &'static [&'static str]) -> Self {
         Self { without, ..self }
     }
 
-    /// The same, with this body.
+    /// Sets the type of the body.
     pub fn body<T: JsonSchema>(self, content_type: &'static str) -> Self {
         Self { body: Some((SchemaGenerator::subschema_for::<T>, content_type)), ..self }
     }
 
-    /// The same, with another status.
+    /// Sets another status.
     pub fn status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// The same, for everybody.
+    /// Opens the call to everyone.
     pub fn open(self) -> Self {
         Self { authenticated: false, ..self }
     }
@@ -77,21 +77,21 @@ impl OperationDoc {
 /// One described route.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint {
-    /// In lower case.
+    /// The method in lower case.
     pub method: &'static str,
     /// The path from the root, with parameters in braces: `/api/v1/runs/{id}`.
     pub path: &'static str,
-    /// What it does.
+    /// The documentation of the call.
     pub operation: OperationDoc,
-    /// Describes what its handler takes.
+    /// Describes the inputs of its handler.
     pub describe: fn(&mut Inputs<'_>),
 }
 
 /// Collects routes and their descriptions.
 pub(super) struct Api {
-    /// What is served.
+    /// The routes that are served.
     pub router: Router<AppState>,
-    /// What it is.
+    /// The descriptions of the routes.
     pub endpoints: Vec<Endpoint>,
 }
 

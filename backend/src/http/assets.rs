@@ -1,4 +1,4 @@
-//! The console: its files, and its one page for every path that a browser may be at.
+//! The console: its files, and its single page for every path of the console.
 
 use std::convert::Infallible;
 
@@ -17,15 +17,15 @@ use tower::ServiceExt as _;
 use super::problem::Refused;
 
 const PAGE: &str = "/index.html";
-/// More than the page will ever have, in bytes.
+/// A limit that the page never reaches, in bytes.
 const MAX_PAGE: usize = 1024 * 1024;
-/// What is a file of the console, and not a page with a dot in its path: names of people and flows may hold one.
+/// The extensions of the console's files, which distinguish them from pages with a dot in their path.
 const FILES: [&str; 11] = ["js", "wasm", "css", "map", "svg", "png", "ico", "json", "txt", "webmanifest", "woff2"];
 
-/// What a file is sent with whose name changes with its content: a browser never asks for it again.
+/// The `Cache-Control` of files whose name changes with their content, so that browsers never ask for them again.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// The files of the console. Browsers ask each time whether they have changed, and are mostly told that they have not.
+/// Serves the files of the console. Browsers ask each time whether they have changed; usually they have not.
 #[expect(unused_qualifications, reason = "in the code that the build script makes")]
 pub(super) fn console() -> Router {
     memory_serve::load!()
@@ -35,7 +35,7 @@ pub(super) fn console() -> Router {
         .into_router()
 }
 
-/// Answers what no route answers: files as they are, paths of the console with its page, the rest with `404`.
+/// Answers all other requests: with files, with the page for paths of the console, otherwise with `404`.
 pub(super) async fn serve(console: Router, request: Request) -> Result<Response, Infallible> {
     let path = request.uri().path();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -58,10 +58,10 @@ pub(super) async fn serve(console: Router, request: Request) -> Result<Response,
     page(console).await
 }
 
-/// The page, with a policy that runs its own scripts and no others.
+/// Returns the page, with a policy that allows only its own scripts.
 ///
-/// It is asked for anew, without `Accept-Encoding` and `If-None-Match`: the policy names the digests of the inline
-/// scripts, so it must be made of the same bytes that are sent.
+/// The file is requested again without `Accept-Encoding` and `If-None-Match`: the policy contains the digests of the
+/// inline scripts, so it must be made from the same bytes that are sent.
 async fn page(console: Router) -> Result<Response, Infallible> {
     let mut request = Request::new(Body::empty());
     *request.uri_mut() = axum::http::Uri::from_static(PAGE);
@@ -75,8 +75,8 @@ async fn page(console: Router) -> Result<Response, Infallible> {
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-/// Whether the name of a file or folder holds the hash of its content, as the bundler writes it for a release:
-/// `all-c134b3cf9488f458.css`. In development names have none, and stay while their content changes.
+/// Whether the name of a file or folder contains the hash of its content, as the bundler writes it for a release:
+/// `all-c134b3cf9488f458.css`. In development, names have no hash and stay the same when the content changes.
 fn is_hashed(name: &str) -> bool {
     let is_hash = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.split(['-', '_', '.']).skip(1).any(is_hash)
@@ -86,8 +86,8 @@ fn not_found() -> Response {
     Refused(Problem::new(Code::NotFound)).into_response()
 }
 
-/// The content security policy of a page: wasm, and the inline scripts and styles that it has right now. Elements may
-/// have style attributes, by which pictures of flows are drawn.
+/// Returns the content security policy of a page: it allows wasm, and the current inline scripts and styles. Elements
+/// may have style attributes, which the graphs of flows need.
 fn policy(page: &str) -> String {
     let (scripts, styles) = (digests(page, "script"), digests(page, "style"));
     format!(
@@ -97,7 +97,7 @@ fn policy(page: &str) -> String {
     )
 }
 
-/// The digests of the inline elements of a kind, each after a space.
+/// Returns the digests of the inline elements of a kind, each after a space.
 fn digests(page: &str, tag: &str) -> String {
     let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
     let mut rest = page;

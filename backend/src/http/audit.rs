@@ -1,4 +1,4 @@
-//! `/api/v1/audit`: the record, for admins.
+//! `/api/v1/audit`: the audit log, for admins.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::audit::{Format, Lines};
 use crate::store::{Form, Store};
 
 const AUDIT: List = List("audit");
-/// How long a check may take until its answer begins.
+/// How long a check may take before its response begins.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
@@ -92,8 +92,8 @@ async fn export(caller: Caller, request: Request) -> Result<Response> {
     Ok(response)
 }
 
-/// Page by page, so that a long export holds neither memory nor a reader of the database. A failure breaks the
-/// transfer off, which the client sees.
+/// Exports page by page, so that a long export occupies neither memory nor a reader of the database. A failure aborts
+/// the transfer, which the client sees.
 fn rows(
     store: Store,
     query: AuditQuery,
@@ -126,8 +126,8 @@ async fn seal(caller: Caller) -> Result<Json<SealHead>> {
     Ok(Json(head.ok_or_else(|| Problem::new(Code::NotFound))?))
 }
 
-/// A check that is done soon is answered like everything else. One that takes longer than a handler may begins its
-/// answer with spaces, which JSON allows, so that nobody on the way gives up.
+/// Verifies the audit log. If that takes longer than a handler may, the response begins with spaces, which JSON allows,
+/// so that no proxy gives up.
 async fn verify(caller: Caller) -> Result<Response> {
     caller.may(Act::ReadAudit)?;
     let mut check = Box::pin(async move { caller.state.seals.check(&caller.state.store).await });
@@ -147,7 +147,7 @@ async fn verify(caller: Caller) -> Result<Response> {
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(later)).into_response())
 }
 
-/// Ids in a query must be ids, and kinds kinds: a mistyped one would find nothing, and look like an empty record.
+/// Checks the ids and kinds of a query: with a mistyped one, the audit log would look empty.
 fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
     for (path, id) in [("/run", &query.run), ("/review", &query.review)] {
         if id.as_ref().is_some_and(|id| id.parse::<shared::id::RunId>().is_err()) {

@@ -1,4 +1,4 @@
-//! Bodies and queries of requests: size, content type, the rules of [`crate::json`], then the type.
+//! Reads bodies and queries of requests: checks size, content type, the rules of [`crate::json`], then the type.
 
 use std::ops::Deref;
 
@@ -16,16 +16,16 @@ use shared::error::{Code, Mistake, Problem, pointer};
 use super::problem::Refused;
 use crate::json;
 
-/// How much of a body that is too large is read and thrown away, in bytes: a client that is cut off while it still
-/// sends sees a broken connection, and never the answer that says why.
+/// How much of a body that is too large is read and discarded, in bytes: a client that is cut off while it is sending
+/// sees a broken connection, not the response that says why.
 const MAX_DISCARDED: usize = 32 * 1024 * 1024;
 
 /// A JSON body, with the digest of its bytes for the idempotency key.
 #[derive(Debug)]
 pub struct Json<T> {
-    /// What it says.
+    /// The value of the body.
     pub value: T,
-    /// SHA-256 of its bytes.
+    /// The SHA-256 of its bytes.
     pub digest: [u8; 32],
 }
 
@@ -39,7 +39,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
-/// A JSON body that may be left out, and then says nothing.
+/// An optional JSON body, with a default if it is missing.
 #[derive(Debug)]
 pub struct OptionalJson<T>(pub Json<T>);
 
@@ -80,7 +80,7 @@ impl<S: Send + Sync> FromRequest<S> for FlowSource {
     }
 }
 
-/// Which of `accepted` the body is.
+/// Returns which of the `accepted` content types the body has.
 fn content_type(headers: &HeaderMap, accepted: &[&'static str]) -> Result<&'static str, Problem> {
     let named = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = named.split(';').next().unwrap_or_default().trim();
@@ -89,7 +89,7 @@ fn content_type(headers: &HeaderMap, accepted: &[&'static str]) -> Result<&'stat
     })
 }
 
-/// The bytes of a body up to [`MAX_BODY`], whether or not its length was announced.
+/// Reads a body up to [`MAX_BODY`], whether or not its length was announced.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::new(Code::TooLarge).detail(format!("the body is too large: at most {MAX_BODY} bytes"));
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -124,7 +124,7 @@ async fn discard(chunks: &mut BodyDataStream) {
     }
 }
 
-/// The query of a request. Unknown keys are mistakes; a key without a value says nothing.
+/// The query of a request. Unknown keys are errors; a key without a value is ignored.
 #[derive(Debug)]
 pub struct Params<T>(pub T);
 
@@ -135,7 +135,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// The pairs of a query that say something, each key once.
+/// Returns the pairs of a query with a value, each key once.
 pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
     let Query(mut pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
         .map_err(|error| Problem::new(Code::BadRequest).detail(error.body_text()))?;
@@ -151,13 +151,13 @@ pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
     Ok(pairs)
 }
 
-/// Fits pairs of a query into a type.
+/// Reads pairs of a query into a type.
 pub(crate) fn fit_params<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Problem> {
     let pairs = pairs.into_iter().map(|(key, value)| (key, Param(value)));
     json::fit(MapDeserializer::<_, de::value::Error>::new(pairs))
 }
 
-/// A value of a query: text, which numbers are read from where numbers are wanted.
+/// A value of a query: text, from which numbers are read where they are expected.
 struct Param(String);
 
 impl IntoDeserializer<'_> for Param {
@@ -208,7 +208,7 @@ impl<'de> de::Deserializer<'de> for Param {
     }
 }
 
-/// How many rows a page has: what was asked for within `1..=200`, or 50.
+/// Returns the number of rows of a page: the requested number within `1..=200`, or 50.
 pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     match asked {
         None => Ok(shared::api::DEFAULT_LIMIT),
@@ -217,7 +217,7 @@ pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
-/// The id or name in a path; one that cannot be one names nothing (`404`).
+/// The id or name in a path; an invalid one is not found (`404`).
 #[derive(Debug, Clone)]
 pub struct Id<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! What a request that writes takes from the budget of its caller.
+//! Charges requests that write to the budget of their caller.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +17,7 @@ use super::problem::Result;
 #[derive(Clone, Default)]
 pub(super) struct Payer(Arc<OnceLock<Principal>>);
 
-/// Counts a write of the caller; `429` where they have nothing left.
+/// Counts a write of the caller; `429` if their budget is used up.
 pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Result<()> {
     let Some(Payer(payer)) = parts.extensions.get::<Payer>() else { return Ok(()) };
     state.edge.budgets.admit(caller, state.clock.now())?;
@@ -25,14 +25,14 @@ pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Resu
     Ok(())
 }
 
-/// What a write takes, to be charged when it is answered.
+/// The charge of a write, which is applied when it is answered.
 pub(super) struct Bill {
     payer: Payer,
     sent: u64,
 }
 
 impl Bill {
-    /// That of a request; none where it only reads.
+    /// Creates the charge of a request; none if it only reads.
     pub fn of(request: &mut Request) -> Option<Self> {
         if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
             return None;
@@ -43,7 +43,7 @@ impl Bill {
         Some(Self { payer, sent })
     }
 
-    /// Charges what was sent and answered: the log keeps about as much of both.
+    /// Charges the request and the response: the log stores about as much of both.
     pub fn charge(self, state: &AppState, response: &Response) {
         if response.status().is_success()
             && let Some(payer) = self.payer.0.get()

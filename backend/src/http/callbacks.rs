@@ -1,5 +1,5 @@
-//! `/api/v1/callbacks/{secret}`: a program that was asked as a handler, and said that it answers later, decides. Whoever has
-//! the secret may, once; it is checked as the decision of a person is, and counts for nobody.
+//! `/api/v1/callbacks/{secret}`: the decision of a program that was asked as a handler and answers later. Anyone with
+//! the secret may decide, once; it is checked like the decision of a person, but counts for no person.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::problem::of_commit;
 use crate::rate_limit::RateLimit;
 use crate::store::{Change, CommitError, Operation};
 
-/// How often one secret may be used at once, and after which time once more.
+/// How often a secret may be used at once, and the interval of further uses.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
@@ -58,7 +58,7 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     }
 }
 
-/// Why it does not count. Who has the secret was shown the review, and may see what became of it.
+/// Returns why it does not count. The holder of the secret has seen the review, and may see its outcome.
 fn refused(error: CommitError) -> Problem {
     match error {
         CommitError::Refused(overtaken @ Refusal::Overtaken { .. }) => {

@@ -1,5 +1,5 @@
-//! Who calls, in a handler's arguments: anybody who is logged in, or somebody in a session; and the commits that they
-//! make. A request that writes is counted here.
+//! The caller as an argument of handlers: anyone who is logged in, or only a session; and their commits. Requests that
+//! write are counted here.
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
@@ -13,34 +13,34 @@ use crate::auth::{Identity, digest};
 use crate::problem::of_commit;
 use crate::store::{Change, Committed, CredentialKind, IdempotencyKey, Operation};
 
-/// Somebody who is logged in; `401` where nobody is.
+/// A caller who is logged in; otherwise `401`.
 #[derive(Clone)]
 pub struct Caller {
-    /// The person with their rights, and the session or token that let them in.
+    /// The person with their rights, and their session or token.
     pub identity: Identity,
-    /// What they call.
+    /// The state of the handlers.
     pub state: AppState,
 }
 
 impl Caller {
-    /// Them, with their rights.
+    /// Returns the caller with their rights.
     pub fn principal(&self) -> &Principal {
         &self.identity.principal
     }
 
-    /// Lets through what they may do.
+    /// Returns an error unless they may do this.
     pub fn may(&self, act: Act<'_>) -> Result<()> {
         allowed(self.principal(), act).map_err(Refused)
     }
 
-    /// Commits what they want.
+    /// Commits an operation of the caller.
     pub async fn commit(&self, key: Option<IdempotencyKey>, operation: Operation) -> Result<Committed> {
         let change = Change { by: Some(self.identity.actor()), key, operation };
         self.state.store.commit(change).await.map_err(|error| Refused(of_commit(error, Some(self.principal()))))
     }
 }
 
-/// What a handler that writes needs beside what is to be written.
+/// A write of a caller, for handlers that change something.
 #[derive(FromRequestParts)]
 #[from_request(state(AppState))]
 pub(super) struct Write {
@@ -49,12 +49,12 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// Commits what the caller wants; `body`: the SHA-256 of the request's body.
+    /// Commits an operation of the caller; `body`: the SHA-256 of the request's body.
     pub async fn commit(&self, body: [u8; 32], operation: Operation) -> Result<Committed> {
         self.caller.commit(self.key.of(&self.caller.identity, body), operation).await
     }
 
-    /// The same of a request that has no body.
+    /// Commits an operation of a request without a body.
     pub async fn commit_without_body(&self, operation: Operation) -> Result<Committed> {
         self.commit(digest(""), operation).await
     }
@@ -70,7 +70,7 @@ impl FromRequestParts<AppState> for Caller {
     }
 }
 
-/// Whoever calls, also one who must set up a second factor before anything else.
+/// Any caller, including one who must first set up a second factor.
 pub(super) struct Known(pub Identity);
 
 impl FromRequestParts<AppState> for Known {
@@ -80,7 +80,7 @@ impl FromRequestParts<AppState> for Known {
     }
 }
 
-/// Somebody in a session, also one who must set up a second factor before anything else.
+/// A caller with a session, including one who must first set up a second factor.
 pub(super) struct InSession {
     pub identity: Identity,
     pub state: AppState,

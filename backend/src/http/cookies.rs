@@ -1,4 +1,4 @@
-//! Cookies of browsers: how they are read and set.
+//! Reads and sets the cookies of browsers.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use axum_extra::extract::cookie::{Cookie, SameSite};
 
 use crate::auth::{SECURE_SESSION_COOKIE, SESSION_COOKIE};
 
-/// Below which cookies go that only logging in needs.
+/// The path of cookies that only logging in needs.
 pub(super) const SESSION_PATH: &str = "/api/v1/session";
 
-/// Cookies that a request brings.
+/// The cookies of a request.
 pub(super) struct Brought<'a>(&'a HeaderMap);
 
 impl Brought<'_> {
-    /// The value of one.
+    /// Returns the value of a cookie.
     pub fn get(&self, name: &str) -> Option<String> {
         let cookies = self.0.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs =
@@ -23,24 +23,24 @@ impl Brought<'_> {
         pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
     }
 
-    /// The secret of the session.
+    /// Returns the secret of the session.
     pub fn session(&self) -> Option<String> {
         self.get(SECURE_SESSION_COOKIE).or_else(|| self.get(SESSION_COOKIE))
     }
 }
 
-/// Cookies that an answer sets.
+/// The cookies that a response sets.
 #[derive(Default)]
 pub(super) struct Cookies(Vec<String>);
 
 impl Cookies {
-    /// Those that a request brings.
+    /// Reads the cookies of a request.
     pub fn of(headers: &HeaderMap) -> Brought<'_> {
         Brought(headers)
     }
 
-    /// A cookie that scripts cannot read and other sites cannot make the browser send with what changes anything;
-    /// `secure`: over https alone.
+    /// Creates a cookie that scripts cannot read, and that browsers do not send with writes of other sites; `secure`:
+    /// only over https.
     pub fn one(secure: bool, name: &'static str, value: String, path: &'static str, life: Duration) -> Self {
         let max_age = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
         let cookie = Cookie::build((name, value)).path(path).http_only(true).same_site(SameSite::Lax);
@@ -48,8 +48,8 @@ impl Cookies {
         Self(vec![format!("{}; Max-Age={max_age}", cookie.secure(secure).build())])
     }
 
-    /// The session's: over https for this host alone. One of the other name is older, and would let its bearer in after
-    /// this one has ended, so it goes.
+    /// Sets the session's cookie: over https, only for this host. A cookie with the other name is older and would
+    /// remain valid after this one has ended, so it is removed.
     pub fn session(secure: bool, secret: String, life: Duration) -> Self {
         if !secure {
             return Self::one(false, SESSION_COOKIE, secret, "/", life);
@@ -58,7 +58,7 @@ impl Cookies {
         Self::one(true, SECURE_SESSION_COOKIE, secret, "/", life).and(older)
     }
 
-    /// These, and others.
+    /// Adds other cookies to these.
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self

@@ -1,4 +1,4 @@
-//! `/api/v1/deputies`: who decides for whom while they are away; `/api/v1/reviewers`: among whom one chooses.
+//! `/api/v1/deputies`: who decides for people who are away; `/api/v1/reviewers`: the people to choose from.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::auth::check_text;
 use crate::clock::Moment;
 use crate::store::{self, Committed};
 
-/// How long somebody may stand in for somebody else at once.
+/// The longest time of a deputyship.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
@@ -34,7 +34,7 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/reviewers", reviewers, self::reviewers);
 }
 
-/// Admins see all.
+/// Lists the deputyships; admins see all.
 async fn list(caller: Caller, Params(paging): Params<Paging>) -> Result<Json<Page<Deputyship>>> {
     let mut items = caller.state.store.deputyships().await?;
     items.retain(|span| access(caller.principal(), Act::SeeDeputyship(span)).is_allowed());
@@ -81,14 +81,14 @@ async fn remove(write: Write, Id(id): Id<DeputyId>) -> Result<StatusCode> {
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// For whom a list of names is wanted.
+/// The review for which names are requested.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct For {
     review: Option<ReviewId>,
 }
 
-/// Names only: no addresses.
+/// Lists names only, without addresses.
 async fn reviewers(caller: Caller, Params(For { review }): Params<For>) -> Result<Json<Page<User>>> {
     caller.may(Act::SeeReviewers)?;
     let review = match review {

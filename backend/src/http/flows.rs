@@ -101,7 +101,7 @@ async fn schema(caller: Caller) -> Result<Json<Value>> {
     Ok(Json(flow::schema()))
 }
 
-/// Checks a file, also against the people and the flows that exist now, and the id under which it is to be saved.
+/// Checks a file, also against the existing people and flows, and the id under which it will be saved.
 async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(flow::CheckedFlow, String, Library)> {
     let (draft, source) = off_thread(move |_| (flow::read(&source), source)).await?;
     let draft = match &id {
@@ -121,7 +121,7 @@ async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(
     off_thread(check).await
 }
 
-/// The picture of a flow that is not saved yet.
+/// Returns the graph of a flow that is not saved yet.
 fn picture(flow: &Flow, library: &Library) -> Graph {
     match Compiled::calling(flow.clone(), 1, library) {
         Ok(compiled) => flow::graph_of(&compiled),
@@ -129,7 +129,7 @@ fn picture(flow: &Flow, library: &Library) -> Graph {
     }
 }
 
-/// The same version with its picture.
+/// Adds the graph to a version.
 async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion> {
     version.graph = match state.store.readable(&version.id, version.version).await?.ok() {
         Some(compiled) => Some(off_thread(move |_| flow::graph_of(&compiled)).await?),
@@ -138,11 +138,12 @@ async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion
     Ok(version)
 }
 
-/// How many flows are read, checked or drawn at the same time.
+/// The number of flows that are read, checked or laid out at the same time.
 static WORKING: Semaphore = Semaphore::const_new(2);
 
-/// Reading and drawing a large flow takes long enough to keep other requests waiting. Whoever stops waiting before it
-/// was begun takes nothing; what was begun is told, and counts until it is done.
+/// Reads or lays out a flow off the request's thread, because a large flow would delay other requests. A request that
+/// stops waiting before the start takes no slot; after the start, the work is told to stop, and occupies its slot until
+/// it ends.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Send + 'static) -> Result<T> {
     let permit = WORKING.acquire().await;
     let abandoned = CancelFlag::default();

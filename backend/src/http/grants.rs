@@ -1,4 +1,4 @@
-//! `/api/v1/grants`: what people have allowed for later calls too.
+//! `/api/v1/grants`: remembered approvals of later calls.
 
 use axum::Json;
 use axum::http::StatusCode;

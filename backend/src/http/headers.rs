@@ -1,8 +1,8 @@
-//! Headers that make browsers careful. A page brings its own content security policy; everything else is no page.
+//! Security headers for browsers. A page has its own content security policy; everything else is not a page.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// On every answer.
+/// The headers of every response.
 const ALWAYS: [(HeaderName, &str); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -11,12 +11,12 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 ];
-/// On what is no page.
+/// The policy of responses that are not pages.
 const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Adds them to an answer; `api`: it is an answer of the API; `https`: browsers find the server by https.
+/// Adds the headers to a response; `api`: it is from the API; `https`: browsers reach the server over https.
 pub(super) fn secure(headers: &mut HeaderMap, api: bool, https: bool) {
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));

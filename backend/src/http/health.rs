@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics`, for whoever watches the server.
+//! `/healthz`, `/readyz` and `/metrics`, for monitoring.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 use crate::store::Kind;
 
-/// How long the database may take to write.
+/// How long a write of the database may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
@@ -32,12 +32,12 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/metrics", OperationDoc::new("Get metrics in the Prometheus format").file("text/plain").open(), metrics);
 }
 
-/// That all is well.
+/// The status of a healthy server.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Status {
-    /// Always `ok`: a server that is not ready answers with a problem instead.
+    /// Always `ok`: a server that is not ready returns a problem instead.
     status: &'static str,
-    /// By how many seconds each reader of the log is behind it.
+    /// The lag of each reader of the log, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_lag_seconds: Option<BTreeMap<&'static str, f64>>,
 }
@@ -68,8 +68,8 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Status>> {
     }
 }
 
-/// For who is on this machine, admins, and who has the token of the settings. Through a proxy everybody would seem to be
-/// on this machine, so whoever comes through one is not.
+/// Returns the metrics to clients on this machine, to admins, and to holders of the token of the settings. Through a
+/// proxy, everyone would seem to be on this machine, so requests through a proxy do not count as local.
 async fn metrics(State(state): State<AppState>, client: ClientAddress, headers: HeaderMap) -> Result<Response> {
     let proxied = headers.contains_key(header::FORWARDED) || headers.contains_key("x-forwarded-for");
     let local = client.is_loopback() && !proxied;
@@ -92,7 +92,7 @@ async fn is_admin(state: &AppState, headers: &HeaderMap) -> bool {
     identity.is_ok_and(|identity| identity.may_go_on().is_ok() && identity.principal.has(ADMIN))
 }
 
-/// Compares digests: how long that takes says nothing of the token.
+/// Compares digests, so that the timing reveals nothing about the token.
 fn has_token(state: &AppState, headers: &HeaderMap) -> bool {
     let sent = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
     let sent = sent.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));

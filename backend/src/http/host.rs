@@ -1,5 +1,5 @@
-//! Requests name the host that they are for. One that names another is refused: a page could have made a name of its own
-//! lead here (DNS rebinding), and would then be of one origin with this server.
+//! Checks the `Host` of requests, and refuses foreign names: otherwise a page could point its own name here (DNS
+//! rebinding) and would then have the same origin as this server.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use shared::error::{Code, Problem};
 
 use super::problem::Result;
 
-/// The names of hosts that requests may be for, beside addresses, `localhost` and the public origins'; `*`: all.
+/// The allowed host names, besides addresses, `localhost` and the public origins; `*`: all.
 pub type Hosts = Arc<[String]>;
 
-/// What watches the server by whatever name, and shows nothing of anybody.
+/// The paths for monitoring, which allow any name and reveal no data of users.
 const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Refuses a request for another host.
@@ -35,7 +35,7 @@ pub(super) fn check(request: &Request, hosts: &[String], origins: &[String]) -> 
     Err(Problem::new(Code::BadRequest).detail(detail).into())
 }
 
-/// An address cannot be made to lead elsewhere, and `localhost` leads to the machine that asks.
+/// Whether a host is allowed: addresses cannot be redirected, and `localhost` is the caller's own machine.
 fn is_known(host: &str, hosts: &[String], origins: &[String]) -> bool {
     let host = host.trim_end_matches('.');
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -1,4 +1,4 @@
-//! The `Idempotency-Key` header: what a client says twice under one key is done once, and answered the same.
+//! The `Idempotency-Key` header: a request that is repeated with its key takes effect once, and gets the same response.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -11,16 +11,16 @@ use crate::store::IdempotencyKey;
 /// The longest key that is accepted, in bytes.
 const MAX_KEY: usize = 255;
 
-/// The key of a request, where it has one.
+/// The key of a request, if it has one.
 #[derive(Debug, Clone)]
 pub(super) struct RequestKey {
     key: Option<String>,
-    /// Method and path.
+    /// The method and the path.
     target: String,
 }
 
 impl RequestKey {
-    /// The same as the store keeps it: of this caller, for this method and path, with the SHA-256 of the body.
+    /// Returns the key for the store: with the caller, the method, the path, and the SHA-256 of the body.
     pub fn of(&self, caller: &Identity, body: [u8; 32]) -> Option<IdempotencyKey> {
         self.key.clone().map(|key| caller.actor().key(&self.target, key, body))
     }

@@ -1,5 +1,5 @@
-//! What handlers take of a request, as OpenAPI tells it: each extractor describes what is its own. The same is done by
-//! `aide`, whose releases still need an older schemars.
+//! Describes the inputs of handlers for OpenAPI: each extractor describes its own part. `aide` does the same, but its
+//! releases still need an older schemars.
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -14,11 +14,11 @@ use super::caller::{Caller, InSession, Known, Write};
 use super::idempotency::RequestKey;
 use crate::client_address::ClientAddress;
 
-/// What one call takes.
+/// The inputs of a call.
 pub(super) struct Inputs<'g> {
-    /// Where its types are described.
+    /// The generator of the types' schemas.
     pub schemas: &'g mut SchemaGenerator,
-    /// Of its query and headers.
+    /// The parameters of its query and headers.
     pub parameters: Vec<Value>,
     /// The body, by content type.
     pub body: Map<String, Value>,
@@ -33,13 +33,13 @@ impl Inputs<'_> {
 
 /// An extractor, which takes one argument of a handler from the request.
 pub(super) trait OperationInput {
-    /// Describes what it takes; by default nothing that a client must know of.
+    /// Describes its input; by default, nothing that clients need to know.
     fn describe(_inputs: &mut Inputs<'_>) {}
 }
 
 /// All extractors of a handler.
 pub(super) trait OperationInputs {
-    /// Describes what they take.
+    /// Describes the inputs of all extractors.
     fn describe(inputs: &mut Inputs<'_>);
 }
 

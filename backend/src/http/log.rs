@@ -1,4 +1,4 @@
-//! `/api/v1/log`: what was committed, in order, as far as the caller may see it.
+//! `/api/v1/log`: the entries that the caller may see, in commit order.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::body::{Params, limit};
 use super::problem::Result;
 use super::runs::sees;
 
-/// In the place of a cursor: the end of the log.
+/// The cursor value for the end of the log.
 const END: &str = "end";
 
 pub(super) fn mount(api: &mut Api) {
@@ -59,7 +59,7 @@ async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Pag
     Ok(Json(Page { items, next_cursor }))
 }
 
-/// What the caller may see, looked up once a run and review.
+/// The rights of the caller, looked up once for each run and review.
 struct CallerVisibility<'a> {
     caller: &'a Caller,
     runs: HashMap<RunId, bool>,
@@ -79,7 +79,7 @@ impl CallerVisibility<'_> {
         }
     }
 
-    /// Whether the caller did it themselves, or is an admin.
+    /// Whether the caller is the actor, or an admin.
     fn by_me(&self, event: &Event) -> bool {
         access(self.caller.principal(), Act::SeeEntryBy(event.actor.as_ref())).is_allowed()
     }
@@ -96,7 +96,7 @@ impl CallerVisibility<'_> {
         Ok(seen)
     }
 
-    /// By the review as it is now: rights of now count, not those of the time of the entry.
+    /// Checks the current review: current rights count, not those at the time of the entry.
     async fn review(&mut self, id: ReviewId) -> Result<bool> {
         if let Some(seen) = self.reviews.get(&id) {
             return Ok(*seen);

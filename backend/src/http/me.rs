@@ -1,4 +1,4 @@
-//! `/api/v1/me`: who is calling.
+//! `/api/v1/me`: the caller.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/me", OperationDoc::new("Get the caller, with their roles").answer::<User>(), get);
 }
 
-/// Their roles are those that count for the call: a token's may be fewer than its maker's.
+/// Returns the caller with the roles of this call: a token may have fewer than its creator.
 async fn get(State(state): State<AppState>, Known(identity): Known) -> Result<Json<User>> {
     let principal = &identity.principal;
     let person = state.store.user(&principal.username).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;

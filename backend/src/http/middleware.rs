@@ -1,6 +1,5 @@
-//! What happens around every request, in one layer: an id, a span, numbers for `/metrics`, the check of its origin, a
-//! time limit, headers that make browsers careful; and an answer where a handler panicked. Bodies, queries and
-//! credentials are never logged.
+//! The layer around every request: an id, a span, metrics, the check of the origin, a time limit, security headers, and
+//! a response if a handler panics. Bodies, queries and credentials are never logged.
 
 use std::any::Any;
 use std::time::Duration;
@@ -19,10 +18,10 @@ use super::{AppState, Edge, headers, host, origin};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 
-/// How long a handler may take until its answer begins.
+/// How long a handler may take before its response begins.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Gives the request an id and the address of its client, counts it, and sees to all that holds for every answer.
+/// Adds an id and the client's address to the request, counts it, and applies the rules for every response.
 pub(super) async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let client = ClientAddress::of_request(&request, &state.edge.trusted_proxies);
     request.extensions_mut().insert(client);
@@ -58,7 +57,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     response
 }
 
-/// Methods that have no name here share one label, so that nobody can make metrics grow.
+/// Returns the label of a method; unknown methods share one, so that clients cannot make metrics grow.
 fn known(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -71,14 +70,14 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-/// How long the answer to a request may take: longer where the request is to wait.
+/// Returns how long a request may take: longer if it asks to wait.
 fn time_limit(request: &Request, route: &str) -> Duration {
     let query = request.uri().query().unwrap_or_default();
     let waits = route == REVIEW && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
     if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT }
 }
 
-/// Gives up on a handler that takes too long. What it had begun to commit may still take effect.
+/// Aborts a handler that takes too long. Its commit may still take effect.
 async fn limit_time(limit: Duration, answer: impl Future<Output = Response>) -> Response {
     tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
         tracing::warn!("a request took too long");
@@ -88,7 +87,7 @@ async fn limit_time(limit: Duration, answer: impl Future<Output = Response>) -> 
     })
 }
 
-/// The answer where a handler panicked.
+/// Returns the response after a handler panicked.
 #[expect(clippy::needless_pass_by_value, reason = "the signature that the layer asks for")]
 pub(super) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     let why = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());

@@ -1,4 +1,4 @@
-//! `/api/v1/notifications`: what people choose to be told outside the console, and what could not be told.
+//! `/api/v1/notifications`: people's notification settings, and failed deliveries.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::auth::check_text;
 use crate::notify::{Untested, is_address};
 use crate::store::{self, ChosenNotifications};
 
-/// The longest that somebody waits before they are told.
+/// The longest delay of a rule.
 const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
 
 const DELIVERIES: List = List("deliveries");
@@ -40,7 +40,7 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/notifications/deliveries/{id}/retry", retry, self::retry);
 }
 
-/// Whose choice is meant; default: the caller's.
+/// The person whose settings are meant; default: the caller.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Whose {
@@ -103,7 +103,7 @@ fn available(state: &AppState) -> Vec<shared::notification::Channel> {
     state.outside.notifications.as_ref().map(crate::notify::NotificationService::channels).unwrap_or_default()
 }
 
-/// What somebody chose, where it can be done; every mistake at once.
+/// Checks notification settings, and returns every error at once.
 fn checked(chosen: Notifications) -> Result<Notifications> {
     let blank = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let chosen = Notifications {
@@ -145,7 +145,7 @@ async fn deliveries(caller: Caller, Params(mut query): Params<DeliveryQuery>) ->
     Ok(Json(DELIVERIES.page(caller.state.store.deliveries(&query).await?)))
 }
 
-/// Needs no idempotency key: a message that waits already is not there to be tried again.
+/// Needs no idempotency key: a message that is already waiting cannot be retried.
 async fn retry(caller: Caller, Id(id): Id<DeliveryId>) -> Result<StatusCode> {
     caller.may(Act::ManageDeliveries)?;
     if !caller.state.store.retry_delivery(id).await? {

@@ -1,5 +1,5 @@
-//! `/api/v1/session/oidc`: the way to the identity provider and back. These are pages that browsers open: whatever goes
-//! wrong is told by the login page.
+//! `/api/v1/session/oidc`: the way to the identity provider and back. Browsers open these pages, so the login page
+//! shows errors.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::auth::Entered;
 use crate::auth::oidc::{LIFE, Returned};
 use crate::client_address::ClientAddress;
 
-/// What the browser keeps while somebody signs in at the provider; over https for this host alone.
+/// The cookie of the browser during a sign-in at the provider; over https, only for this host.
 const COOKIE: &str = "countersign_sign_in";
 const SECURE_COOKIE: &str = "__Host-countersign_sign_in";
 
@@ -84,7 +84,7 @@ fn pending(secure: bool, value: String, life: Duration) -> Cookies {
     Cookies::one(secure, name, value, path, life)
 }
 
-/// The value of a name in a query; none where it is there twice.
+/// Returns the value of a name in a query; none if it occurs twice.
 fn one(query: Option<&str>, name: &str) -> Option<String> {
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let mut values = pairs.filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
@@ -103,7 +103,7 @@ fn failed(trouble: Trouble, next: Option<&str>) -> Response {
     see(&login(&[("trouble", trouble.as_str())], next))
 }
 
-/// Sends the browser to another page.
+/// Redirects the browser to another page.
 fn see(url: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(url) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()

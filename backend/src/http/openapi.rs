@@ -1,4 +1,4 @@
-//! `/api/openapi.json`: the description of every route, made from the list by which they are served.
+//! `/api/openapi.json`: the description of every route, made from the routes that are served.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn mount(mut api: Api) -> Router<AppState> {
     api.router.route(PATH, axum::routing::get(async move || answer(&text)))
 }
 
-/// The description of the whole API.
+/// Returns the description of the whole API.
 #[cfg(test)]
 pub(super) fn whole() -> Value {
     described(&mut super::api())

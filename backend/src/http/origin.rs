@@ -1,4 +1,4 @@
-//! Writes that another site makes a browser send are refused, since the browser adds the cookie by itself.
+//! Refuses writes that other sites make a browser send, because the browser adds the cookie automatically.
 
 use std::sync::Arc;
 
@@ -8,11 +8,10 @@ use shared::error::{Code, Problem};
 
 use super::problem::Result;
 
-/// Where browsers find the console, such as `https://countersign.example`, beside the `Host` that they name.
+/// The public addresses of the console, such as `https://countersign.example`, besides the `Host` of a request.
 pub type PublicOrigins = Arc<[String]>;
 
-/// Whether a write or an upgrade with these headers may come from where it says: from no page at all, from the host
-/// that it is sent to, or from one of `public`.
+/// Whether the origin of a write or an upgrade is allowed: no page at all, the host of the request, or one of `public`.
 pub fn origin_allowed(headers: &HeaderMap, public: &[String]) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let origin = match (origins.next(), origins.next()) {
@@ -32,7 +31,7 @@ pub fn origin_allowed(headers: &HeaderMap, public: &[String]) -> bool {
     }
 }
 
-/// Host and port.
+/// Returns host and port.
 fn parts(authority: &str, default: u16) -> Option<(String, u16)> {
     let authority: Authority = authority.parse().ok()?;
     Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(default)))

@@ -1,7 +1,7 @@
 //! Pages of lists, and the cursors that lead from one to the next.
 //!
-//! To clients a cursor is opaque. Inside is the place where the page ended, with the name of the list: one of another
-//! list is refused, since the page that it would begin at would look right, and leave rows out.
+//! For clients, a cursor is opaque. It contains the place where the page ended, and the name of the list: a cursor of
+//! another list is refused, because its page would look right but lack rows.
 
 use std::fmt::Display;
 
@@ -19,18 +19,18 @@ use crate::problem::unknown_cursor;
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Paging {
-    /// How many rows.
+    /// The most rows of the page.
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// The cursor at which the page begins.
     pub cursor: Option<String>,
 }
 
-/// A list, by the name that its cursors carry.
+/// A list, by the name in its cursors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List(pub &'static str);
 
 impl List {
-    /// The place in this list that a client's cursor names.
+    /// Reads the place in this list from a client's cursor.
     pub fn place(self, cursor: Option<String>) -> Result<Option<String>, Problem> {
         let Some(cursor) = cursor else { return Ok(None) };
         let inside = BASE64.decode(&cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
@@ -38,14 +38,14 @@ impl List {
         place.map(|place| Some(place.to_owned())).ok_or_else(unknown_cursor)
     }
 
-    /// A page as clients see it.
+    /// Returns a page as clients see it.
     pub fn page<T>(self, page: Page<T>) -> Page<T> {
         let next_cursor = page.next_cursor.map(|place| BASE64.encode(format!("{} {place}", self.0)));
         Page { next_cursor, ..page }
     }
 
-    /// A page of a list that is read as a whole, newest first, by when each was made and its id. It goes on at its place
-    /// also where the row that ended the last page is gone.
+    /// Returns a page of a list that is read as a whole, newest first, by time and id. It continues at its place even
+    /// if the last row of the previous page is gone.
     pub fn newest<T, I: Display>(
         self,
         items: Vec<T>,
@@ -59,7 +59,7 @@ impl List {
         self.cut(items, paging, key, true)
     }
 
-    /// The same of a list by name.
+    /// Returns a page of a list that is ordered by name.
     pub fn by_name<T>(self, items: Vec<T>, paging: Paging, name: impl Fn(&T) -> String) -> Result<Page<T>, Problem> {
         self.cut(items, paging, name, false)
     }

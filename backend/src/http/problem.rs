@@ -1,4 +1,4 @@
-//! Problems as answers: `application/problem+json` (RFC 9457).
+//! Problems as responses: `application/problem+json` (RFC 9457).
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -10,11 +10,11 @@ use crate::auth;
 use crate::problem::{of_commit, of_store};
 use crate::store;
 
-/// What a handler answers where it cannot do what was asked.
+/// The error response of a handler.
 #[derive(Debug)]
 pub struct Refused(pub Problem);
 
-/// What a handler answers.
+/// The result of a handler.
 pub type Result<T> = std::result::Result<T, Refused>;
 
 impl From<Problem> for Refused {
@@ -71,7 +71,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Lets through what is allowed.
+/// Returns an error unless the act is allowed.
 pub fn allowed(principal: &Principal, act: Act<'_>) -> std::result::Result<(), Problem> {
     match access(principal, act) {
         Access::Allowed => Ok(()),
@@ -80,7 +80,7 @@ pub fn allowed(principal: &Principal, act: Act<'_>) -> std::result::Result<(), P
     }
 }
 
-/// `500` for an answer of the store that does not belong to the question.
+/// Returns `500` for an unexpected result of the store.
 pub(super) fn unexpected() -> Refused {
     tracing::error!("the store returned an unexpected result");
     Refused(Problem::new(Code::Internal))

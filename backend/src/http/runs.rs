@@ -27,7 +27,7 @@ const RUNS: List = List("runs");
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RunReviews {
-    /// Where they stand.
+    /// Only reviews with this status.
     status: Option<ReviewStatus>,
     limit: Option<u32>,
     cursor: Option<String>,
@@ -113,7 +113,7 @@ async fn cancel(
     Ok(Json(*run))
 }
 
-/// A run of which only the summary is known.
+/// Returns a run of which only the summary is known.
 fn unreadable(summary: RunSummary) -> Run {
     Run {
         summary,
@@ -128,14 +128,14 @@ fn unreadable(summary: RunSummary) -> Run {
     }
 }
 
-/// A run that the caller may see; `404` else.
+/// Returns a run that the caller may see; otherwise `404`.
 async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
     let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
     let summary = run.summary();
     if sees(caller, &summary).await? { Ok((run, summary)) } else { Err(Problem::new(Code::NotFound).into()) }
 }
 
-/// Where a run is that is not there: in the archive, as far as the caller may know.
+/// Returns the error for a missing run: it may be in the archive, if the caller may know that.
 async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
     let archived = caller.state.store.archived_run(id).await?.map(|(archived, _)| archived);
     let seen = archived.filter(|archived| access(caller.principal(), Act::SeeArchivedRun(archived)).is_allowed());
@@ -148,7 +148,7 @@ async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
     Ok(Problem { archived: Some(Box::new(archived)), ..Problem::new(Code::RunArchived).detail(detail) })
 }
 
-/// Whether somebody may see a run. Their reviews are looked up only where it depends on them.
+/// Whether the caller may see a run. Their reviews are looked up only if it depends on them.
 pub(super) async fn sees(caller: &Caller, run: &RunSummary) -> Result<bool> {
     let viewer = caller.principal();
     if access(viewer, Act::SeeRun(run, Involvement::None)).is_allowed() {
@@ -158,7 +158,7 @@ pub(super) async fn sees(caller: &Caller, run: &RunSummary) -> Result<bool> {
     Ok(access(viewer, Act::SeeRun(run, involvement)).is_allowed())
 }
 
-/// A run that the caller may see, with those of its reviews that they may see, in the order in which they were asked.
+/// Returns a run that the caller may see, with its reviews that they may see, in the order of the requests.
 async fn visible_with_reviews(caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
     let not_found = || Problem::new(Code::NotFound);
     let Some((run, mut reviews)) = caller.state.store.run_with_reviews(id).await? else {

@@ -76,7 +76,7 @@ async fn link(
     Ok(axum::Json(state.authenticator.link_owner(&token).await?))
 }
 
-/// Who is not logged in is logged out: no failure. A token is not ended by this.
+/// Logs the caller out. Without a session, this is not an error; it does not end a token.
 async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Option<InSession>) -> Result<Response> {
     if let Some(InSession { identity, .. }) = caller {
         state.authenticator.logout(&identity).await?;
@@ -86,7 +86,7 @@ async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Optio
     Ok(response)
 }
 
-/// From where somebody tries to get in.
+/// Returns the client of a login attempt.
 pub(super) fn attempt(headers: &HeaderMap, client: ClientAddress) -> Attempt {
     let cookies = Cookies::of(headers);
     Attempt {
@@ -97,8 +97,8 @@ pub(super) fn attempt(headers: &HeaderMap, client: ClientAddress) -> Attempt {
     }
 }
 
-/// Whether the page that asks came over https. A server behind a proxy cannot tell otherwise, and one on the loopback
-/// without https must work too.
+/// Whether the requesting page was loaded over https. Behind a proxy, a server cannot tell otherwise, and on the
+/// loopback address it must work without https.
 fn is_https(headers: &HeaderMap) -> bool {
     headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"))
 }

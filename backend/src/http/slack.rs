@@ -1,5 +1,5 @@
-//! `/api/v1/slack/…`: a button that was pressed in Slack, or a reaction to a message, decides a review, through the same
-//! commit and with the same rights as everywhere. Slack shows who it was; whom that is here, the person themselves has said.
+//! `/api/v1/slack/…`: button presses and reactions in Slack decide reviews, with the same commit and the same rights as
+//! everywhere. Slack identifies the member; each person sets their member ID in their notification settings.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::notify::{ButtonPress, Interaction, InteractionReply, NotificationServ
 use crate::problem::of_commit;
 use crate::store::{self, Actor, Change, Committed, IdempotencyKey};
 
-/// How long Slack is kept waiting for an answer, of the three seconds that it allows. What takes longer, such as a guardrail
-/// that asks a program, goes on: who decided is told by a message anyway.
+/// How long Slack waits for a response, of the three seconds that it allows. A slower decision, for example with a
+/// guardrail that calls a webhook, continues: a message tells the person the result anyway.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// With it Slack says that it sends an event again.
+/// The header with which Slack marks a repeated event.
 const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
@@ -80,7 +80,7 @@ async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -
     soon(decided).await.map(|_| Json(json!({})))
 }
 
-/// The body of a request that Slack has signed.
+/// Returns the body of a request that Slack has signed.
 async fn from_slack(state: &AppState, headers: &HeaderMap, body: Body) -> Result<(NotificationService, Vec<u8>)> {
     let body = read(headers, body).await?;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -94,7 +94,7 @@ async fn from_slack(state: &AppState, headers: &HeaderMap, body: Body) -> Result
     Ok((notifications, body))
 }
 
-/// Waits for what is decided for as long as Slack can be kept waiting.
+/// Waits for a decision as long as Slack waits.
 async fn soon(decided: impl Future<Output = Result<()>> + Send + 'static) -> Result<StatusCode> {
     match tokio::time::timeout(PATIENCE, tokio::spawn(decided)).await {
         Ok(Ok(done)) => done.map(|()| StatusCode::OK),
@@ -103,7 +103,7 @@ async fn soon(decided: impl Future<Output = Result<()>> + Send + 'static) -> Res
     }
 }
 
-/// Decides by a reaction. None where it is to no message that asks.
+/// Decides by a reaction. None if it is not a reaction to a request.
 async fn decide_by_reaction(
     state: &AppState,
     notifications: &NotificationService,
@@ -130,7 +130,7 @@ async fn decide_by_reaction(
     decide(state, notifications, &reaction.user, press, key, bytes).await.map(Some)
 }
 
-/// Decides, and says what to tell who did. `bytes`: what was sent, which counts as written by them.
+/// Decides, and returns the reply to the person. `bytes`: the size of the request, which counts as written by them.
 async fn decide(
     state: &AppState,
     notifications: &NotificationService,
@@ -173,7 +173,7 @@ async fn decide(
     }
 }
 
-/// What to tell where it was not decided, and what the message should show now.
+/// Returns the reply if nothing was decided, and what the message should show now.
 fn refused(notifications: &NotificationService, review: ReviewId, problem: &Problem) -> InteractionReply {
     tracing::info!(%review, %problem, "nothing was decided in Slack");
     match (problem.code, &problem.review) {

@@ -1,4 +1,4 @@
-//! `/api/v1/statistics`: what became of reviews, as far as the caller may have them counted.
+//! `/api/v1/statistics`: the outcomes of the reviews that count for the caller.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use super::body::Params;
 use super::problem::Result;
 use crate::store::TooMuch;
 
-/// The longest name that is looked for, in characters.
+/// The longest name in a filter, in characters.
 const MAX_NAME: usize = 200;
-/// Microseconds of a day.
+/// The microseconds of a day.
 const DAY: i64 = 24 * 3_600_000_000;
 
 pub(super) fn mount(api: &mut Api) {
@@ -38,7 +38,7 @@ async fn get(caller: Caller, Params(query): Params<StatisticsQuery>) -> Result<J
     Ok(Json(statistics))
 }
 
-/// From when on, and before when.
+/// Returns the start and the end of the range.
 fn range(query: &StatisticsQuery, now: Timestamp) -> std::result::Result<(Timestamp, Timestamp), Problem> {
     let to = query.to.unwrap_or(now);
     let usual = Timestamp(to.0.saturating_sub(DAY * i64::from(DEFAULT_DAYS)).max(0));

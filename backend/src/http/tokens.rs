@@ -81,7 +81,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
     Ok((StatusCode::CREATED, Json(Token { secret: Some(secret.expose()), ..*token })))
 }
 
-/// Admins revoke anybody's.
+/// Revokes a token; admins may revoke anyone's.
 async fn revoke(write: Write, Id(id): Id<TokenId>) -> Result<StatusCode> {
     let caller = &write.caller;
     caller.may(Act::ManageTokens)?;

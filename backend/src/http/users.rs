@@ -1,4 +1,4 @@
-//! `/api/v1/users`: people, for admins.
+//! `/api/v1/users`: the users, for admins.
 
 use axum::Json;
 use axum::http::StatusCode;

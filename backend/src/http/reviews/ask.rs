@@ -1,4 +1,4 @@
-//! `POST /api/v1/reviews`: programs that ask people something without a flow.
+//! `POST /api/v1/reviews`: questions of programs without a flow.
 
 use axum::Json;
 use axum::http::{StatusCode, header};

@@ -1,4 +1,4 @@
-//! What guardrails would do with a decision, before anybody makes it: asked while somebody edits.
+//! Checks what guardrails would do with a decision before it is made, while a person edits it.
 
 use axum::Json;
 use shared::access::Act;
@@ -16,8 +16,8 @@ use crate::http::problem::Result;
 use crate::problem::of_commit;
 use crate::store::{self, CommitError};
 
-/// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
-/// would be to the decision.
+/// Checks a decision without writing anything. The state is read after the review: if the review has changed in the
+/// meantime, the response is the same as for the decision.
 pub(super) async fn check(
     caller: Caller,
     Id(id): Id<ReviewId>,

@@ -1,4 +1,4 @@
-//! Lists of reviews, and how many of which there are.
+//! Lists of reviews, and their counts.
 
 use axum::Json;
 use shared::api::{Page, ReviewQuery};
@@ -15,7 +15,7 @@ use super::super::problem::Result;
 
 const REVIEWS: List = List("reviews");
 const QUEUE: List = List("queue");
-/// The longest name of a flow, role or tag that is looked for, in characters.
+/// The longest name of a flow, role or tag in a filter, in characters.
 const MAX_NAME: usize = 200;
 /// The longest search, in characters.
 const MAX_SEARCH: usize = 500;

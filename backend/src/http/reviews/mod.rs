@@ -1,4 +1,4 @@
-//! `/api/v1/reviews`: what people are asked, and what they say.
+//! `/api/v1/reviews`: questions to people, and their decisions.
 
 mod ask;
 mod check;
@@ -37,11 +37,11 @@ pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Look {
-    /// How long the answer may wait for the end of the review.
+    /// How long to wait for the end of the review.
     wait: Option<Span>,
 }
 
-/// A body that says nothing.
+/// An empty body of a request.
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EmptyBody {}
@@ -100,7 +100,7 @@ async fn visible(caller: &Caller, id: ReviewId) -> Result<Review> {
     Ok(review)
 }
 
-/// Everything that a write to a review needs beside its body.
+/// Everything that a write to a review needs in addition to its body.
 #[derive(FromRequestParts)]
 #[from_request(state(AppState))]
 pub(super) struct ReviewWrite {
@@ -117,7 +117,7 @@ impl OperationInput for ReviewWrite {
 }
 
 impl ReviewWrite {
-    /// The engine asks who may, with the rights and the review of the transaction: asking here too would read it twice.
+    /// The engine checks the rights, with the review of the transaction: checking here too would read it twice.
     async fn commit(
         self,
         body: [u8; 32],
@@ -134,8 +134,8 @@ impl ReviewWrite {
     }
 }
 
-/// What the record says that it came through. It is a label and gives no right; only a program may choose it, so
-/// that what came from a browser is never taken for something else.
+/// Returns the channel for the audit log. It is only a label and gives no rights; only a program may choose it, so that
+/// a decision from a browser is never mistaken for something else.
 fn via(caller: &Caller, headers: &HeaderMap) -> Via {
     let said = headers.get("countersign-via").is_some_and(|said| said == "cli");
     if said && caller.identity.kind == CredentialKind::Token { Via::Cli } else { Via::Human }

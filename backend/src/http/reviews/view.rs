@@ -1,4 +1,4 @@
-//! Who has looked at what: the audit tells of the first look of each person at each revision.
+//! Views of reviews: the audit log records the first view of each person for each revision.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::engine::Input;
 use crate::http::Caller;
 use crate::store::{Change, IdempotencyKey, Operation};
 
-/// How many looks are remembered; beyond that the store finds out that it knows them.
+/// The number of views that are remembered; beyond that, the store recognises repetitions.
 const REMEMBERED: usize = 10_000;
-/// How long a reader waits for their look to be recorded.
+/// How long a reader waits for their view to be recorded.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The looks that this process has recorded.
+/// The views that this process has recorded.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Views(Mutex<HashSet<(Username, ReviewId, u32)>>);
 
 impl Views {
-    /// Whether this one is new.
+    /// Whether this view is new.
     fn is_first_look(&self, look: (Username, ReviewId, u32)) -> bool {
         let mut looks = self.0.lock();
         if looks.len() >= REMEMBERED {
@@ -31,14 +31,14 @@ impl Views {
         looks.insert(look)
     }
 
-    /// This one was not recorded after all: the next one is.
+    /// Forgets a view that could not be recorded, so that the next one is.
     fn forget(&self, look: &(Username, ReviewId, u32)) {
         self.0.lock().remove(look);
     }
 }
 
-/// Records that somebody who may decide a pending review has opened it. It never fails the reading, and the key makes
-/// it happen once however many servers and restarts there are.
+/// Records that a person who may decide a pending review has opened it. It never makes the reading fail, and the key
+/// ensures that it is recorded once across servers and restarts.
 pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();

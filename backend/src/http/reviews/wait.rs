@@ -1,6 +1,6 @@
-//! Requests that wait until a review is over. However many there are, one task of this process looks for all of them,
-//! after commits only; where nobody waits, there is none. How many requests of one person wait is limited, since each holds
-//! a connection for as long as it does.
+//! Requests that wait until a review is over. One task of this process checks all of their reviews, only after commits;
+//! if no request waits, there is no task. The number of waiting requests per person is limited, because each occupies a
+//! connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use crate::store::Store;
 
 /// The longest wait of one request.
 pub(in crate::http) const LONGEST: Duration = Duration::from_mins(1);
-/// How many requests of one person may wait at once.
+/// The most waiting requests per person.
 const EACH: usize = 20;
-/// After how many seconds somebody with more of them may try again.
+/// The `Retry-After` for further requests, in seconds.
 const TRY_AGAIN: u64 = 1;
-/// How long commits are collected before the next look.
+/// How long commits are collected before the next check.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long to pause where the database could not be asked.
+/// How long to pause if the database cannot be read.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
-/// How often it is seen who has gone, where nothing is committed.
+/// How often to check for closed requests while nothing is committed.
 const ROLL_CALL: Duration = Duration::from_secs(5);
 
-/// The reviews for which somebody waits.
+/// The reviews for which requests wait.
 #[derive(Debug, Default)]
 pub(in crate::http) struct ReviewWaits(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
     reviews: HashMap<ReviewId, watch::Sender<()>>,
-    /// How many requests of each person wait.
+    /// The number of waiting requests of each person.
     people: HashMap<Username, usize>,
-    /// Whether somebody looks.
+    /// Whether the task is running.
     is_followed: bool,
 }
 
-/// The end of a review, to be waited for. What was committed before this was made may have to be read.
+/// A wait for the end of a review. Commits from before its creation may have to be read.
 pub(in crate::http) struct End {
     over: watch::Receiver<()>,
     review: ReviewId,
@@ -49,7 +49,7 @@ pub(in crate::http) struct End {
 }
 
 impl End {
-    /// Waits for it.
+    /// Waits for the end of the review.
     pub async fn come(&mut self) {
         // A sender that is gone says so too.
         let _ = self.over.changed().await;
@@ -73,7 +73,7 @@ impl Drop for End {
 }
 
 impl ReviewWaits {
-    /// The end of this review, for somebody who waits for no more than they may.
+    /// Creates a wait for this review, within the limit of the person.
     pub fn end_of(&self, review: ReviewId, person: &Username, store: &Store) -> Result<End, Problem> {
         let mut waiting = self.0.lock();
         let count = waiting.people.entry(person.clone()).or_default();
@@ -90,7 +90,7 @@ impl ReviewWaits {
     }
 }
 
-/// How long a request may wait.
+/// Returns how long a request may wait.
 pub(super) fn checked(wait: Span) -> Result<Duration, Problem> {
     if wait.0 > LONGEST {
         return Err(Problem::invalid("/wait", "at most 60s; to wait longer, ask again"));
@@ -98,7 +98,7 @@ pub(super) fn checked(wait: Span) -> Result<Duration, Problem> {
     Ok(wait.0)
 }
 
-/// Looks after commits until nobody waits any more.
+/// Checks the reviews after commits until no request waits.
 async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
     let mut commits = store.commits();
     loop {
