@@ -1,4 +1,4 @@
-//! The application: what every page can ask for (session, API, live socket, notices), and which address shows which page.
+//! The application: the context of every page (session, API, live socket, notices), and the routes.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -15,7 +15,7 @@ use crate::pages::lazy::{LazyPage, LazyPageView};
 use crate::pages::login::LoginPage;
 use crate::pages::not_found::NotFoundPage;
 
-/// The whole console.
+/// The application of the console.
 #[component]
 pub fn App() -> impl IntoView {
     provide_client();
@@ -54,7 +54,7 @@ fn Home() -> impl IntoView {
     view! { <Redirect path="/inbox" options=NavigateOptions { replace: true, ..NavigateOptions::default() } /> }
 }
 
-/// What only somebody who is logged in sees. Asks who that is, and opens the live socket.
+/// The parts that require a login. Asks who is logged in, and opens the live socket.
 #[component]
 fn Inside() -> impl IntoView {
     let session = Session::expect();

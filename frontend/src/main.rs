@@ -29,8 +29,8 @@ fn main() {
     });
 }
 
-/// Shows what `index.html` has ready for it. A panic ends the program: nothing of it may be called any more, so this
-/// touches the page itself only.
+/// Shows the message that `index.html` has for it. After a panic, no code of the program may be called any longer, so
+/// this touches only the page itself.
 fn show_that_it_stopped(why: &str) {
     let find = |selector| leptos::prelude::document().query_selector(selector).ok().flatten();
     if let Some(text) = find("#stopped pre") {

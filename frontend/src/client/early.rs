@@ -1,5 +1,5 @@
-//! What the page has asked the server while the program was still being loaded. `index.html` keeps the answers under
-//! `window.early`, by what was asked for: the text of each, and until it is there a promise of it. Each is taken once.
+//! Requests that the page sent while the program was still loading. `index.html` keeps the responses in `window.early`,
+//! by path: the text of each, and until it arrives, a promise of it. Each is taken once.
 
 use futures::FutureExt;
 use futures::future::{join_all, select};
@@ -8,11 +8,11 @@ use leptos::prelude::window;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
-/// How long the program waits for the answers before it begins without them, in milliseconds.
+/// How long the program waits for the responses before it starts without them, in milliseconds.
 const PATIENCE: u32 = 1000;
 
-/// Waits for the answers that are under way: a page that is made of them is made and painted once, and not first
-/// without a name, then without rows.
+/// Waits for the pending responses, so that the page is built and painted once, not first without a name and then
+/// without rows.
 pub async fn answers() {
     let Some(all) = all() else { return };
     let all = js_sys::Object::values(&all);
@@ -22,8 +22,8 @@ pub async fn answers() {
     select(answered, TimeoutFuture::new(PATIENCE)).await;
 }
 
-/// The answer to a `GET` of this path that is there or under way. None where nothing was asked, or without success: who
-/// asks again hears why.
+/// Returns the finished or pending response to a `GET` of this path. None if it was not requested or failed: a new
+/// request returns the error.
 pub async fn answer(path: &str) -> Option<String> {
     let all = all()?;
     let answer = js_sys::Reflect::get(&all, &path.into()).ok()?;

@@ -1,12 +1,12 @@
-//! Signals that live as long as the page, and are followed by parts of it that come and go.
+//! Signals that live as long as the page, and are followed by short-lived parts of it.
 
 use std::ops::Deref;
 
 use leptos::prelude::*;
 use leptos::reactive::graph::{Observer, Source, ToAnySource};
 
-/// A signal that forgets who followed it as soon as they are gone. A signal of Leptos 0.8 keeps a place for everybody who
-/// ever followed it, and goes through all of them at each change: rows and panes come and go by the thousand.
+/// A signal that forgets its followers when they are gone. A signal of Leptos 0.8 keeps a place for every follower it
+/// ever had, and visits all of them at each change, but rows and panes come and go by the thousand.
 #[derive(Debug)]
 pub struct GlobalSignal<T: 'static>(RwSignal<T>);
 
@@ -18,7 +18,7 @@ impl<T> Clone for GlobalSignal<T> {
 
 impl<T> Copy for GlobalSignal<T> {}
 
-/// What does not follow it, and changing it, is as with any signal.
+/// Untracked reads and changes work as with any signal.
 impl<T> Deref for GlobalSignal<T> {
     type Target = RwSignal<T>;
 
@@ -28,12 +28,12 @@ impl<T> Deref for GlobalSignal<T> {
 }
 
 impl<T: Send + Sync + 'static> GlobalSignal<T> {
-    /// A signal with its first value.
+    /// Creates a signal with an initial value.
     pub fn new(value: T) -> Self {
         Self(RwSignal::new(value))
     }
 
-    /// Makes the current effect run again when the value changes, until that effect is cleaned up.
+    /// Reruns the current effect when the value changes, until that effect is cleaned up.
     pub fn track(self) {
         self.0.track();
         if let Some(follower) = Observer::get() {
@@ -43,13 +43,13 @@ impl<T: Send + Sync + 'static> GlobalSignal<T> {
         }
     }
 
-    /// Looks at the value, and follows it.
+    /// Reads the value by reference, and follows it.
     pub fn with<U>(self, look: impl FnOnce(&T) -> U) -> U {
         self.track();
         self.0.with_untracked(look)
     }
 
-    /// The value. Follows it.
+    /// Returns the value, and follows it.
     pub fn get(self) -> T
     where
         T: Clone,
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it hears of a change.
+    /// Counts the notifications of changes.
     #[derive(Default)]
     struct Follower(AtomicUsize);
 

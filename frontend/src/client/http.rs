@@ -15,21 +15,20 @@ pub type Api = Client<FetchTransport, Outline>;
 /// A version of a flow, as the console reads it.
 pub type FlowVersion = shared::api::FlowVersion<Outline>;
 
-/// What the console reads of the definition of a flow; the rest of what it shows is in the picture.
+/// The part of a flow's definition that the console reads; the rest of what it shows is in the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Outline {
-    /// Words to find it by.
+    /// The tags of the flow.
     #[serde(default)]
     pub tags: Vec<String>,
 }
 
-/// The API of the page.
+/// Returns the API of the page.
 pub fn use_api() -> Api {
     expect_context()
 }
 
-/// An API that tells the session when the server says that nobody is logged in, or that the person must set up a second
-/// factor before anything else.
+/// Creates an API that informs the session if no one is logged in, or if the person must first set up a second factor.
 pub fn api(session: Session) -> Api {
     Client::reading(FetchTransport(session))
 }
@@ -80,7 +79,7 @@ impl Transport for FetchTransport {
     }
 }
 
-/// Sends a write whose answer nobody will read, so that it arrives although the page is being closed.
+/// Sends a write without reading its response, so that it arrives even while the page is being closed.
 pub fn send_on_leaving<B: serde::Serialize>(path: &str, body: &B, key: &str) {
     let Ok(body) = serde_json::to_string(body) else { return };
     let options = web_sys::RequestInit::new();

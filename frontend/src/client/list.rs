@@ -1,5 +1,5 @@
-//! The inbox as the server orders, filters and counts it: reads the pages that the window needs, and the counts. An
-//! answer to an older question never replaces a newer one.
+//! The inbox as the server orders, filters and counts it: reads the pages that the window needs, and the counts. A
+//! response to an older request never replaces a newer one.
 
 use futures::FutureExt;
 use gloo_timers::future::TimeoutFuture;
@@ -16,28 +16,28 @@ use super::live::{Connection, Live};
 use super::paint::after_paint;
 use crate::state::inbox::{Inbox, PAGE, PAGES};
 
-/// How long is waited between two counts at least, in milliseconds.
+/// The shortest time between two counts, in milliseconds.
 const COUNT_EVERY: f64 = 3000.0;
-/// A server for which counting is hard is asked so much less often.
+/// The pause after a count, as a multiple of its duration, to spare slow servers.
 const COUNT_SHARE: f64 = 20.0;
-/// How many rows are asked for at once before the socket is open: what is in sight. `index.html` asks for as many.
+/// The number of rows to request before the socket is open: those in sight. `index.html` requests as many.
 const FIRST: u32 = 20;
-/// How long what only the server knows is gathered before the list is read anew, in milliseconds.
+/// How long changes that only the server knows are collected before the list is reloaded, in milliseconds.
 const GATHER: u32 = 4000;
 
 /// The list of the inbox. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct ReviewList {
-    /// How many reviews there are with other choices; none: not known yet.
+    /// The counts for other filters; none: not known yet.
     pub facets: RwSignal<Option<Facets>>,
-    /// Why they could not be counted.
+    /// The error of the counts, if any.
     pub uncounted: RwSignal<Option<Problem>>,
-    /// Why the list could not be read.
+    /// The error of the list, if any.
     pub error: RwSignal<Option<Problem>>,
-    /// Whether an answer of the list is awaited.
+    /// Whether the list is loading.
     pub busy: RwSignal<bool>,
     query: StoredValue<ReviewQuery>,
-    /// Raised by each question about the list; an answer to an older one is dropped.
+    /// The number of the last request for the list; a response to an older one is dropped.
     turn: StoredValue<u64>,
     counting: StoredValue<Counting>,
     live: Live,
@@ -47,13 +47,13 @@ pub struct ReviewList {
 #[derive(Default)]
 struct Counting {
     turn: u64,
-    /// Whether a count is awaited, or the pause after it.
+    /// Whether a count, or the pause after it, is in progress.
     busy: bool,
     again: bool,
 }
 
 impl ReviewList {
-    /// A list of which nothing was read yet.
+    /// Creates an empty list.
     pub fn new(api: Api, live: Live) -> Self {
         Self {
             facets: RwSignal::new(None),
@@ -68,12 +68,12 @@ impl ReviewList {
         }
     }
 
-    /// The list of the page.
+    /// Returns the list of the page.
     pub fn expect() -> Self {
         expect_context()
     }
 
-    /// Shows what fits a query, from its beginning; where it is the same as before, from where one is.
+    /// Shows the matches of a query from the beginning, or from the current position if the query is unchanged.
     pub fn show(self, query: ReviewQuery, viewer: Principal) {
         let is_new = self.query.with_value(|before| *before != query);
         let is_read = self.live.inbox.with_untracked(|inbox| inbox.window().is_read());
@@ -96,19 +96,19 @@ impl ReviewList {
         }
     }
 
-    /// Whether it is known from where on entries follow what is read, or they do not, since the socket cannot be opened.
-    /// Until then the list is a glance that is soon read anew.
+    /// Whether the place from which entries follow is known, or the socket cannot be opened. Until then, the list is
+    /// provisional and soon reloaded.
     pub fn is_followed(self) -> bool {
         self.live.renewed.get_untracked() > 0 || matches!(self.live.connection.get_untracked(), Connection::Lost { .. })
     }
 
-    /// Reads what is in memory anew.
+    /// Reloads the rows in memory.
     pub fn again(self) {
         let loaded = self.live.inbox.with_untracked(|inbox| inbox.window().loaded());
         self.fetch(Some(loaded.start), loaded.len().clamp(1, PAGES), false);
     }
 
-    /// Reads on behind what is in memory.
+    /// Loads the rows after those in memory.
     pub fn more(self) {
         if !self.busy.get_untracked()
             && self.is_followed()
@@ -118,7 +118,7 @@ impl ReviewList {
         }
     }
 
-    /// Goes back to a row that is in memory no more, by where it stood in the whole list.
+    /// Returns to a row that is no longer in memory, by its place in the whole list.
     pub fn back_to(self, index: usize) {
         if !self.busy.get_untracked() {
             let page = self.live.inbox.with_untracked(|inbox| inbox.window().page_of(index));
@@ -126,7 +126,7 @@ impl ReviewList {
         }
     }
 
-    /// Reads anew soon what only the server knows: all that comes meanwhile is read with it.
+    /// Reloads soon, together with all changes until then, what only the server knows.
     pub fn again_soon(self) {
         spawn_local(async move {
             TimeoutFuture::new(GATHER).await;
@@ -136,7 +136,7 @@ impl ReviewList {
         });
     }
 
-    /// Reads pages: from a number on, or those that follow. `fresh`: what is shown answers another question.
+    /// Loads pages from a number on, or the next ones. `fresh`: the shown rows belong to another query.
     fn fetch(self, from: Option<usize>, pages: usize, fresh: bool) {
         let Some(turn) = self.turn.try_update_value(|turn| {
             *turn += 1;
@@ -203,7 +203,7 @@ impl ReviewList {
         }
     }
 
-    /// Counts, soon: not more often than the server can well bear.
+    /// Counts soon, but not more often than the server can handle.
     pub fn count(self) {
         let turn = self.counting.try_update_value(|counting| {
             counting.again = true;

@@ -1,4 +1,4 @@
-//! The live socket: connects, connects again, hands every message to the folds, and keeps the server's clock.
+//! The live socket: connects, reconnects, passes every message to the folds, and keeps the server's clock.
 //!
 //! Pages read `live.inbox`, `live.runs`, `live.now` and `live.connection`; a page that shows one run calls
 //! [`Live::follow_run`], and [`Live::listen`] for messages that no fold keeps.
@@ -29,23 +29,23 @@ use crate::state::inbox::Inbox;
 use crate::state::reconnect;
 use crate::state::runs::Runs;
 
-/// Every so many milliseconds the server is asked whether it is there.
+/// The interval of pings, in milliseconds.
 const PING_EVERY_MS: u32 = 20_000;
-/// How many messages are folded before the page is drawn.
+/// The number of messages that are folded before the page is drawn.
 const BURST: usize = 256;
 
-/// How the live socket stands.
+/// The state of the live socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
-    /// Nobody is logged in.
+    /// No one is logged in.
     Closed,
-    /// For the first time.
+    /// Connecting for the first time.
     Opening,
-    /// What is shown is what is.
+    /// Connected: the page is up to date.
     Open,
-    /// What is shown may be old; tried again at that time.
+    /// The page may be out of date; the next attempt is at that time.
     Lost {
-        /// When it is tried again.
+        /// The time of the next attempt.
         retry_at: Timestamp,
     },
 }
@@ -54,7 +54,7 @@ type Listener = Rc<dyn Fn(&ServerMessage)>;
 
 #[derive(Default)]
 struct Inner {
-    /// Raised by each `open` and `close`; a socket of an older one stops.
+    /// The number of calls of `open` and `close`; an older socket stops.
     generation: u64,
     running: bool,
     outbox: Option<mpsc::UnboundedSender<ClientMessage>>,
@@ -64,22 +64,22 @@ struct Inner {
     listeners: Vec<(u64, Listener)>,
     next: u64,
     replies: HashMap<String, oneshot::Sender<Result<Decided, Problem>>>,
-    /// The server's clock less this one's, in microseconds.
+    /// The server's clock minus this machine's, in microseconds.
     offset: i64,
 }
 
-/// The live socket and what it has told. Cheap to copy into closures.
+/// The live socket and the data it received. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Live {
-    /// How the socket stands.
+    /// The state of the socket.
     pub connection: GlobalSignal<Connection>,
-    /// The server's clock, moved every second.
+    /// The server's clock, which advances every second.
     pub now: GlobalSignal<Timestamp>,
     /// The reviews that are listed or open, kept up to date by the socket.
     pub inbox: GlobalSignal<Inbox>,
     /// The runs' summaries.
     pub runs: GlobalSignal<Runs>,
-    /// Raised whenever what was told before is no beginning any more: lists have to be read anew.
+    /// A counter that increases when earlier messages are no longer valid, so that lists must be reloaded.
     pub renewed: GlobalSignal<u64>,
     inner: StoredValue<Inner, LocalStorage>,
     api: Api,
@@ -87,7 +87,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// A socket that is not open yet.
+    /// Creates a socket that is not open yet.
     pub fn new(api: Api, session: Session) -> Self {
         let live = Self {
             connection: GlobalSignal::new(Connection::Closed),
@@ -106,17 +106,17 @@ impl Live {
         live
     }
 
-    /// The socket of the page.
+    /// Returns the socket of the page.
     pub fn expect() -> Self {
         expect_context()
     }
 
-    /// The server's clock at this moment.
+    /// Returns the server's clock at this moment.
     pub fn server_now(self) -> Timestamp {
         Timestamp(here().0 + self.inner.with_value(|inner| inner.offset))
     }
 
-    /// Opens the socket, and keeps it open. Does nothing where it is.
+    /// Opens the socket, and keeps it open. Does nothing if it is already open.
     pub fn open(self) {
         if self.inner.with_value(|inner| inner.running) {
             return;
@@ -134,7 +134,7 @@ impl Live {
         });
     }
 
-    /// Closes the socket, and forgets what it told.
+    /// Closes the socket, and forgets the data it received.
     pub fn close(self) {
         self.inner.update_value(|inner| {
             inner.generation += 1;
@@ -156,7 +156,7 @@ impl Live {
         }
     }
 
-    /// Hears everything of one run while the component lives that calls this.
+    /// Follows everything about a run while the calling component exists.
     pub fn follow_run(self, run: RunId) {
         self.inner.update_value(|inner| *inner.followed.entry(run).or_default() += 1);
         self.subscribe();
@@ -173,7 +173,7 @@ impl Live {
         });
     }
 
-    /// Calls `on_message` with every message of the server while the component lives that calls this.
+    /// Calls `on_message` with every message of the server while the calling component exists.
     pub fn listen(self, on_message: impl Fn(&ServerMessage) + 'static) {
         let Some(id) = self.inner.try_update_value(|inner| {
             inner.next += 1;
@@ -190,7 +190,7 @@ impl Live {
         self.ask(|r#ref| ClientMessage::Claim { r#ref, review }).await
     }
 
-    /// Says something that is answered.
+    /// Sends a message that is answered.
     async fn ask(self, message: impl FnOnce(String) -> ClientMessage) -> Result<Decided, Problem> {
         let away = || Problem::new(Code::Unavailable).detail("The connection is lost. Nothing was sent.");
         let (reply, answer) = oneshot::channel();
@@ -261,7 +261,7 @@ impl Live {
         }
     }
 
-    /// Speaks until the socket is lost. Whether the server had welcomed us.
+    /// Uses the socket until it is lost. Returns whether the server had welcomed it.
     async fn talk(self, socket: WebSocket, generation: u64) -> bool {
         let (mut write, read) = socket.split();
         let (outbox, mut sayings) = mpsc::unbounded();
@@ -387,7 +387,7 @@ impl Live {
     }
 }
 
-/// This machine's clock.
+/// Returns this machine's clock.
 fn here() -> Timestamp {
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970 fit for 285,000 years")]
     Timestamp(js_sys::Date::now() as i64 * 1000)

@@ -1,4 +1,4 @@
-//! What the session asks of the server: who is logged in, what they may do by now, and to log them out.
+//! The session's requests to the server: who is logged in, their current rights, and logging out.
 
 use futures::FutureExt;
 use leptos::prelude::*;
@@ -8,7 +8,7 @@ use super::http::{Api, use_api};
 use super::session::Session;
 
 impl Session {
-    /// Asks the server who is logged in, unless that is known. Call it while a component is made.
+    /// Asks the server who is logged in, unless that is known. Call it while a component is created.
     pub fn load(self) {
         if self.me.with_untracked(Option::is_some) {
             return;
@@ -26,8 +26,8 @@ impl Session {
         }
     }
 
-    /// Asks the server what the person may do now. Also tells whether they are still logged in: a session that has ended
-    /// is noticed by how the API answers.
+    /// Asks the server what the person may do now. Also tells whether they are still logged in: a session that has
+    /// ended is noticed by how the API answers.
     pub async fn refresh(self, api: Api) {
         // Where it cannot be asked, what was known stays; the connection is then lost anyway.
         if let Ok(now) = api.me().await

@@ -1,4 +1,4 @@
-//! How the console speaks with the server: `fetch` for calls, one WebSocket for what happens, and who is logged in.
+//! The console's connection to the server: `fetch` for calls, one WebSocket for events, and who is logged in.
 //! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
 
 pub mod early;
@@ -24,7 +24,7 @@ pub use paint::after_paint;
 pub use session::Session;
 pub use workspace::Workspace;
 
-/// Makes API, session and live socket available to everything below.
+/// Makes API, session and live socket available to all components below.
 pub fn provide_client() {
     notifier::provide_notices();
     let session = Session::new();
@@ -37,7 +37,7 @@ pub fn provide_client() {
     provide_context(Workspace::new(api, session, live, Notifier::expect()));
 }
 
-/// A new idempotency key.
+/// Creates a new idempotency key.
 pub fn key() -> String {
     let part = || {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^32 by its factor")]

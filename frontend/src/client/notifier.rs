@@ -1,64 +1,64 @@
-//! Short notices, which leave by themselves. `components::notice` shows them.
+//! Short notices that disappear on their own. `components::notice` shows them.
 
 use leptos::prelude::*;
 
-/// How a notice is meant.
+/// The kind of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeTone {
-    /// An action of the person succeeded; shown for 5 seconds, as `Plain` is.
+    /// An action of the person succeeded; shown for 5 seconds, like `Plain`.
     Good,
-    /// Something to know.
+    /// A neutral message, shown for 5 seconds.
     Plain,
-    /// Something did not work; shown for 12 seconds.
+    /// An error, shown for 12 seconds.
     Bad,
 }
 
 /// A message that is shown for 5 or 12 seconds, or until it is closed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
-    /// A number that counts up, by which [`Notifier::close`] finds it.
+    /// An increasing number, by which [`Notifier::close`] finds it.
     pub id: u64,
-    /// How it is meant.
+    /// The kind of the notice.
     pub tone: NoticeTone,
-    /// What it says.
+    /// The text of the notice.
     pub text: String,
 }
 
 /// The notices that are shown. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
 pub struct Notifier {
-    /// What is shown.
+    /// The notices that are shown.
     pub shown: RwSignal<Vec<Notice>>,
     next: StoredValue<u64>,
 }
 
-/// Makes `Notifier::expect()` work for everything below.
+/// Makes `Notifier::expect()` work for all components below.
 pub fn provide_notices() {
     provide_context(Notifier { shown: RwSignal::new(Vec::new()), next: StoredValue::new(0) });
 }
 
 impl Notifier {
-    /// The notices of the page.
+    /// Returns the notices of the page.
     pub fn expect() -> Self {
         expect_context()
     }
 
-    /// Whether a notice with this text is in sight.
+    /// Whether a notice with this text is shown.
     pub fn shows(self, text: &str) -> bool {
         self.shown.with_untracked(|shown| shown.iter().any(|notice| notice.text == text))
     }
 
-    /// Says that an action of the person succeeded, for 5 seconds.
+    /// Shows for 5 seconds that an action of the person succeeded.
     pub fn good(self, text: impl Into<String>) {
         self.show(NoticeTone::Good, text.into());
     }
 
-    /// Something to know.
+    /// A neutral message, shown for 5 seconds.
     pub fn say(self, text: impl Into<String>) {
         self.show(NoticeTone::Plain, text.into());
     }
 
-    /// Something did not work.
+    /// Shows an error for 12 seconds.
     pub fn bad(self, text: impl Into<String>) {
         self.show(NoticeTone::Bad, text.into());
     }
@@ -77,7 +77,7 @@ impl Notifier {
         });
     }
 
-    /// Takes one away.
+    /// Closes a notice.
     pub fn close(self, id: u64) {
         self.shown.update(|shown| shown.retain(|notice| notice.id != id));
     }

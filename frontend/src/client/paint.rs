@@ -1,14 +1,14 @@
-//! Waiting for the browser to paint: what nobody sees yet is left until then.
+//! Waiting for the browser to paint, to postpone work for parts that are not visible yet.
 
 use futures::channel::oneshot;
 use futures::future::select;
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::request_animation_frame;
 
-/// How long a paint is waited for at most, in milliseconds: a tab in the background paints nothing.
+/// The longest wait for a paint, in milliseconds: a tab in the background paints nothing.
 const PATIENCE: u32 = 250;
 
-/// Waits until what the page has now is painted.
+/// Waits until the current page is painted.
 pub async fn after_paint() {
     let (sender, painted) = oneshot::channel();
     // A frame begins with its callbacks, and ends with the paint: the next one begins after it.

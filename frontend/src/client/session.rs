@@ -1,4 +1,4 @@
-//! Who is logged in, and what they may do. Asks the server nothing: `login` does.
+//! Who is logged in, and their rights. Requests to the server are in `login`.
 
 use leptos::prelude::*;
 use shared::access::{Access, Act, Principal, access, voice};
@@ -8,23 +8,23 @@ use shared::review::Review;
 
 use super::GlobalSignal;
 
-/// Who is logged in. Cheap to copy into closures.
+/// The session. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
-    /// The person; none while that is not known, and after logging out.
+    /// The person; none while it is not known, and after logging out.
     pub me: GlobalSignal<Option<User>>,
-    /// Why that could not be found out.
+    /// The error, if this could not be determined.
     pub error: RwSignal<Option<String>>,
-    /// The server has said that nobody is logged in.
+    /// Whether the server has said that no one is logged in.
     pub signed_out: RwSignal<bool>,
-    /// How many times somebody was found to be logged in on this page: what was asked before says nothing of who is now.
+    /// The number of logins on this page: responses from before the last one do not belong to the current person.
     pub logins: StoredValue<u32>,
-    /// The server has said that the person must set up a second factor before anything else.
+    /// Whether the server has said that the person must first set up a second factor.
     pub factor_missing: RwSignal<bool>,
 }
 
 impl Session {
-    /// A session in which nobody is known yet.
+    /// Creates a session in which no person is known yet.
     pub fn new() -> Self {
         Self {
             me: GlobalSignal::new(None),
@@ -35,12 +35,12 @@ impl Session {
         }
     }
 
-    /// The session of the page.
+    /// Returns the session of the page.
     pub fn expect() -> Self {
         expect_context()
     }
 
-    /// Somebody has logged in.
+    /// Records that a person has logged in.
     pub fn entered(self, user: User) {
         self.error.set(None);
         self.signed_out.set(false);
@@ -58,12 +58,12 @@ impl Session {
         self.principal().map_or(Access::Hidden, |me| access(&me, act))
     }
 
-    /// In whose name the person decides a review, where that is not their own. Follows the session.
+    /// Returns in whose name the person decides a review, if not in their own. Follows the session.
     pub fn decides_for(self, review: &Review) -> Option<Username> {
         voice(&self.principal()?, review).ok()?
     }
 
-    /// The person, as rights are asked for. Follows the session.
+    /// Returns the person as a principal. Follows the session.
     pub fn principal(self) -> Option<Principal> {
         self.me.with(|me| {
             let me = me.as_ref()?;
@@ -72,7 +72,7 @@ impl Session {
         })
     }
 
-    /// Their username. Follows the session.
+    /// Returns their username. Follows the session.
     pub fn username(self) -> Option<String> {
         self.me.with(|me| me.as_ref().map(|me| me.username.to_string()))
     }

@@ -1,5 +1,5 @@
-//! What a person is working on: what they have typed and not sent, and the decisions that are under way. Both
-//! outlive the page that shows a review, and belong to who is logged in: nobody else at this browser sees or sends them.
+//! The workspace of a person: drafts that were typed but not sent, and decisions in progress. Both outlive the page of
+//! a review, and belong to the person who is logged in: no one else at this browser sees or sends them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use crate::state::inbox::{Inbox, InboxRow};
 use crate::state::outbox::{Outbox, Sending, Stage, held_until};
 use crate::state::verdict::{self, Intent};
 
-/// How long typing goes on before it is kept, in milliseconds.
+/// The delay before typed text is stored, in milliseconds.
 const KEEP_AFTER: u32 = 300;
-/// How often it is looked whether decisions were answered, in milliseconds.
+/// The interval of checks for responses to decisions, in milliseconds.
 const LOOK_AFTER: u32 = 100;
 
-/// Drafts and decisions under way. Cheap to copy into closures.
+/// Drafts and decisions in progress. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Workspace {
-    /// What was typed: for reviews, for flows, and into forms.
+    /// The drafts of reviews, flows and forms.
     pub drafts: GlobalSignal<Drafts>,
-    /// What is on its way.
+    /// The decisions in progress.
     pub outbox: GlobalSignal<Outbox>,
     owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
@@ -44,7 +44,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace of whoever is logged in, with the drafts that this browser has kept for them.
+    /// Creates the workspace of the person who is logged in, with the drafts that this browser has stored for them.
     pub fn new(api: Api, session: Session, live: Live, notifier: Notifier) -> Self {
         let workspace = Self {
             drafts: GlobalSignal::new(Drafts::default()),
@@ -109,12 +109,12 @@ impl Workspace {
         workspace
     }
 
-    /// The workspace of the page.
+    /// Returns the workspace of the page.
     pub fn expect() -> Self {
         expect_context()
     }
 
-    /// Somebody has logged in. What was on its way for another person is not theirs to send.
+    /// Handles a login. Decisions in progress of another person are not sent in this person's name.
     fn enter(self, me: Username) {
         if self.owner.with_value(|owner| owner.as_ref() == Some(&me)) {
             return;
@@ -128,39 +128,39 @@ impl Workspace {
         self.owner.set_value(Some(me));
     }
 
-    /// Whose it is: of whoever was logged in last on this page, and has not logged out.
+    /// Returns the owner: the person who logged in last on this page and has not logged out.
     pub fn owner(self) -> Option<Username> {
         self.owner.get_value()
     }
 
-    /// What was typed for a review. Follows it.
+    /// Returns the draft of a review, and follows it.
     pub fn draft(self, id: ReviewId) -> Draft {
         self.drafts.with(|drafts| drafts.review(id).cloned().unwrap_or_default())
     }
 
-    /// What was typed for a review, now.
+    /// Returns the draft of a review without following it.
     pub fn draft_now(self, id: ReviewId) -> Draft {
         self.drafts.with_untracked(|drafts| drafts.review(id).cloned().unwrap_or_default())
     }
 
-    /// Changes what was typed for a review, and keeps it.
+    /// Changes the draft of a review, and stores it.
     pub fn write(self, review: &Review, change: impl FnOnce(&mut Draft)) {
         let now = self.live.server_now();
         self.keep(self.drafts.try_update(|drafts| drafts.change(review, now, change)).unwrap_or_default());
     }
 
-    /// Notes what was typed for a version of a flow, and keeps it; nothing: it was saved, or discarded.
+    /// Sets the draft of a version of a flow, and stores it; none: it was saved or discarded.
     pub fn write_flow(self, edited: &Edited, text: Option<String>) {
         self.note(|drafts, now| drafts.write_flow(edited, text, now));
     }
 
-    /// What was typed into a form before, now; nothing: it was sent, or nothing was.
+    /// Returns the draft of a form without following it; none if it was sent or never typed.
     pub fn form(self, of: &Form) -> Option<JsonMap> {
         self.drafts.with_untracked(|drafts| drafts.form(of).cloned())
     }
 
-    /// Notes what stands in a form, and keeps it; nothing: it was sent, or nothing was typed. `in_memory`: a password may
-    /// be in it, so it is gone with the page.
+    /// Sets the draft of a form, and stores it; none: it was sent, or nothing was typed. `in_memory`: it may contain a
+    /// password, so it disappears with the page.
     pub fn write_form(self, of: &Form, typed: Option<JsonMap>, in_memory: bool) {
         self.note(|drafts, now| drafts.write_form(of, typed, in_memory, now));
     }
@@ -175,19 +175,19 @@ impl Workspace {
         self.keep(touched);
     }
 
-    /// The person has looked at the newest revision of a review, and keeps what they wrote.
+    /// Records that the person has seen the newest revision of a review, and keeps their draft.
     pub fn see(self, review: &Review) {
         self.drafts.update(|drafts| drafts.see(review));
         self.keep([review.id.into()]);
     }
 
-    /// Discards what was typed for a review.
+    /// Discards the draft of a review.
     pub fn discard(self, id: ReviewId) {
         self.drafts.update(|drafts| drafts.forget_review(id));
         self.keep([id.into()]);
     }
 
-    /// Forgets everything: the person logs out.
+    /// Forgets everything, because the person logs out.
     pub fn clear(self) {
         self.drafts.set(Drafts::default());
         self.outbox.set(Outbox::default());
@@ -199,7 +199,7 @@ impl Workspace {
         }
     }
 
-    /// Keeps drafts soon, not at each key.
+    /// Stores drafts soon, not at each keystroke.
     fn keep(self, touched: impl IntoIterator<Item = Subject>) {
         let waits = self.unkept.with_value(|unkept| !unkept.is_empty());
         self.unkept.update_value(|unkept| unkept.extend(touched));
@@ -227,7 +227,7 @@ impl Workspace {
         }
     }
 
-    /// Another tab of this browser has changed a draft.
+    /// Handles the change of a draft in another tab of this browser.
     fn take_over(self, key: &str, value: Option<&str>) {
         let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
         if let Some(of) = of {
@@ -235,7 +235,7 @@ impl Workspace {
         }
     }
 
-    /// Decides: holds the decision back for a moment, then sends it. Or every reason why it cannot be sent.
+    /// Decides: holds the decision back for a moment, then sends it. Otherwise, returns every reason against it.
     pub fn decide(self, review: &Arc<Review>, intent: &Intent) -> Result<(), Vec<Mistake>> {
         let draft = self.draft_now(review.id);
         let request = verdict::request(review, &draft, intent)?;
@@ -262,7 +262,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Takes back the decision on a review, or without one the newest, where it was not sent yet. Which one it was.
+    /// Undoes the decision on a review, or the newest one, if it was not sent yet. Returns the review.
     pub fn undo(self, id: Option<ReviewId>) -> Option<ReviewId> {
         let newest = || self.outbox.with_untracked(|outbox| outbox.newest_held().map(|sending| sending.review.id));
         let id = id.or_else(newest)?;
@@ -278,14 +278,14 @@ impl Workspace {
         }
     }
 
-    /// Sends all held decisions at once; `false`: some of them have not arrived, and can be sent again.
+    /// Sends all held decisions at once; `false`: some have not arrived, and can be sent again.
     pub async fn send_held(self) -> bool {
         let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
         self.send_all(due).await
     }
 
-    /// Sends what is held, and waits for the answers to all that is on its way: the person logs out. `false`: some of what
-    /// was held has not arrived.
+    /// Sends the held decisions, and waits for all responses, because the person logs out. `false`: some of the held
+    /// decisions have not arrived.
     pub async fn finish(self) -> bool {
         let arrived = self.send_held().await;
         while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
@@ -294,7 +294,7 @@ impl Workspace {
         arrived
     }
 
-    /// Sends decisions side by side.
+    /// Sends decisions in parallel.
     async fn send_all(self, due: Vec<Sending>) -> bool {
         let arrived = join_all(due.into_iter().map(|sending| self.send(sending))).await;
         arrived.into_iter().all(|arrived| arrived)

@@ -1,4 +1,4 @@
-//! The parts that pages are made of.
+//! The components of pages.
 
 pub mod arrival;
 pub mod autosize;

@@ -1,4 +1,4 @@
-//! One page a file.
+//! The pages, with one file for each.
 
 pub mod audit;
 pub mod flow;

@@ -1,5 +1,5 @@
-//! What the console knows, as pure folds of the server's messages, and what it makes of that. No Leptos, no browser:
-//! tested natively.
+//! The state of the console, as pure folds of the server's messages, and its texts. It needs neither Leptos nor a
+//! browser, so it is tested natively.
 
 pub mod action_words;
 pub mod changes;

@@ -1,5 +1,5 @@
-//! The list of the inbox: a window over the server's list. Only the rows in sight are in the page; what comes or leaves
-//! above them does not move them.
+//! The list of the inbox: a window onto the server's list. Only the visible rows are in the page; rows that come or
+//! leave above them do not move them.
 
 mod position;
 mod row;
@@ -17,29 +17,29 @@ use super::focus::focus_on;
 use super::glyph::Glyph;
 use crate::client::{GlobalSignal, Live, ReviewList, Session, Workspace, after_paint};
 
-/// So many rows are in the page above and below those in sight, as soon as these are painted.
+/// The number of rows in the page above and below the visible ones, as soon as these are painted.
 const BEYOND: usize = 8;
-/// So many rows before the end of what is in memory more is asked for.
+/// The distance from the last row in memory at which more rows are loaded.
 const AHEAD: usize = 25;
 
 /// The list of reviews. Only the rows in and near the visible part are in the page.
 #[component]
 pub fn Queue(
-    /// Which one is read.
+    /// The review that is open.
     #[prop(into)]
     open: Signal<Option<ReviewId>>,
-    /// Which one the keys stand on.
+    /// The review that is selected with the keyboard.
     #[prop(into)]
     at: Signal<Option<ReviewId>>,
-    /// What is behind the addresses of rows: the filter.
+    /// The suffix of the rows' addresses: the filter.
     #[prop(into)]
     search: Signal<String>,
-    /// How many rows the whole list has; none: not known.
+    /// The number of rows of the whole list; none: not known.
     #[prop(into)]
     total: Signal<Option<u64>>,
-    /// How many rows that came stand above what is in sight. Set here; [`ToMoreUrgent`] shows it.
+    /// The number of new rows above the visible ones. Set here; [`ToMoreUrgent`] shows it.
     above: RwSignal<usize>,
-    /// What the rows are scrolled in.
+    /// The element that scrolls the rows.
     scroller: NodeRef<html::Div>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -126,8 +126,8 @@ pub fn Queue(
     }
 }
 
-/// Says how many rows have come above what is in sight, and goes to them. Beside the heading, where it covers no row and
-/// moves none.
+/// Shows how many new rows are above the visible ones, and scrolls to them. It is beside the heading, where it covers
+/// and moves no row.
 #[component]
 pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> impl IntoView {
     let to_top = move |_| {
@@ -149,8 +149,8 @@ pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> imp
     }
 }
 
-/// The rows in the page, each kept while it is among them. As `For` makes them, but their owners are no children of the
-/// list's: an owner keeps a place for each child that it ever had, and rows come and go by the thousand.
+/// The rows in the page, each kept while it is among them. Like `For`, but their owners are not children of the list's:
+/// an owner keeps a place for each child that it ever had, and rows come and go by the thousand.
 fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: GlobalSignal<Around>) -> impl IntoView {
     let live = Live::expect();
     let row = move |_, id| {

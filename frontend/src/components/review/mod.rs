@@ -1,5 +1,5 @@
-//! The pane in which a review is read and decided. `review_pane.rs` puts it together; each part has
-//! its own file, and what they share is in `pane.rs`.
+//! The pane in which a review is read and decided. `review_pane.rs` assembles it; each part has its own file, and
+//! shared state is in `pane.rs`.
 
 mod action;
 mod bar;

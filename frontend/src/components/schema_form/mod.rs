@@ -1,6 +1,6 @@
 //! A form made from a JSON Schema. It keeps types (a number stays a number, a missing key stays missing), shows every
-//! key of the value, and has the same value as raw JSON in a second tab. The server validates; its mistakes appear at
-//! the fields that they name.
+//! key of the value, and has the same value as raw JSON in a second tab. The server validates; its errors appear at the
+//! fields that they name.
 
 mod draft;
 mod field;
@@ -19,15 +19,15 @@ use self::field::field_view;
 use self::place::FieldPlace;
 use crate::state::extent;
 
-/// What a form holds that nobody has touched.
+/// The value of an untouched form.
 pub fn untouched(schema: &Value) -> Value {
     FieldDraft::new(schema, &Value::Object(shared::JsonMap::new()), true).read().unwrap_or(Value::Null)
 }
 
 /// A form for `value`.
 ///
-/// `base` is the JSON pointer of the value in the request, as the server's mistakes name it. `defaults`: what is left
-/// out gets the schema's defaults. `sound` tells whether nothing is half typed, neither here nor in the JSON tab.
+/// `base` is the JSON pointer of the value in the request, as the server's errors name it. `defaults`: missing values
+/// get the schema's defaults. `sound`: whether no value is incomplete, neither here nor in the JSON tab.
 #[component]
 pub fn SchemaForm(
     /// JSON Schema of the value; `{}` for any.
@@ -35,13 +35,13 @@ pub fn SchemaForm(
     schema: Value,
     /// The value; changes both ways.
     value: RwSignal<Value>,
-    /// What the server said.
+    /// The errors of the server.
     #[prop(into)]
     errors: Signal<Vec<Mistake>>,
-    /// JSON pointer of the value.
+    /// The JSON pointer of the value.
     #[prop(into, optional)]
     base: String,
-    /// What the field is called where the schema has no title, and is not an object.
+    /// The label of the field if the schema has no title and is not an object.
     #[prop(into, optional)]
     label: String,
     /// Whether defaults are filled in.
@@ -50,7 +50,7 @@ pub fn SchemaForm(
     /// Whether the value can be read.
     #[prop(optional, into)]
     sound: Option<RwSignal<bool>>,
-    /// Whether nothing can be changed now.
+    /// Whether the form is disabled.
     #[prop(optional, into)]
     disabled: Signal<bool>,
 ) -> impl IntoView {
@@ -126,7 +126,7 @@ pub fn SchemaForm(
     .into_any()
 }
 
-/// A value of too many parts for a form, as JSON.
+/// An editor for values with too many parts for a form, as JSON.
 #[component]
 fn JsonAlone(
     value: RwSignal<Value>,
@@ -147,7 +147,7 @@ fn JsonAlone(
     }
 }
 
-/// The value as JSON text; what can be read goes into the value at once.
+/// An editor of the value as JSON text; valid text changes the value at once.
 #[component]
 fn RawJson(
     raw: RwSignal<Option<String>>,

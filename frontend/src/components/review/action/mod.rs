@@ -1,4 +1,4 @@
-//! One action that a gate holds back: all its arguments, and what shall happen to it.
+//! One action that a gate holds back: its arguments, and the answer to it.
 
 mod answers;
 mod arguments;
@@ -87,7 +87,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     }
 }
 
-/// What it is that would happen: `tool call of writer`.
+/// Describes the action: `tool call of writer`.
 fn kind_of(action: &Action) -> String {
     match (&action.action_type, &action.agent) {
         (ActionType::Tool, Some(agent)) => format!("tool call of {agent}"),
@@ -100,7 +100,7 @@ fn kind_of(action: &Action) -> String {
     }
 }
 
-/// What became of it, or would with what is chosen now.
+/// Describes its outcome, or the outcome of the current choice.
 #[component]
 fn Status(shown: ShownAction) -> impl IntoView {
     let pane = shown.pane;

@@ -1,4 +1,4 @@
-//! One item: read it, edit it, see what you changed, see what changed while you read.
+//! One item: read it, edit it, compare it with your edit or with an earlier revision.
 
 mod edit;
 mod tabs;
