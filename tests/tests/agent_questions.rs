@@ -15,7 +15,7 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     let Desk { server, ana, review: checkpoint, browser, .. } = Desk::open(&[], "helpdesk").await?;
     let run = checkpoint.run_id.expect("a run");
     let driver = &browser.driver;
-    wait_for_text(driver, "Agent clerk goes on as planned.").await;
+    wait_for_text(driver, "Agent clerk continues as planned.").await;
     button(driver, "Pause").await?.click().await?;
     button(driver, "Send now").await?.click().await?;
     wait_for_text(driver, "Paused by you since").await;
@@ -32,7 +32,7 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     .await;
     driver.goto(format!("{}/reviews/{}", server.base, stuck.id)).await?;
     wait_for_text(driver, "conflicting instructions").await;
-    button(driver, "Let it go on").await?.click().await?;
+    button(driver, "Let it continue").await?.click().await?;
     // The form is sent from the note too, and only once it is complete.
     let note = driver.query(By::Css(".say textarea")).first().await?;
     note.send_keys("Be kind.").await?;

@@ -241,7 +241,7 @@ async fn a_stop_ends_within_its_time_whatever_clients_do_and_at_once_by_a_second
             hanging.push(client);
         }
         // Both have been taken up when a later request is answered.
-        server.nobody().me().await.expect_err("nobody is logged in");
+        server.nobody().me().await.expect_err("no one is logged in");
         for n in 0..signals {
             server.signal("TERM");
             let stopping = async || (n + 1 == signals || server.log_tail().contains("stopping:")).then_some(());

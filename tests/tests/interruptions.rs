@@ -229,7 +229,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     driver.find(By::Css(".say textarea")).await?.send_keys("Better so.").await?;
     let here = driver.current_url().await?;
 
-    // She types on, and the next request is the first to be told that nobody is logged in. Another hears of it late.
+    // She types on, and the next request is the first to be told that no one is logged in. Another hears of it late.
     driver.delete_all_cookies().await?;
     driver.execute(HOLD_REFUSED_FACETS, vec![]).await?;
     button(driver, "Critical").await?.click().await?;

@@ -12,9 +12,9 @@ pub enum RegisterError {
     Store(#[from] store::Error),
     /// Another server has another key.
     #[error(
-        "the record of this database is sealed with the key {registered}, and this server has {mine}: every server on \
-         one database needs the same seal.key and seal.pub (COUNTERSIGN_SEAL_KEY). Where the old key is lost, add its \
-         line to seal.pub, and start again"
+        "the audit log of this database is sealed with the key {registered}, but this server has {mine}: every server \
+         on one database needs the same seal.key and seal.pub (COUNTERSIGN_SEAL_KEY). If the old key is lost, add its \
+         line to seal.pub, and start the server again"
     )]
     OtherKey {
         /// What is registered.

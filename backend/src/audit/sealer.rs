@@ -190,7 +190,7 @@ impl Sealer {
         let mine = self.key.public().to_string();
         match self.store.seal_key().await? {
             Some(registered) if registered != mine => Err(SealError::Broken(format!(
-                "the record of this database is sealed with {registered}, and this server has {mine}: give it the same \
+                "this database is sealed with {registered}, but this server has {mine}: give it the same \
                  seal.key, and start it again"
             ))),
             _ => Ok(()),

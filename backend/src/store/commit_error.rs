@@ -12,7 +12,7 @@ pub enum CommitError {
     #[error("not found")]
     NotFound,
     /// The actor's session or token no longer holds, or they may no longer log in.
-    #[error("nobody is logged in")]
+    #[error("no one is logged in")]
     Unauthenticated,
     /// The actor may not do it.
     #[error("{0}")]

@@ -65,7 +65,7 @@ fn a_problem_is_shown_with_what_was_tried_and_the_answers_ask_for_what_they_need
     let mut play = start();
     let review = escalated(&mut play);
     assert_eq!(review.title, "They want two sizes. I cannot choose");
-    assert!(review.prompt.starts_with("Agent `clerk` cannot go on (conflicting instructions): They want"));
+    assert!(review.prompt.starts_with("Agent `clerk` cannot continue (conflicting instructions): They want"));
     let severity = shared::definition::Severity::Critical;
     assert_eq!(
         (review.stakes.severity, review.stakes.category.as_deref()),

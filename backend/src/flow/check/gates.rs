@@ -115,8 +115,8 @@ fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, gates: &Index
 /// What the launch did not give, an earlier decision may: then a reviewer says whether the next one is asked at all.
 fn metadata(checker: &mut Checker<'_>, path: &str, when: &str) {
     if checker.conditions.fields(when, "context").contains("metadata") {
-        let message = "whoever decides a review may add to `context.metadata` what the launch did not give, and so open \
-                       this gate; let it rest on a key of `input`";
+        let message = "reviewers may add to `context.metadata` what the launch did not set, and so open this gate; use \
+                       a key of `input` instead";
         checker.warn(path, message);
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(warned("any", "arguments.whatever"), [""; 0], "nothing is known of its arguments");
         for doubtful in ["context.metadata.trusted != true", "has(context[\"metadata\"].trusted)"] {
             let found = warned("pay", doubtful);
-            let words = "whoever decides a review may add to `context.metadata`";
+            let words = "reviewers may add to `context.metadata`";
             assert!(matches!(&found[..], [one] if one.contains(words)), "{doubtful}: {found:?}");
         }
         assert_eq!(warned("pay", "context.tenant == \"x\" || input.metadata == 1"), [""; 0]);

@@ -117,10 +117,8 @@ impl Builder<'_> {
         Some(Content {
             kind: ReviewKind::Edit,
             asked_by: None,
-            title: title::of_prompt(&format!("Write what `{place}` was to write"), None),
-            prompt: format!(
-                "You have taken over the step `{place}`. Write what it was to write, and the run goes on with it."
-            ),
+            title: title::of_prompt(&format!("Write the output of `{place}`"), None),
+            prompt: format!("You have taken over the step `{place}`. Write its output, and the run continues with it."),
             stakes: Stakes::default(),
             reviewers,
             timeout: None,

@@ -59,7 +59,7 @@ impl AskContent {
     /// It was told to wait: what went on can go on again, or end.
     pub fn pause(&mut self) {
         self.options.retain(|option| !matches!(&*option.id, CONTINUE | PAUSE));
-        let does = "It goes on as planned.".to_owned();
+        let does = "It continues as planned.".to_owned();
         self.options.insert(0, option(RESUME.to_owned(), "Resume".to_owned(), Some(does)));
     }
 }
@@ -199,30 +199,29 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent 
     let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, fields(needed, &instead));
     let does = match (&relief.answer, relief.needs_answer) {
         (None, _) => format!("{whom} is told that you take over."),
-        (Some(_), true) => format!("{whom} ends here, and your answer stands in place of its own."),
+        (Some(_), true) => format!("{whom} ends here, and your answer replaces its own."),
         (Some(_), false) => format!(
-            "{whom} ends here. Your answer stands in place of its own; without one you write next what its step was to \
-             write."
+            "{whom} ends here. Your answer replaces its own; without one, you write the output of its step next."
         ),
     };
     let takes_over = described(takes_over, does);
     let parameters = json!({ "type": "object", "title": "Adjusted parameters" });
     let guidance = titled(&text, "Guidance");
     let guides = json!({ "guidance": guidance, "adjusted_parameters": parameters });
-    let goes_on = with_fields(GO_ON, "Let it go on", ChoiceKind::Accept, fields(&["guidance"], &guides));
-    let goes_on = described(goes_on, format!("{whom} gets your guidance, and goes on."));
+    let goes_on = with_fields(GO_ON, "Let it continue", ChoiceKind::Accept, fields(&["guidance"], &guides));
+    let goes_on = described(goes_on, format!("{whom} gets your guidance, and continues."));
     let delegates = (!relief.agents.is_empty()).then(|| {
         let agents = json!({ "type": "string", "enum": relief.agents, "title": "Agent" });
         let hands_over = json!({ "agent": agents, "instructions": titled(&text, "Instructions") });
         let fields = fields(&["agent", "instructions"], &hands_over);
-        let does = "Another agent goes on with this, and knows what was said so far and what you write.".to_owned();
+        let does = "Another agent continues with this; it knows what was said so far, and what you write.".to_owned();
         described(with_fields(DELEGATE, "Give it to another agent", ChoiceKind::Accept, fields), does)
     });
     let reason_words = reason.as_str().replace('_', " ");
     AskContent {
         kind: ReviewKind::Escalation,
         subject: explanation.clone(),
-        prompt: format!("{who} cannot go on ({reason_words}): {explanation}"),
+        prompt: format!("{who} cannot continue ({reason_words}): {explanation}"),
         stakes: Stakes { severity: urgency, category: Some(reason.as_str().to_owned()), ..Stakes::default() },
         items: items.into_iter().flatten().collect(),
         options: [takes_over, goes_on].into_iter().chain(delegates).chain([abort(who, relief)]).collect(),
@@ -252,15 +251,15 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent 
     });
     let whom = plain(who);
     let modifies = with_fields(MODIFY, "Change the plan", ChoiceKind::Accept, fields(&[], &modifies));
-    let modifies = described(modifies, format!("{whom} is told what is different now, and goes on."));
+    let modifies = described(modifies, format!("{whom} is told the changes, and continues."));
     let percent = format!("{:.0} %", progress * 100.0);
     let accept = |id: &str, label: &str, does: &str| option(id.to_owned(), label.to_owned(), Some(does.to_owned()));
-    let continues = accept(CONTINUE, "Continue", &format!("{whom} goes on as planned."));
-    let pauses = accept(PAUSE, "Pause", "It waits, without a time limit, until somebody resumes or aborts it.");
+    let continues = accept(CONTINUE, "Continue", &format!("{whom} continues as planned."));
+    let pauses = accept(PAUSE, "Pause", "It waits, without a time limit, until someone resumes or aborts it.");
     AskContent {
         kind: ReviewKind::Checkpoint,
         subject: format!("Checkpoint: {phase} ({percent})"),
-        prompt: format!("{who} has come to {percent} of “{phase}”, and asks whether to go on."),
+        prompt: format!("{who} has reached {percent} of “{phase}”, and asks whether to continue."),
         stakes: Stakes {
             severity: if issues.is_empty() { Severity::Low } else { Severity::High },
             ..Stakes::default()
@@ -302,7 +301,7 @@ fn abort(who: &str, relief: &Relief) -> ReviewOption {
     let aborts = with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], &json!({ "reason": reason })));
     let whom = plain(who);
     let does = match (&relief.answer, relief.needs_answer) {
-        (Some(_), true) => format!("{whom} ends here, and whoever it works for is told why."),
+        (Some(_), true) => format!("{whom} ends here, and its caller is told why."),
         (Some(_), false) => format!("{whom} ends here, and its step fails; the flow may say what follows."),
         (None, _) => format!("{whom} ends here, with your reason."),
     };
