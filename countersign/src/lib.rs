@@ -1,7 +1,7 @@
 //! Agent flows that stop for human approval, inside a Rust program.
 //!
-//! A flow is built in Rust or read from a file; whoever is asked is an async function. What a person stops is a typed
-//! error: it cannot be taken for a result.
+//! A flow is built in Rust or read from a file, and reviewers are async functions. If a person stops a run, this is a
+//! typed error, which cannot be mistaken for a result.
 //!
 //! ```
 //! use countersign::flow::{Agent, Flow, Human, accept, correct, stop};
@@ -38,7 +38,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `docs/embed.md` says more: several reviewers, tools that are functions, a database that is kept, the console.
+//! `docs/embed.md` explains more: several reviewers, functions as tools, a persistent database, the console.
 
 pub use backend::cli::terminal::Terminal;
 pub use backend::config::SettingsFile as Settings;
@@ -58,7 +58,7 @@ pub use shared::review::Review;
 pub use shared::run::{Context, Report};
 pub use shared::time::Span;
 
-/// Flows written in Rust.
+/// Flows that are built in Rust.
 pub mod flow {
     pub use backend::flow::builder::{
         Agent, Call, Flow, Human, InvalidFlow, Map, NodeSpec, Router, Set, Team, Tool, accept, alternative, correct,

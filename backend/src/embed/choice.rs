@@ -1,4 +1,4 @@
-//! What a reviewer says, before it is bound to the review that it answers.
+//! The choice of a reviewer, before it is bound to the review that it answers.
 
 use std::error::Error as StdError;
 
@@ -8,7 +8,7 @@ use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::error::Mistake;
 use shared::review::Review;
 
-/// What a reviewer chose. It is a decision on exactly the revision that the reviewer was given.
+/// The choice of a reviewer: a decision on exactly the revision that the reviewer was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     verdict: ChoiceVerdict,
@@ -21,38 +21,39 @@ pub struct Choice {
 #[derive(Debug, Clone, PartialEq)]
 enum ChoiceVerdict {
     Verdict(Verdict),
-    /// The same to every action.
+    /// The same answer to every action.
     Each(ActionDecision),
 }
 
 impl Choice {
-    /// An option, by its id.
+    /// Chooses an option by its id.
     pub fn option(id: impl Into<String>) -> Self {
         Self::verdict(Verdict::Choose { option: id.into(), fields: JsonMap::new() })
     }
 
-    /// Free text: a correction beside options, the answer where there are none; rejects all gated calls.
+    /// Gives free text: a correction if there are options, otherwise the answer; it rejects all gated calls.
     pub fn text(text: impl Into<String>) -> Self {
         Self::verdict(Verdict::Text { text: text.into() })
     }
 
-    /// Every gated call runs as asked. Several critical ones are answered one by one: see [`Choice::actions`].
+    /// Approves every gated call as requested. Several critical calls must be answered one by one: see
+    /// [`Choice::actions`].
     pub fn approve() -> Self {
         Self::new(ChoiceVerdict::Each(ActionDecision::APPROVE))
     }
 
-    /// No gated call runs, and the agent is told why.
+    /// Rejects every gated call, and tells the agent why.
     pub fn reject(message: impl Into<String>) -> Self {
         Self::new(ChoiceVerdict::Each(ActionDecision::Reject { message: Some(message.into()) }))
     }
 
-    /// An answer to each gated call, by the id of its action; none may be left out.
+    /// Answers each gated call, by the id of its action; every call needs an answer.
     pub fn actions<I: Into<String>>(decisions: impl IntoIterator<Item = (I, ActionDecision)>) -> Self {
         let decisions = decisions.into_iter().map(|(id, decision)| (id.into(), decision)).collect();
         Self::verdict(Verdict::Actions { decisions, instructions: None })
     }
 
-    /// Anything that a decision may say.
+    /// Makes any verdict of a decision.
     pub fn verdict(verdict: Verdict) -> Self {
         Self::new(ChoiceVerdict::Verdict(verdict))
     }
@@ -61,25 +62,25 @@ impl Choice {
         Self { verdict, edits: JsonMap::new(), comment: None, metadata: JsonMap::new(), instructions: None }
     }
 
-    /// Changes an editable value; with an option that accepts, or an answer.
+    /// Changes an editable value, with an option that accepts or an answer.
     pub fn edit(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.edits.insert(key.into(), value.into());
         self
     }
 
-    /// A remark for the record, and for the step that a correction runs again.
+    /// Adds a comment for the audit log, and for the step that a correction runs again.
     pub fn comment(mut self, comment: impl Into<String>) -> Self {
         self.comment = Some(comment.into());
         self
     }
 
-    /// Something for the context of all later steps.
+    /// Adds metadata for the context of all later steps.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// What goes with an option, by the names of its `fields`.
+    /// Sets a value of an option, by the name of its field.
     pub fn field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         if let ChoiceVerdict::Verdict(Verdict::Choose { fields, .. }) = &mut self.verdict {
             fields.insert(name.into(), value.into());
@@ -87,13 +88,13 @@ impl Choice {
         self
     }
 
-    /// What the agent is told beside the answers to its calls.
+    /// Adds instructions for the agent to the answers to its calls.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
     }
 
-    /// The decision on this review. `Err`: several critical calls are never approved at once.
+    /// Returns the decision on this review. `Err`: several critical calls cannot be approved at once.
     pub(crate) fn on(self, review: &Review) -> Result<DecisionRequest, Mistake> {
         let mut verdict = match self.verdict {
             ChoiceVerdict::Verdict(verdict) => verdict,
@@ -120,12 +121,12 @@ impl Choice {
     }
 }
 
-/// Why a reviewer decides nothing.
+/// The reason why a reviewer decides nothing.
 pub type Declined = Box<dyn StdError + Send + Sync>;
 
-/// What a reviewer function may answer with: a choice, or a result of one.
+/// The return value of a reviewer function: a choice, or a result with one.
 pub trait IntoChoice {
-    /// The choice, or why there is none.
+    /// Returns the choice, or the reason why there is none.
     fn into_choice(self) -> Result<Choice, Declined>;
 }
 

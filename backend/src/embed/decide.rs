@@ -1,5 +1,5 @@
-//! Deciding without being asked: what of a run waits, a choice of somebody's on it, and runs of an earlier start of the
-//! program.
+//! Deciding without being asked: the pending reviews of a run, a person's choice on them, and runs of an earlier start
+//! of the program.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use super::{Choice, Countersign, RunError};
 use crate::engine::{Input, Refusal};
 use crate::store::{self, Actor, Change, CommitError, Operation};
 
-/// Why a choice did not count.
+/// Why a choice was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
-    /// It was decided before, or its time was over; `resolution` says what came of it.
+    /// The review was already decided, or its time was up; `resolution` has the outcome.
     #[error("the review is over: {}", .0.resolution.as_ref().map_or("", |resolution| resolution.outcome.as_str()))]
     Over(Box<Review>),
-    /// What is shown has changed since: this is how it is now.
+    /// The content has changed since; contains the current review.
     #[error("the content has changed; the review is now at revision {}", .0.revision)]
     Changed(Box<Review>),
-    /// They may not.
+    /// The person may not decide it.
     #[error("{0}")]
     Forbidden(String),
-    /// The choice does not fit what is asked.
+    /// The choice is not valid for the review.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Mistake>),
     /// There is no such person, or no such review.
@@ -34,19 +34,19 @@ pub enum DecideError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// It was not written.
+    /// The decision could not be stored.
     #[error(transparent)]
     Commit(CommitError),
 }
 
 impl Countersign {
-    /// What of a run waits for people, oldest first. What was handed over is among it, also when the run is over.
+    /// Returns the pending reviews of a run, oldest first, including handoffs, which remain when the run is over.
     pub async fn pending(&self, run: RunId) -> Result<Vec<Review>, RunError> {
         self.inner.pending(run).await
     }
 
-    /// Somebody decides a review as they were shown it. `by` is the name of a [`person`](super::Options::person), or of
-    /// whoever else the database knows; the rules are those that count everywhere.
+    /// Decides a review as it was shown. `by` is the name of a [`person`](super::Options::person), or of another user
+    /// in the database; the same rules apply as everywhere.
     pub async fn decide(&self, review: &Review, choice: Choice, by: &str) -> Result<Review, DecideError> {
         let nobody = || DecideError::NotFound(format!("person `{by}`"));
         let username: Username = by.parse().map_err(|_| nobody())?;
@@ -73,7 +73,7 @@ impl Countersign {
         self.inner.store.review(review.id).await?.ok_or_else(gone)
     }
 
-    /// A run of an earlier start of the program, or of another program on the same database. None where there is none.
+    /// Attaches to a run of an earlier start of the program, or of another program on the same database, if it exists.
     pub async fn attach(&self, run: RunId) -> Result<Option<Running>, RunError> {
         // Before it is read: nothing that happens meanwhile is missed.
         let news = self.inner.news.subscribe();

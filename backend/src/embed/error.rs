@@ -1,4 +1,4 @@
-//! Why Countersign does not start, and how a run ends other than by completing.
+//! The errors of starting Countersign, and of runs that do not complete.
 
 use shared::error::{FlowCode, Mistake, RunError as Failure};
 use shared::review::Review;
@@ -7,22 +7,22 @@ use shared::run::Report;
 use crate::store::{self, CommitError};
 use crate::{agent, app, auth, tool};
 
-/// Why it does not start.
+/// The error of starting Countersign.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The temporary folder cannot be made.
+    /// The temporary folder cannot be created.
     #[error("a temporary folder cannot be created: {0}")]
     Folder(#[from] std::io::Error),
-    /// A name of somebody is none.
+    /// The name of a person is not valid.
     #[error(transparent)]
     Name(#[from] shared::id::InvalidName),
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// People cannot be added.
+    /// The people cannot be added.
     #[error(transparent)]
     People(#[from] auth::Error),
-    /// People cannot be added.
+    /// The people cannot be added.
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// Models cannot be called.
@@ -36,8 +36,8 @@ pub enum StartError {
     App(#[from] app::Error),
 }
 
-/// How a run ends other than by completing. What a person stopped is an error of its own: a program that goes on only
-/// with what was approved has nothing more to ask.
+/// The error of a run that did not complete. A rejection by a person is a separate error, so a program that continues
+/// only with approved results needs no further check.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A person stopped it: `FLOW_HUMAN_REJECTED`.
@@ -45,15 +45,15 @@ pub enum RunError {
     Rejected {
         /// The code, the node, and what the person said.
         failure: Failure,
-        /// What happened until then.
+        /// The report of the run until then.
         report: Box<Report>,
     },
-    /// It failed with an error that is no person's rejection.
+    /// It failed with an error that is not a person's rejection.
     #[error("{failure}")]
     Failed {
         /// The code, the node, and what happened.
         failure: Failure,
-        /// What happened until then.
+        /// The report of the run until then.
         report: Box<Report>,
     },
     /// It was cancelled.
@@ -61,16 +61,16 @@ pub enum RunError {
     Cancelled {
         /// The reason that was given, if any.
         reason: Option<String>,
-        /// What happened until then.
+        /// The report of the run until then.
         report: Box<Report>,
     },
-    /// The flow or the input has mistakes; nothing was started.
+    /// The flow or the input has errors; nothing was started.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Mistake>),
-    /// A review will not be decided: nobody may, or who may declined. The run still waits.
+    /// A review will not be decided, because no one may, or those who may have declined. The run is still waiting.
     #[error("`{}` is not decided: {why}", .review.node.as_ref().map_or(.review.title.as_str(), |node| node.as_str()))]
     Undecided {
-        /// What was asked.
+        /// The review in question.
         review: Box<Review>,
         /// Why there is no answer.
         why: String,
@@ -78,13 +78,13 @@ pub enum RunError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// What was wanted was not written.
+    /// The change could not be stored.
     #[error(transparent)]
     Commit(CommitError),
 }
 
 impl RunError {
-    /// The code, node and message with which the run ended, where it was rejected or failed.
+    /// Returns the code, node and message with which the run ended, if it was rejected or failed.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Rejected { failure, .. } | Self::Failed { failure, .. } => Some(failure),

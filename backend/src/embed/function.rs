@@ -1,4 +1,4 @@
-//! Tools that are functions of the program.
+//! Functions of the program as tools.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,7 +16,7 @@ use crate::tool::{Tool, Tools};
 
 type Function = Arc<dyn Fn(JsonMap) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
-/// The functions by the name of their tool.
+/// The functions by the names of their tools.
 #[derive(Clone, Default)]
 pub(super) struct Functions(BTreeMap<String, Function>);
 
@@ -34,7 +34,7 @@ impl Functions {
         self.0.insert(name, Arc::new(call));
     }
 
-    /// The tools of a flow that are functions, and that this program has not.
+    /// Returns the function tools of a flow that this program lacks.
     pub fn missing(&self, flow: &Flow) -> Vec<Mistake> {
         let functions = flow.tools.iter().filter(|(_, tool)| tool.kind == ToolKind::Function);
         let missing = functions.filter(|(name, _)| !self.0.contains_key(*name));

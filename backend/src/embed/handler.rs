@@ -1,4 +1,4 @@
-//! Handlers that are functions of the program: asked before people are.
+//! Functions of the program as handlers, which are asked before people.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry};
 use crate::flow::handlers;
 use crate::handler::{Programs, Webhooks};
 
-/// What a handler says.
+/// The answer of a handler.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "made once for each question, and read at once")]
 pub enum Handled {
-    /// It decides. What does not fit what was asked decides nothing: then the next handler is asked.
+    /// It decides. If the choice is not valid, the next handler is asked.
     Decide(Choice),
-    /// It leaves the decision to the next handler, for this reason.
+    /// It passes the decision on to the next handler, for this reason.
     Pass(String),
 }
 
@@ -34,7 +34,7 @@ impl From<Choice> for Handled {
 
 type Function = Arc<dyn Fn(Review) -> BoxFuture<'static, Handled> + Send + Sync>;
 
-/// The functions by the name of their handler.
+/// The functions by the names of their handlers.
 #[derive(Clone, Default)]
 pub(super) struct Handlers(BTreeMap<String, Function>);
 
@@ -52,7 +52,7 @@ impl Handlers {
         self.0.insert(name, Arc::new(ask));
     }
 
-    /// The handlers of a flow that are functions, and that this program has not.
+    /// Returns the function handlers of a flow that this program lacks.
     pub fn missing(&self, flow: &Flow) -> Vec<Mistake> {
         let missing = handlers(flow).into_iter().filter_map(|(path, handler)| match handler {
             Handler::Function(name) if !self.0.contains_key(name) => {

@@ -1,4 +1,4 @@
-//! How Countersign is started inside a program: who is asked, which functions are tools, and where things are kept.
+//! The options of Countersign inside a program: the reviewers, the functions that are tools, and the database.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -32,12 +32,12 @@ use crate::handler::{CallbackKey, CallbackUrl};
 use crate::http::Outside;
 use crate::store::{self, Change, CommitError, NewUserRecord, Operation, Store};
 
-/// How many entries of the log somebody slow may be behind.
+/// How many log entries a slow receiver may lag behind.
 const NEWS: usize = 4096;
-/// How many connections read from the database.
+/// The number of database connections for reading.
 const READERS: u32 = 4;
 
-/// How to run flows in this program.
+/// The options for running flows in this program.
 #[derive(Default)]
 pub struct Options {
     url: Option<String>,
@@ -59,20 +59,19 @@ struct NewPerson {
 }
 
 impl Options {
-    /// In a temporary folder, which ends with the program; nobody is asked, and there are no functions.
+    /// Creates options with a temporary database, which ends with the program, and without reviewers and functions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps everything in this database (`sqlite:<file>` or `postgres://…`), so that runs that wait go on when the
+    /// Stores everything in this database (`sqlite:<file>` or `postgres://…`), so that waiting runs continue when the
     /// program is started again.
     pub fn database(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
     }
 
-    /// Asks this function, as the user `reviewer`. It gets the review, and answers with a [`Choice`], or a result of
-    /// one.
+    /// Asks this function, as the user `reviewer`. It gets the review, and returns a [`Choice`], or a result with one.
     pub fn reviewer<F, A, C>(self, function: F) -> Self
     where
         F: Fn(Review) -> A + Send + Sync + 'static,
@@ -82,8 +81,8 @@ impl Options {
         self.person(REVIEWER, [], Via::Human, Arc::new(ByFunction(function)))
     }
 
-    /// Asks somebody under this name, who has the role `reviewer` and these; of several, each is asked what they may
-    /// decide. `via` is what the record says that their decisions came through.
+    /// Adds a person with this name, the role `reviewer` and these roles; if there are several, each is asked what they
+    /// may decide. `via` is the channel of their decisions in the audit log.
     pub fn person<const N: usize>(
         self,
         username: impl Into<String>,
@@ -94,7 +93,7 @@ impl Options {
         self.person_with(username, roles.map(str::to_owned).to_vec(), via, reviewer)
     }
 
-    /// The same with roles that are known only now.
+    /// Does the same with roles that are known only at run time.
     pub fn person_with(
         mut self,
         username: impl Into<String>,
@@ -106,21 +105,21 @@ impl Options {
         self
     }
 
-    /// Somebody who has the role `reviewer` and these, and is not asked: the program decides in their name with
-    /// [`Countersign::decide`], whenever it likes.
+    /// Adds a person with the role `reviewer` and these roles who is not asked: the program decides in their name with
+    /// [`Countersign::decide`] at any time.
     pub fn decider<const N: usize>(mut self, username: impl Into<String>, roles: [&str; N]) -> Self {
         self.deciders.push((username.into(), roles.map(str::to_owned).to_vec()));
         self
     }
 
-    /// Starts runs under this name; else `program`. It counts where a review is not for the person who started the run.
+    /// Sets the name that starts runs; default: `program`. It matters for reviews that exclude this person.
     pub fn requested_by(mut self, username: impl Into<String>) -> Self {
         self.requester = Some(username.into());
         self
     }
 
-    /// The function of a tool that a flow declares with [`function`](crate::flow::builder::function). It gets the arguments,
-    /// as they were approved where they had to be.
+    /// Adds the function of a tool that a flow declares with [`function`](crate::flow::builder::function). It gets the
+    /// arguments as they were approved, if approval was required.
     pub fn tool<F, A, E>(mut self, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(JsonMap) -> A + Send + Sync + 'static,
@@ -131,9 +130,9 @@ impl Options {
         self
     }
 
-    /// The function of a handler that a flow names with [`Human::handler`](crate::flow::builder::Human::handler): it is asked
-    /// before people are, and decides or passes on. It gets the review as people would see it, and has five minutes; what
-    /// takes longer is for a reviewer.
+    /// Adds the function of a handler that a flow names with [`Human::handler`](crate::flow::builder::Human::handler):
+    /// it is asked before people, and decides or passes on. It gets the review as people would see it, and has five
+    /// minutes; use a reviewer for anything that takes longer.
     pub fn handler<F, A, H>(mut self, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(Review) -> A + Send + Sync + 'static,
@@ -144,8 +143,8 @@ impl Options {
         self
     }
 
-    /// MCP servers, hosts that tools may reach, and prices, as in a server's settings file. Where a server seals the same
-    /// database, `seal_key` is needed too: what is written without it is not sealed.
+    /// Sets MCP servers, hosts that tools may reach, and prices, as in a server's settings file. If a server seals the
+    /// same database, `seal_key` is required too: entries that are written without it are not sealed.
     pub fn settings(mut self, settings: config::SettingsFile) -> Self {
         self.settings = settings;
         self
@@ -157,7 +156,7 @@ impl Options {
         self
     }
 
-    /// Serves the console too; [`Countersign::links`] log in.
+    /// Also serves the console; log in with [`Countersign::links`].
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = Some(address);
         self
@@ -256,13 +255,13 @@ impl NewPerson {
     }
 }
 
-/// The system role of whoever decides, and these.
+/// Returns the system role reviewer, and these roles.
 fn with_reviewer(roles: Vec<String>) -> Vec<String> {
     let others = roles.into_iter().filter(|role| role != REVIEWER);
     std::iter::once(REVIEWER.to_owned()).chain(others).collect()
 }
 
-/// Adds whoever is not there yet, with all roles that they need.
+/// Adds missing people, with all roles that they need.
 async fn add_people(
     store: &Store,
     clock: &SharedClock,
@@ -296,7 +295,7 @@ async fn add_people(
     Ok(())
 }
 
-/// A link for the admin, and one for each of the people.
+/// Creates a login link for the admin, and one for each person.
 async fn links(
     store: &Store,
     clock: &SharedClock,

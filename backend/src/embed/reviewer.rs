@@ -1,4 +1,4 @@
-//! Who is asked when a run stops for somebody.
+//! The reviewers that are asked when a run stops for approval.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use tokio::sync::Mutex;
 
 use super::choice::{Choice, Declined, IntoChoice};
 
-/// Somebody who decides reviews: an async function, or something with more to it, such as a terminal.
+/// A reviewer, which decides reviews: an async function, or a more complex one, such as a terminal.
 ///
-/// While it takes its time, the run waits on disk. It is dropped where it waits when the review is resolved by somebody
-/// else or by its timer, and asked anew when what is shown has changed.
+/// Meanwhile, the run waits on disk. The future is dropped if someone else or a timer resolves the review, and the
+/// reviewer is asked again if the content changes.
 #[async_trait]
 pub trait Reviewer: Send + Sync + 'static {
-    /// Decides. `Err`: it decides nothing, and whoever waits for the run is told why.
+    /// Decides a review. `Err`: it decides nothing, and the program that waits for the run gets the reason.
     async fn review(&self, review: &Review) -> Result<Choice, Declined>;
 
-    /// What it chose does not fit what was asked. `Ok`: it is asked again. By default it is not.
+    /// Handles a choice that was not valid. `Ok`: it is asked again. By default, it is not.
     async fn refused(&self, review: &Review, mistakes: &[Mistake]) -> Result<(), Declined> {
         let _ = review;
         Err(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ").into())
     }
 
-    /// For reviewers that can be asked one thing at a time, such as all who sit at one terminal: what they share. It is
-    /// held from a question until its answer is committed, and questions come in the order in which they arose. So an
-    /// answer is never taken by a question that the one before it has made superfluous.
+    /// Returns the shared lock of reviewers that can answer only one question at a time, such as people at one
+    /// terminal. It is held from a question until its answer is committed, and questions are asked in the order in
+    /// which they arose. So an answer never goes to a question that the previous answer has made unnecessary.
     fn turn(&self) -> Option<Arc<Mutex<()>>> {
         None
     }

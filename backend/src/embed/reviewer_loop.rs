@@ -1,4 +1,4 @@
-//! The notifier of a program: follows the log, asks reviewers whatever they may decide, and commits what they say.
+//! The notifier of a program: follows the log, asks the reviewers, and commits their decisions.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -21,11 +21,11 @@ use super::{Inner, News};
 use crate::engine::{Input, Refusal};
 use crate::store::{self, Actor, Change, CommitError, Operation};
 
-/// Somebody whom the program speaks for.
+/// A person for whom the program decides.
 pub(super) struct Person {
     pub username: Username,
     pub roles: Vec<String>,
-    /// What the record says that their decisions came through.
+    /// The channel of their decisions in the audit log.
     pub via: Via,
     pub reviewer: Arc<dyn Reviewer>,
 }
@@ -34,12 +34,12 @@ pub(super) struct Person {
 pub(super) struct ReviewerLoop {
     inner: Arc<Inner>,
     people: Vec<Arc<Person>>,
-    /// Whether others may decide: in the console, or in whose name the program does.
+    /// Whether others may decide: in the console, or through the program in their name.
     served: bool,
     asked: HashMap<ReviewId, PendingReview>,
 }
 
-/// A review that is being decided. Whoever still thinks is dropped with this.
+/// A review that is being decided. Dropping it cancels reviewers that are still busy.
 struct PendingReview {
     revision: u32,
     _thinking: JoinSet<()>,
@@ -50,7 +50,7 @@ impl ReviewerLoop {
         Self { inner, people, served, asked: HashMap::new() }
     }
 
-    /// Follows the news. What waits already is asked first.
+    /// Follows the news. Reviews that are already pending are asked first.
     pub async fn run(mut self, mut news: Receiver<News>) {
         self.look().await;
         loop {
@@ -67,7 +67,7 @@ impl ReviewerLoop {
         }
     }
 
-    /// Finds out what waits, wherever the news could have been missed.
+    /// Finds pending reviews, in case news were missed.
     async fn look(&mut self) {
         match self.pending().await {
             Ok(pending) => {
@@ -107,7 +107,7 @@ impl ReviewerLoop {
         Ok(known.filter(|known| known.user.active).map(|known| known.principal(None)))
     }
 
-    /// A review is as it says.
+    /// Handles the current state of a review.
     async fn hand_to_reviewer(&mut self, review: Review) {
         if !review.is_pending() {
             self.asked.remove(&review.id);
@@ -150,8 +150,8 @@ impl ReviewerLoop {
     }
 }
 
-/// A place among the questions for whoever takes them one at a time. It is taken now, whichever of those who wait for
-/// their turn happens to run first: a script answers in this order.
+/// Takes a place in the queue of a reviewer that answers one question at a time. It is taken immediately, independently
+/// of the scheduling of those who wait: a script answers in this order.
 async fn turn(person: &Person) -> impl Future<Output = Option<OwnedMutexGuard<()>>> + Send + use<> {
     let mut turn = person.reviewer.turn().map(|turn| Box::pin(turn.lock_owned()));
     let at_once = match &mut turn {
@@ -167,7 +167,7 @@ async fn turn(person: &Person) -> impl Future<Output = Option<OwnedMutexGuard<()
     }
 }
 
-/// Asks one person until they have said something that fits, or nothing.
+/// Asks a person until their answer is valid, or they decline.
 async fn ask(
     inner: Arc<Inner>,
     person: Arc<Person>,
@@ -222,12 +222,12 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
     }
 }
 
-/// Whether a review is no longer what was to be asked.
+/// Whether a review is no longer the one to ask about.
 fn is_over(now: Option<&Review>, asked: &Review) -> bool {
     now.is_none_or(|now| !now.is_pending() || now.revision != asked.revision)
 }
 
-/// For whom a review is, in words.
+/// Describes in words who a review is for.
 fn wanted(review: &Review) -> String {
     let reviewers = &review.reviewers;
     let users = reviewers.users.iter().map(ToString::to_string);

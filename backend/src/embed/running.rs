@@ -1,4 +1,4 @@
-//! A run that a program has started: what happens, and how it ends.
+//! A run that a program has started: its events, and its end.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::token_stream::Streams;
 pub struct Finished {
     /// The flow's output keys.
     pub output: JsonMap,
-    /// What each visit of each node did, and what was asked.
+    /// The report: each visit of each node, and all reviews.
     pub report: Report,
 }
 
-/// A run that was started. It goes on where this is dropped.
+/// A run that was started. It continues if this is dropped.
 pub struct Running {
     id: RunId,
     inner: Arc<Inner>,
@@ -37,24 +37,24 @@ impl Running {
         Self { id, inner, news, over: false }
     }
 
-    /// One that is over already.
+    /// Creates a run that is already over.
     pub(super) fn ended(mut self) -> Self {
         self.over = true;
         self
     }
 
-    /// Where the text of running agents goes.
+    /// Returns the stream of running agents' text.
     pub(super) fn streams(&self) -> Streams {
         self.inner.streams.get().cloned().unwrap_or_default()
     }
 
-    /// The run's id, as entries, reviews and the console name it.
+    /// Returns the run's id in entries, reviews and the console.
     pub fn id(&self) -> RunId {
         self.id
     }
 
-    /// What happens next, as the log tells it; none once it is over, or will not go on by itself. Somebody who is slow
-    /// misses some, and learns the end in any case.
+    /// Waits for the next event of the log; none once the run is over, or cannot continue on its own. A slow receiver
+    /// misses some events, but always gets the end.
     pub async fn next(&mut self) -> Option<Event> {
         while !self.over {
             match self.news.recv().await {
@@ -82,8 +82,8 @@ impl Running {
         None
     }
 
-    /// Waits until it goes no further without people, and gives what they are asked; none once it is over, or will not go on
-    /// by itself.
+    /// Waits until the run needs people, and returns their reviews; none once it is over, or cannot continue on its
+    /// own.
     pub async fn paused(&mut self) -> Result<Option<Vec<Review>>, RunError> {
         loop {
             let state = self.inner.store.run(self.id).await?;
@@ -96,7 +96,7 @@ impl Running {
         }
     }
 
-    /// Cancels it. One that is over stays as it is.
+    /// Cancels the run. If it is over, nothing changes.
     pub async fn cancel(&self, reason: Option<String>) -> Result<(), RunError> {
         let by = self.inner.requester();
         let actor = Actor::of(by.clone());
@@ -107,7 +107,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the run.
     pub async fn finished(mut self) -> Result<Finished, RunError> {
         while self.next().await.is_some() {}
         let gone = || crate::store::Error::Stored(format!("there is no run {}", self.id));

@@ -6,7 +6,7 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use super::running::Running;
 use crate::token_stream::{Chunk, Following, Streams};
 
-/// What agents of one run are writing. Nobody has approved it: what a run gives out is [`Finished::output`](super::Finished).
+/// The text that agents of a run are writing. It is not approved: the output is [`Finished::output`](super::Finished).
 pub struct TextStream {
     run: RunId,
     chunks: Receiver<Chunk>,
@@ -18,8 +18,8 @@ impl TextStream {
         Self { run, chunks: streams.subscribe(), _following: streams.follow(&[run]) }
     }
 
-    /// The next piece, with the node that writes it; none once Countersign is stopped. It does not end with the run: that is
-    /// told by [`Running::next`]. Whoever is slow misses some.
+    /// Returns the next piece, with the node that writes it; none once Countersign is stopped. It does not end with the
+    /// run: use [`Running::next`] for that. A slow receiver misses some pieces.
     pub async fn next(&mut self) -> Option<Chunk> {
         loop {
             match self.chunks.recv().await {
@@ -32,7 +32,7 @@ impl TextStream {
 }
 
 impl Running {
-    /// The text that its agents write from now on.
+    /// Returns the text that its agents write from now on.
     pub fn stream(&self) -> TextStream {
         TextStream::of(self.id(), &self.streams())
     }

@@ -1,28 +1,14 @@
-//! Flows written in Rust: the same model as a flow file, in the words of a conversation.
+//! A builder of flows in Rust, for the same model as a flow file.
 //!
-//! ```
-//! use backend::flow::builder::{Agent, Flow, Human, Tool, accept, correct, stop};
-//! use serde_json::json;
+//! ``` use backend::flow::builder::{Agent, Flow, Human, Tool, accept, correct, stop}; use serde_json::json;
 //!
-//! let flow = Flow::new("article")
-//!     .input(json!({ "type": "object", "required": ["topic"], "properties": { "topic": { "type": "string" } } }))
-//!     .node("draft", Agent::new("writer").instructions("You are a careful writer.").prompt("Write about {{ topic }}."))
-//!     .max_visits(5)
-//!     .delegates_to_human("review")
-//!     .human(
-//!         "review",
-//!         Human::new("Please review the draft.")
-//!             .reviews("draft")
-//!             .option(accept("approve", "Looks good, continue"))
-//!             .option(correct("shorten", "Needs revision", "Please make it more concise."))
-//!             .option(stop("reject", "Reject, stop the flow")),
-//!     )
-//!     .delegates_to("publish")
-//!     .node("publish", Tool::new("publish").argument("text", "{{ draft }}").demo_publish())
-//!     .build()?;
-//! assert_eq!(flow.nodes.len(), 3);
-//! # Ok::<(), backend::flow::builder::InvalidFlow>(())
-//! ```
+//! let flow = Flow::new("article") .input(json!({ "type": "object", "required": ["topic"], "properties": { "topic": {
+//! "type": "string" } } })) .node("draft", Agent::new("writer").instructions("You are a careful writer.").prompt("Write
+//! about {{ topic }}.")) .max_visits(5) .delegates_to_human("review") .human( "review", Human::new("Please review the
+//! draft.") .reviews("draft") .option(accept("approve", "Looks good, continue")) .option(correct("shorten", "Needs
+//! revision", "Please make it more concise.")) .option(stop("reject", "Reject, stop the flow")), )
+//! .delegates_to("publish") .node("publish", Tool::new("publish").argument("text", "{{ draft }}").demo_publish())
+//! .build()?; assert_eq!(flow.nodes.len(), 3); # Ok::<(), backend::flow::builder::InvalidFlow>(()) ```
 
 mod human;
 mod nodes;
@@ -42,7 +28,7 @@ pub use nodes::{Agent, Call, Map, Router, Set, Team, Tool, function};
 use super::cancellation::CancelFlag;
 use super::check::{Here, check_flow};
 
-/// What [`Flow::build`] found wrong; the same mistakes as in a flow file, with paths but without lines.
+/// The errors that [`Flow::build`] found: the same as in a flow file, with paths but without lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct InvalidFlow(pub Vec<Mistake>);
@@ -55,7 +41,7 @@ pub struct NodeSpec {
     tool: Option<(String, definition::Tool)>,
 }
 
-/// A flow in the making. What is said about edges, keys and limits is about the node that was added last.
+/// A builder of a flow. Edges, keys and limits apply to the node that was added last.
 #[derive(Debug, Clone)]
 pub struct Flow {
     id: String,
@@ -74,7 +60,7 @@ pub struct Flow {
     mistakes: Vec<Mistake>,
 }
 
-/// To whom a node hands on.
+/// The targets of a node.
 #[derive(Debug, Clone, Default)]
 struct HandsTo {
     nodes: Vec<String>,
@@ -83,7 +69,7 @@ struct HandsTo {
 }
 
 impl Flow {
-    /// An empty flow.
+    /// Creates an empty flow.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -103,73 +89,73 @@ impl Flow {
         }
     }
 
-    /// What people call it.
+    /// Sets the title of the flow.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// JSON Schema of the input; its properties become state keys.
+    /// Sets the JSON Schema of the input; its properties become state keys.
     pub fn input(mut self, schema: Value) -> Self {
         self.input = Some(schema);
         self
     }
 
-    /// The state keys that are the run's output.
+    /// Sets the state keys that are the run's output.
     pub fn output<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
         self.output = Some(keys.into_iter().map(Into::into).collect());
         self
     }
 
-    /// JSON Schema of the output: a run whose output does not fit fails instead of giving it out.
+    /// Sets the JSON Schema of the output: a run whose output does not match fails instead of returning it.
     pub fn returns(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
-    /// What nodes and gates use where they say nothing themselves.
+    /// Sets the defaults of nodes and gates.
     pub fn defaults(mut self, defaults: Defaults) -> Self {
         self.defaults = defaults;
         self
     }
 
-    /// What looks at everything that was approved; where nothing is said, `pii-redaction` and `code-safety`.
+    /// Sets the guardrails; default: `pii-redaction` and `code-safety`.
     pub fn guardrails(mut self, guardrails: Guardrails) -> Self {
         self.guardrails = Some(guardrails);
         self
     }
 
-    /// Who may decide at nodes with one of these tags, where the node or its gate names nobody.
+    /// Adds the reviewers of nodes with one of these tags, unless the node or its gate names reviewers.
     pub fn routes<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>, reviewers: Reviewers) -> Self {
         self.routing.push(Route { tags: tags.into_iter().map(Into::into).collect(), reviewers });
         self
     }
 
-    /// All gates at once; those that were said before are gone.
+    /// Sets all gates at once, and replaces earlier ones.
     pub fn gates(mut self, gates: definition::Gates) -> Self {
         self.gates = gates;
         self
     }
 
-    /// The first node; else the first that was added.
+    /// Sets the first node; default: the first that was added.
     pub fn start(mut self, node: impl Into<String>) -> Self {
         self.start = Some(node.into());
         self
     }
 
-    /// An agent with all its settings, for those that an [`Agent`] node names.
+    /// Adds an agent with all its settings, for [`Agent`] nodes.
     pub fn agent(mut self, name: impl Into<String>, agent: definition::Agent) -> Self {
         self.agents.insert(name.into(), agent);
         self
     }
 
-    /// A tool with all its settings, for agents and for those that a [`Tool`] node names.
+    /// Adds a tool with all its settings, for agents and [`Tool`] nodes.
     pub fn tool(mut self, name: impl Into<String>, tool: definition::Tool) -> Self {
         self.tools.insert(name.into(), tool);
         self
     }
 
-    /// Holds the calls of a tool, or of those whose names fit a pattern, back until somebody approves them.
+    /// Requires approval for the calls of a tool, or of tools whose names match a pattern.
     pub fn asks_before(mut self, tool: impl Into<String>, gate: definition::Gate) -> Self {
         self.gates.before_tool.insert(tool.into(), GateSetting::Gate(Box::new(gate)));
         self
@@ -204,80 +190,80 @@ impl Flow {
         self
     }
 
-    /// Adds a node at which a person is asked.
+    /// Adds a human node.
     pub fn human(self, id: impl Into<String>, human: Human) -> Self {
         self.node(id, human)
     }
 
-    /// The last node hands on to this one. Said twice, both start at the same time.
+    /// Leads the last node to this one. If called twice, both start at the same time.
     pub fn delegates_to(self, node: impl Into<String>) -> Self {
         let node = node.into();
         self.last("delegates_to", |_, delegation| delegation.nodes.push(node))
     }
 
-    /// The last node hands on to a person, and to nobody else at the same time.
+    /// Leads the last node to a human node, and to no other node at the same time.
     pub fn delegates_to_human(self, human: impl Into<String>) -> Self {
         let human = human.into();
         self.last("delegates_to_human", |_, delegation| delegation.humans.push(human))
     }
 
-    /// The last node hands on to this one where the condition (CEL) holds.
+    /// Leads the last node to this one if the condition (CEL) is true.
     pub fn delegates_when(self, condition: impl Into<String>, node: impl Into<String>) -> Self {
         let (node, condition) = (node.into(), EdgeCondition::When(condition.into()));
         self.last("delegates_when", |_, delegation| delegation.conditional.push((node, condition)))
     }
 
-    /// The last node hands on to this one where no condition held.
+    /// Leads the last node to this one if no condition is true.
     pub fn delegates_otherwise(self, node: impl Into<String>) -> Self {
         let node = node.into();
         self.last("delegates_otherwise", |_, delegation| delegation.conditional.push((node, EdgeCondition::Else)))
     }
 
-    /// What the last node may see.
+    /// Sets the keys that the last node may read.
     pub fn reads<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
         let keys = keys.into_iter().map(Into::into).collect();
         self.last("reads", |node, _| node.read_keys = Some(keys))
     }
 
-    /// What the last node may write.
+    /// Sets the keys that the last node may write.
     pub fn writes<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
         let keys = keys.into_iter().map(Into::into).collect();
         self.last("writes", |node, _| node.write_keys = Some(keys))
     }
 
-    /// What the last node is for, in a few words: a router's agent that may choose it is told so.
+    /// Sets a short description of the last node, which a router's agent sees when it chooses.
     pub fn described(self, description: impl Into<String>) -> Self {
         let description = description.into();
         self.last("described", |node, _| node.description = Some(description))
     }
 
-    /// How often the last node may be visited.
+    /// Sets the limit of visits of the last node.
     pub fn max_visits(self, visits: u32) -> Self {
         self.last("max_visits", |node, _| node.max_visits = Some(visits))
     }
 
-    /// Where a branch goes that comes to the last node once too often, instead of failing the run.
+    /// Sets where a branch goes after the last node's limit of visits, instead of failing the run.
     pub fn on_visit_limit(self, node: NodeId) -> Self {
         self.last("on_visit_limit", |own, _| own.on_visit_limit = Some(node))
     }
 
-    /// What happens when the step of the last node fails.
+    /// Sets what happens when the step of the last node fails.
     pub fn failure(self, failure: Failure) -> Self {
         self.last("failure", |node, _| node.failure = Some(failure))
     }
 
-    /// Words by which routes find the last node.
+    /// Sets the tags of the last node, for routes.
     pub fn tagged<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
         let tags: Vec<String> = tags.into_iter().map(Into::into).collect();
         self.last("tagged", |node, _| node.tags.extend(tags))
     }
 
-    /// The last node waits until no other branch can come to it, and goes on as one.
+    /// Makes the last node wait for all other branches, and continue as one.
     pub fn joins_all(self) -> Self {
         self.last("joins_all", |node, _| node.join = Join::All)
     }
 
-    /// Makes the flow, with all the checks of a flow file.
+    /// Builds the flow, with all the checks of a flow file.
     pub fn build(mut self) -> Result<definition::Flow, InvalidFlow> {
         let mut mistakes = std::mem::take(&mut self.mistakes);
         let mut nodes: IndexMap<NodeId, Node> = IndexMap::new();

@@ -1,4 +1,4 @@
-//! The nodes of a flow that is written in Rust.
+//! The nodes of a flow that is built in Rust.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use shared::id::{FlowId, NodeId};
 
 use super::NodeSpec;
 
-/// A node at which an agent answers. The agent comes with it, unless the flow has one of that name already.
+/// An agent node. It adds the agent, unless the flow already has one with this name.
 #[derive(Debug, Clone)]
 pub struct Agent {
     name: String,
@@ -17,7 +17,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// The agent of this name, on the model `demo/<name>` until another is named.
+    /// Creates a node with the agent of this name, on the model `demo/<name>` by default.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         let settings = definition::Agent {
@@ -38,49 +38,49 @@ impl Agent {
         Self { name, prompt: None, settings }
     }
 
-    /// The model that answers, as `provider/model`; `demo/<agent>` where nothing is said.
+    /// Sets the model, as `provider/model`; default: `demo/<agent>`.
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.settings.model = model.into();
         self
     }
 
-    /// How hard the model thinks before it answers; what providers make of it is in the documentation of flows.
+    /// Sets how hard the model thinks before it answers; see the documentation of models.
     pub fn reasoning(mut self, effort: Effort) -> Self {
         self.settings.reasoning = Some(effort);
         self
     }
 
-    /// Template of the system prompt.
+    /// Sets the template of the system prompt.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.settings.instructions = Some(instructions.into());
         self
     }
 
-    /// How much of the newest feedback on it is told to it, from 1 to 10.
+    /// Sets how much of the newest feedback the agent gets, from 1 to 10.
     pub fn feedback(mut self, most: u32) -> Self {
         self.settings.feedback = Some(most);
         self
     }
 
-    /// Template of what it is asked at this node.
+    /// Sets the template of the prompt at this node.
     pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
         self.prompt = Some(prompt.into());
         self
     }
 
-    /// How often it may ask people by itself in a step; 20 where nothing is said.
+    /// Sets how often it may ask people on its own initiative in a step; default: 20.
     pub fn max_asks(mut self, asks: u32) -> Self {
         self.settings.max_asks = Some(asks);
         self
     }
 
-    /// Gates of its own, which win over those of the flow.
+    /// Sets the agent's own gates, which override those of the flow.
     pub fn gates(mut self, gates: definition::AgentGates) -> Self {
         self.settings.gates = gates;
         self
     }
 
-    /// A tool that it may call.
+    /// Adds a tool that it may call.
     pub fn tool(mut self, tool: impl Into<String>) -> Self {
         self.settings.tools.push(tool.into());
         self
@@ -94,7 +94,7 @@ impl From<Agent> for NodeSpec {
     }
 }
 
-/// A node at which a tool is called.
+/// A tool node, which calls a tool.
 #[derive(Debug, Clone)]
 pub struct Tool {
     name: String,
@@ -103,24 +103,24 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The tool of this name, which the flow must have.
+    /// Creates a node with the tool of this name, which the flow must have.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), arguments: None, settings: None }
     }
 
-    /// One argument; a string is a template.
+    /// Sets an argument; a string is a template.
     pub fn argument(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.arguments.get_or_insert_default().insert(name.into(), value.into());
         self
     }
 
-    /// The tool comes with the node.
+    /// Adds the tool to the flow, with these settings.
     pub fn settings(mut self, settings: definition::Tool) -> Self {
         self.settings = Some(settings);
         self
     }
 
-    /// The tool comes with the node, and pretends to publish.
+    /// Adds the tool to the flow, as one that pretends to publish.
     pub fn demo_publish(self) -> Self {
         self.settings(plain(ToolKind::Builtin(Builtin::DemoPublish)))
     }
@@ -133,8 +133,8 @@ impl From<Tool> for NodeSpec {
     }
 }
 
-/// A tool that is a function of the program, under the tool's name: what it does, for models and reviewers, and the
-/// JSON Schema of its arguments.
+/// Creates a tool that is a function of the program, found by the tool's name, with a description for models and
+/// reviewers, and the JSON Schema of its arguments.
 pub fn function(description: impl Into<String>, parameters: Value) -> definition::Tool {
     definition::Tool {
         description: Some(description.into()),
@@ -158,17 +158,17 @@ fn plain(kind: ToolKind) -> definition::Tool {
     }
 }
 
-/// A node that gives state keys their values.
+/// A set node, which sets state keys.
 #[derive(Debug, Clone, Default)]
 pub struct Set(IndexMap<String, Value>);
 
 impl Set {
-    /// A node that sets no key yet.
+    /// Creates a node that sets no key yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One key; a string is a template.
+    /// Sets a key; a string is a template.
     pub fn key(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.0.insert(key.into(), value.into());
         self
@@ -181,7 +181,7 @@ impl From<Set> for NodeSpec {
     }
 }
 
-/// A node that only leads on: where its conditions say, or where an agent chooses.
+/// A router, which only leads on: by its conditions, or by the choice of an agent.
 #[derive(Debug, Clone, Default)]
 pub struct Router {
     prompt: Option<String>,
@@ -189,25 +189,25 @@ pub struct Router {
 }
 
 impl Router {
-    /// Leads on where the conditions of its edges say.
+    /// Creates a router that follows the conditions of its edges.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This agent, which the flow must have, chooses among the nodes that it hands on to.
+    /// Creates a router whose agent, which the flow must have, chooses among its targets.
     pub fn by(mut self, agent: impl Into<String>) -> Self {
         self.by = Some((agent.into(), None));
         self
     }
 
-    /// The same for an agent that comes with the node; its prompt is asked here.
+    /// Creates a router with an agent that it adds to the flow; its prompt is used here.
     pub fn by_agent(mut self, agent: Agent) -> Self {
         self.prompt = agent.prompt.or(self.prompt);
         self.by = Some((agent.name, Some(agent.settings)));
         self
     }
 
-    /// Template of what the agent is asked.
+    /// Sets the template of the agent's prompt.
     pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
         self.prompt = Some(prompt.into());
         self
@@ -230,39 +230,39 @@ pub struct Team {
 }
 
 impl Team {
-    /// A team that works so, without members yet. The last that is added leads it, where nobody is named.
+    /// Creates a team with this strategy and without members. By default, the last member added is the lead.
     pub fn new(strategy: TeamStrategy) -> Self {
         let settings =
             definition::Team { agents: Vec::new(), lead: None, strategy, rounds: None, prompt: None, emergent: None };
         Self { settings, agents: Vec::new() }
     }
 
-    /// A member that comes with the node; what the team is asked is in the team's own prompt.
+    /// Adds a member, whose agent is added to the flow; the team's own prompt has the task.
     pub fn member(mut self, agent: Agent) -> Self {
         self.settings.agents.push(agent.name.clone());
         self.agents.push((agent.name, agent.settings));
         self
     }
 
-    /// This agent, which the flow or a member must be, leads.
+    /// Sets the lead: an agent of the flow, or a member.
     pub fn lead(mut self, agent: impl Into<String>) -> Self {
         self.settings.lead = Some(agent.into());
         self
     }
 
-    /// So many rounds of a debate, from 1 to 20; 3 where nothing is said.
+    /// Sets the number of rounds of a debate, from 1 to 20; default: 3.
     pub fn rounds(mut self, rounds: u32) -> Self {
         self.settings.rounds = Some(rounds);
         self
     }
 
-    /// Template of what they are asked; the readable keys where nothing is said.
+    /// Sets the template of the task; default: the readable keys.
     pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
         self.settings.prompt = Some(prompt.into());
         self
     }
 
-    /// Members may make specialists.
+    /// Allows members to create specialists.
     pub fn emergent(mut self, emergent: definition::TeamEmergent) -> Self {
         self.settings.emergent = Some(emergent);
         self
@@ -275,12 +275,12 @@ impl From<Team> for NodeSpec {
     }
 }
 
-/// A node that runs another one for each item of a list.
+/// A map node, which runs another node for each item of a list.
 #[derive(Debug, Clone)]
 pub struct Map(definition::MapNode);
 
 impl Map {
-    /// Runs `node`, which sees its item as `item`, for each item of the list under the key `over`.
+    /// Creates a map that runs `node`, which sees its item as `item`, for each item of the list under the key `over`.
     pub fn new(over: impl Into<String>, item: impl Into<String>, node: NodeId) -> Self {
         Self(definition::MapNode { over: over.into(), r#as: item.into(), node })
     }
@@ -292,23 +292,23 @@ impl From<Map> for NodeSpec {
     }
 }
 
-/// A node that calls another flow, which is saved before this one.
+/// A flow node, which calls another flow that was saved before.
 #[derive(Debug, Clone)]
 pub struct Call(definition::FlowCall);
 
 impl Call {
-    /// Calls the newest version of the flow, with the state keys that have the names of its inputs.
+    /// Creates a call of the newest version of the flow, with the state keys named like its inputs.
     pub fn new(flow: FlowId) -> Self {
         Self(definition::FlowCall { id: flow, version: None, input: JsonMap::new() })
     }
 
-    /// Calls this version of it.
+    /// Sets the version to call.
     pub fn version(mut self, version: u32) -> Self {
         self.0.version = Some(version);
         self
     }
 
-    /// Calls it with this input, a template; what is not named is not given then.
+    /// Sets an input, a template; then, only the inputs that are set are passed.
     pub fn input(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.0.input.insert(name.into(), value.into());
         self
