@@ -1,5 +1,5 @@
-//! What moves a run: answers reach what waits for them, steps that are over let their branches go on, branches enter nodes,
-//! join and end. This is the one place that knows what follows from what; those below only say what has happened
+//! Advances a run: delivers answers, continues branches whose steps are over, and lets branches enter nodes, join and
+//! end. This is the only place that knows the consequences; the modules below only report what has happened
 //! ([`super::next`]).
 
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ const MAX_BRANCHES: usize = 2_000;
 const MAX_STEPS_AT_ONCE: usize = 10_000;
 
 impl Builder<'_> {
-    /// Goes on until every branch waits for a task, a person or a join. `max_visits` bounds it; since flows that call each
-    /// other multiply theirs, so does what one transition can bear.
+    /// Goes on until every branch waits for a task, a person or a join. `max_visits` bounds it; since flows that call
+    /// each other multiply theirs, so does what one transition can bear.
     pub(super) fn advance(&mut self) {
         self.deliver();
         while self.state.outcome.is_none() {
@@ -48,8 +48,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Carries out what was said of steps that are over and of questions that were answered. Branches that are on their way
-    /// do not arrive yet.
+    /// Carries out what was said of steps that are over and of questions that were answered. Branches that are on their
+    /// way do not arrive yet.
     pub(super) fn deliver(&mut self) {
         loop {
             if let Some(ended) = self.ended.pop_front() {
@@ -274,8 +274,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The last branch has ended: the output is given, if no guardrail says otherwise. What is redacted of it is redacted
-    /// in the state too.
+    /// The last branch has ended: the output is given, if no guardrail says otherwise. What is redacted of it is
+    /// redacted in the state too.
     fn complete(&mut self) {
         match self.look_at_output() {
             Ok(redacted) => {

@@ -1,5 +1,4 @@
-//! The last answer of a conversation, read as what it is for: of an agent against its schema, of a router's agent as one of
-//! the targets that it may choose.
+//! Reads the last answer of a conversation: of an agent against its schema, of a router's agent as one of its targets.
 
 use serde_json::Value;
 use shared::definition::Target;

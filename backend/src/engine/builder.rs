@@ -1,9 +1,9 @@
-//! A transition while it is being made: the run as it is so far, and everything that is to be committed with it. The
-//! other files of the engine add to it what they know (`nodes/agent.rs` about agents, `ask/` about questions, …).
+//! A transition in the making: the run so far, and everything to commit with it. The other files of the engine extend
+//! it (`nodes/agent.rs` for agents, `ask/` for questions, …).
 //!
-//! A branch that is worked on is taken out of the state and put back in its next phase, or its step ends. What follows is
-//! for those above: a file that ends a step, answers a question or sends a branch on says so ([`super::next`]), and does
-//! not call what comes of it.
+//! A branch in progress is taken out of the state and put back in its next phase, or its step ends. The consequences
+//! are handled above: a file that ends a step, answers a question or sends a branch on reports it ([`super::next`]),
+//! and does not call what follows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Ends of a run that somebody brings about: by cancelling it, or since a task of it can never be carried out.
+//! Ends a run early: because it is cancelled, or because one of its tasks can never be executed.
 
 use shared::access::{Access, Act, Principal, access};
 use shared::decision::Via;

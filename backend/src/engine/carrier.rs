@@ -1,10 +1,10 @@
-//! Questions that no flow asks. Each is carried by a run that nobody sees, of a flow that is made of what was sent: one
-//! tool node, whose tool is the builtin that asks the same for an agent. So a question has the digest, the timers, the
-//! votes and the record of any other, and there is no second way by which one is asked or answered.
+//! Questions without a flow. Each is carried by a hidden run of a generated flow: one tool node, whose tool is the
+//! builtin that asks the same question for an agent. So such a question has digests, timers, votes and entries like any
+//! other, and there is only one way to ask and answer questions.
 //!
-//! The flow follows from the run's input alone, and is stored nowhere. What is asked does not stand in it, but becomes
-//! state keys as any input does: nothing in a question is ever read as a template, and questions that are asked of the
-//! same people in the same way share one flow.
+//! The flow follows from the run's input alone, and is not stored. The content of the question is not part of it, but
+//! becomes state keys like any input: nothing in a question is ever read as a template, and questions to the same
+//! people in the same way share one flow.
 
 use std::sync::Arc;
 

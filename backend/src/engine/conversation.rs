@@ -1,4 +1,4 @@
-//! What was said and called in a step of an agent, by a tool node, or to a judge.
+//! The messages and calls in a step of an agent, of a tool node, or with a judge.
 
 use std::collections::BTreeSet;
 
@@ -274,8 +274,8 @@ pub struct ToolCall {
     pub tool: String,
     /// The arguments: rendered once, shown, and executed as they are.
     pub arguments: JsonMap,
-    /// What it sends: rendered once, shown, and sent as it is at every try. None in a call that was made before requests
-    /// were recorded, or that did not fit.
+    /// What it sends: rendered once, shown, and sent as it is at every try. None in a call that was made before
+    /// requests were recorded, or that did not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
     /// What the tool's templates read beside the arguments, while a gate holds the call back: an edit of the arguments
@@ -285,8 +285,8 @@ pub struct ToolCall {
     /// `sha256:` of tool, arguments and request, as canonical JSON, at the time of approval; checked again before
     /// execution.
     pub digest: String,
-    /// Which of its tool's gates asks about it, or was the last to, by its place among them. None where none has closed, and
-    /// in calls of states before format 9.
+    /// Which of its tool's gates asks about it, or was the last to, by its place among them. None where none has
+    /// closed, and in calls of states before format 9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<usize>,
     /// What its gates have let pass so far.
@@ -296,8 +296,8 @@ pub struct ToolCall {
     pub state: ToolCallState,
 }
 
-/// That one of the gates of a call has let it pass. It holds for the call as it was then: one that is edited afterwards is
-/// asked about again wherever it would close a gate.
+/// That one of the gates of a call has let it pass. It holds for the call as it was then: one that is edited afterwards
+/// is asked about again wherever it would close a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GatePass {
     /// The gate, by its place among those of the tool.

@@ -1,5 +1,5 @@
-//! Digests of what people see: `sha256:` over canonical JSON (RFC 8785), so that the same content has the same digest
-//! whatever the order of its keys. Numbers are compared as RFC 8785 writes them, as doubles.
+//! Digests of the content that people see: `sha256:` over canonical JSON (RFC 8785), so that the same content has the
+//! same digest in any order of keys. Numbers are compared as RFC 8785 writes them, as doubles.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,8 @@ struct DigestedContent<'a> {
     options: &'a [ReviewOption],
     actions: Vec<Cow<'a, Action>>,
     consequences: &'a [String],
-    /// What is at stake besides. What is not said leaves no trace, so that a client that knows less has the same digest.
+    /// What is at stake besides. What is not said leaves no trace, so that a client that knows less has the same
+    /// digest.
     #[serde(skip_serializing_if = "is_usual")]
     severity: Severity,
     #[serde(skip_serializing_if = "Option::is_none")]

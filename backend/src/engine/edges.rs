@@ -1,4 +1,4 @@
-//! Where branches may go: the edges of a node as they stand, and how often a node may still be visited.
+//! Where branches may go: the current edges of a node, and the remaining visits of nodes.
 
 use shared::definition::{EdgeCondition, Target};
 use shared::error::{FlowCode, RunError};

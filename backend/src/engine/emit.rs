@@ -1,4 +1,4 @@
-//! What the log tells of a run: each entry is made here, of the types of `shared::log`.
+//! Creates the log entries of a run, from the types of `shared::log`.
 
 use serde_json::Value;
 use shared::JsonMap;

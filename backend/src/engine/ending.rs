@@ -1,5 +1,4 @@
-//! Ends of branches, of called flows and of the run: pending reviews are withdrawn, timers ended, calls abandoned, steps
-//! cancelled.
+//! Ends branches, called flows and the run: withdraws pending reviews, ends timers, abandons calls, and cancels steps.
 
 use shared::decision::Via;
 use shared::error::RunError;
@@ -75,8 +74,8 @@ impl Builder<'_> {
         self.state.end_frame(&frame);
     }
 
-    /// An execution of a flow fails: all that it does ends. The branch and the step that called it; none where it is the
-    /// run itself.
+    /// An execution of a flow fails: all that it does ends. The branch and the step that called it; none where it is
+    /// the run itself.
     pub(super) fn end_frame(&mut self, frame: &str, error: &RunError) -> Option<(u32, Step)> {
         if frame.is_empty() {
             return None;

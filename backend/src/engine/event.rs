@@ -1,7 +1,7 @@
-//! Entries of the log that wait for the end of their transition.
+//! Log entries that wait for the end of their transition.
 //!
-//! A run is put into the entries that speak of it when the transition is finished: everything that one commit tells of a
-//! run is of the same revision, and a fold ignores what is not newer than what it has.
+//! The run is added to its entries when the transition is finished: all entries of one commit show the same revision of
+//! the run, and folds ignore what is not newer than what they have.
 
 use shared::JsonMap;
 use shared::id::{ReviewId, RunId, Username};

@@ -1,4 +1,4 @@
-//! Feedback: given on a run, whether or not it is over, and told to the agents of later steps that want it.
+//! Feedback, which is given on a run at any time, and passed to agents of later steps that request it.
 
 use shared::access::{Access, Act, Involvement, Principal, access};
 use shared::error::Mistake;

@@ -1,4 +1,4 @@
-//! What the engine is told. An input names what it answers: a result its task and attempt, a decision its review,
+//! The inputs of the engine. An input names what it answers: a result its task and attempt, a decision its review,
 //! revision and digest, a timer its task.
 
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub struct Launch {
     /// User, tenant, session and metadata of the run, which templates see as `context`.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
-    /// Whether no decision replaces what `context.metadata` says here. Not so in launches that were recorded before this
-    /// was the rule: their runs are replayed as they went.
+    /// Whether no decision replaces what `context.metadata` says here. Not so in launches that were recorded before
+    /// this was the rule: their runs are replayed as they went.
     #[serde(default)]
     pub keeps_metadata: bool,
     /// Who starts it.

@@ -1,4 +1,4 @@
-//! Starting tool calls: their arguments checked, their task made, or done at once where the engine does it itself.
+//! Starts tool calls: checks their arguments, and creates their task, or executes them at once in the engine.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Items of maps: which item of which map a visit is. An item is known by the visit of the mapped node: the visits of one
-//! map follow each other.
+//! The items of maps: which item of which map a visit belongs to. The visit of the mapped node identifies an item: the
+//! visits of a map are consecutive.
 
 use serde_json::Value;
 use shared::id::NodeId;

@@ -1,7 +1,7 @@
 //! Results that come after the end of the run, or of the map that they belong to: recorded once, without any effect.
 //!
-//! When a run ends, nothing can be said about the calls that are under way: a message may have been sent, a model may
-//! have been paid. So whoever has one may still say what came of it, and the record has it.
+//! When a run ends, the outcome of calls in progress is unknown: a message may have been sent, a model may have been
+//! paid. So their workers may still report the results, which are recorded in the log.
 
 use shared::error::FlowCode;
 use shared::id::TaskId;

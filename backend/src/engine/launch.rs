@@ -1,4 +1,4 @@
-//! The start of a run: its input checked, its first branch on the way to the start node.
+//! Starts a run: checks its input, and sends the first branch to the start node.
 
 use shared::JsonMap;
 use shared::error::Mistake;

@@ -1,4 +1,4 @@
-//! What programs have said that guardrails ask: each answer stands for exactly what was asked, by its digest.
+//! The answers of programs to guardrails: each answer is valid for exactly what was asked, by its digest.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Calls of models, whoever makes them: their tasks, what they use, and reading what they say.
+//! Model calls of all kinds: their tasks, their usage, and their answers.
 
 use serde_json::Value;
 use shared::error::Mistake;

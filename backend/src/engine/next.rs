@@ -1,5 +1,5 @@
-//! What is to happen next in a transition: answers that arrived, steps that are over, branches on their way. It is said in
-//! one place and carried out in another (`advance.rs`), so that no node and no review needs to know what follows.
+//! The pending work of a transition: answers that arrived, steps that are over, branches on their way. It is reported
+//! here and done in `advance.rs`, so that no node and no review needs to know the consequences.
 
 use std::collections::BTreeSet;
 

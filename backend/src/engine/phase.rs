@@ -1,4 +1,4 @@
-//! What a branch does at its node.
+//! The phases of a branch at its node.
 
 use std::collections::BTreeSet;
 

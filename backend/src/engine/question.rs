@@ -1,5 +1,5 @@
-//! What is asked before a run goes on. A question stands beside what waits for its answer, and knows it by name: so judges,
-//! gates, human nodes and timers are the same whatever that is.
+//! The questions that must be answered before a run continues. A question is stored beside its subject, which it names:
+//! so judges, gates, human nodes and timers work the same for every subject.
 
 use serde::{Deserialize, Serialize};
 use shared::JsonMap;

@@ -1,5 +1,5 @@
-//! What a call sends: rendered once, when the call is made, before any gate. What is shown, digested and sent is this
-//! record; later changes of the state have no effect on it.
+//! The request of a call, which is rendered once when the call is made, before any gate. The same request is shown,
+//! digested and sent; later changes of the state do not affect it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

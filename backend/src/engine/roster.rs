@@ -1,4 +1,4 @@
-//! What members of a team may change about it: make specialists, and change how it works.
+//! Changes of a team by its members: creating specialists, and changing the strategy.
 
 use serde_json::{Value, json};
 use shared::JsonMap;
@@ -60,8 +60,8 @@ impl<'f> Builder<'f> {
         self.team_arguments(step, caller, *builtin, call.arguments.clone()).map(|_| ())
     }
 
-    /// The arguments of a call that changes a team, whole: what is missing is filled in, so that a gate shows what would
-    /// happen. `Err`: it cannot happen.
+    /// The arguments of a call that changes a team, whole: what is missing is filled in, so that a gate shows what
+    /// would happen. `Err`: it cannot happen.
     pub(super) fn team_arguments(
         &self,
         step: &Step,

@@ -1,4 +1,4 @@
-//! What becomes of actions that were decided, once guardrails have looked at them.
+//! The outcome of decided actions after the checks of guardrails.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ pub(super) enum Ruling<T> {
 /// What becomes of calls that were decided together, by their ids.
 pub(super) type CallRulings = BTreeMap<String, Ruling<ToolCall>>;
 
-/// What guardrails found in what was decided, in order; each with the id of the action that it is about, where it is about
-/// one.
+/// What guardrails found in what was decided, in order; each with the id of the action that it is about, where it is
+/// about one.
 #[derive(Debug, Default)]
 pub(super) struct Findings(pub Vec<(Option<String>, Finding)>);
 

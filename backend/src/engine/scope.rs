@@ -1,8 +1,8 @@
-//! What templates and conditions of a node see, and what the node may write.
+//! The values that templates and conditions of a node see, and the keys that the node may write.
 //!
-//! Writing: a node's `write_keys`, or where it has none (or `*` alone, which adds all others that may be written): the
-//! keys that `set` sets, the properties of an agent's `output_schema`, nothing for a router, and else one key named as
-//! the node, with `-` written as `_` because a state key has no hyphen.
+//! A node may write its `write_keys`. Without them (or with only `*`, which adds all others that may be written), it
+//! writes the keys that `set` sets, the properties of an agent's `output_schema`, nothing for a router, and otherwise
+//! one key with the node's name, with `_` for `-` because state keys have no hyphens.
 
 use serde_json::{Value, json};
 use shared::JsonMap;

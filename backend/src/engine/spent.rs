@@ -1,4 +1,4 @@
-//! What an agent has used in a step: its limits hold for the step, however many conversations it has there.
+//! The usage of an agent in a step: its limits apply to the step, across all of its conversations.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A run's state: everything that the engine needs to go on, and nothing that follows from it.
+//! The state of a run: everything that the engine needs to continue, and nothing that can be derived from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +48,8 @@ pub struct RunState {
     /// The state of the flow, by key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
-    /// The executions of nested flows that are under way, by the calls that lead there ([`NodeId::frame`]). What belongs
-    /// to one node (visits, decisions, …) stands with that of all nodes, under its whole id.
+    /// The executions of nested flows that are under way, by the calls that lead there ([`NodeId::frame`]). What
+    /// belongs to one node (visits, decisions, …) stands with that of all nodes, under its whole id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub frames: BTreeMap<String, Frame>,
     /// The newest decision of each human node.
@@ -93,11 +93,11 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked stands
-    /// beside what waits for it; since 4, it may be about an agent that begins, or about an output; since 5, a question
-    /// says whether its review is pending; since 6, agents work for others, and something may be handed over;
-    /// since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may ask
-    /// programs about an approval; since 9, a call may be asked about at each of its gates ([`super::upgrade`]).
+    /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked
+    /// stands beside what waits for it; since 4, it may be about an agent that begins, or about an output; since 5, a
+    /// question says whether its review is pending; since 6, agents work for others, and something may be handed over;
+    /// since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may ask programs
+    /// about an approval; since 9, a call may be asked about at each of its gates ([`super::upgrade`]).
     pub const FORMAT: u32 = 9;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
@@ -168,8 +168,8 @@ impl RunState {
         (agent, calls.iter().filter(is_one))
     }
 
-    /// What is due, running or retrying for a branch, with the number of the try: its own calls, and those of handlers that
-    /// are asked in its place.
+    /// What is due, running or retrying for a branch, with the number of the try: its own calls, and those of handlers
+    /// that are asked in its place.
     pub fn tasks_of(&self, branch: u32) -> Vec<(TaskId, u32)> {
         let own = self.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
         own.into_iter().chain(self.questions_of(branch).filter_map(Question::task)).collect()

@@ -1,4 +1,4 @@
-//! Visits of nodes: how they begin and end, and that the log tells it.
+//! The beginning and the end of visits of nodes, with their log entries.
 
 use shared::JsonMap;
 use shared::error::RunError;

@@ -1,4 +1,4 @@
-//! A team at work: what its members have said, and whose turn is next. Nothing is called from here.
+//! The progress of a team: the answers of its members, and whose turn is next. It calls nothing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

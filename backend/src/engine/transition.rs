@@ -1,4 +1,4 @@
-//! What the engine answers: everything that is to be committed together.
+//! The result of the engine: everything that must be committed together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,7 +110,8 @@ pub enum Refusal {
     /// Somebody else has a claim that has not run out.
     #[error("someone else has claimed the review")]
     ReviewClaimed(Box<Review>),
-    /// Guardrails ask programs about it first; then it is to be sent again with what they say. It never leaves the store.
+    /// Guardrails ask programs about it first; then it is to be sent again with what they say. It never leaves the
+    /// store.
     #[error("a guardrail has not been checked")]
     Unasked {
         /// What is asked.

@@ -1,5 +1,5 @@
-//! States as earlier versions stored them, brought into the present form. Formats are JSON: no type of today has a member
-//! that only old states have.
+//! Upgrades states of earlier versions to the current format. The formats are JSON: no current type has a member that
+//! only old states have.
 
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,8 @@ impl RunState {
         stored.strip_prefix(r#"{"format":"#).is_some_and(|rest| rest.starts_with(&format!("{},", Self::FORMAT)))
     }
 
-    /// Brings a stored state of an earlier format into the present form. Its `format` stays what it was until it is next
-    /// written.
+    /// Brings a stored state of an earlier format into the present form. Its `format` stays what it was until it is
+    /// next written.
     pub fn upgrade(stored: &mut Value) {
         if stored["format"].as_u64().is_some_and(|format| format < 3) {
             separate_questions(stored);
@@ -23,8 +23,8 @@ impl RunState {
     }
 }
 
-/// Until format 4, a review was pending where people were asked, what handlers had said stood on it and beside it, and the
-/// time of a handler stood beside whoever was asked.
+/// Until format 4, a review was pending where people were asked, what handlers had said stood on it and beside it, and
+/// the time of a handler stood beside whoever was asked.
 fn mark_pending(state: &mut Value) {
     for question in state.get_mut("questions").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(question) = question.as_object_mut() else { continue };
@@ -38,7 +38,8 @@ fn mark_pending(state: &mut Value) {
     }
 }
 
-/// Until format 2, a review stood in the phase that waited for it, and a judge's conversation in the place of an agent's.
+/// Until format 2, a review stood in the phase that waited for it, and a judge's conversation in the place of an
+/// agent's.
 fn separate_questions(state: &mut Value) {
     let mut questions = Vec::new();
     for (number, branch) in state.get_mut("branches").and_then(Value::as_object_mut).into_iter().flatten() {

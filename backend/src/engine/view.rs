@@ -1,4 +1,4 @@
-//! The run as lists and the API show it: all of it follows from the state.
+//! The run as lists and the API show it, derived from the state.
 
 use std::collections::BTreeMap;
 

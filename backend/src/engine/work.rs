@@ -1,5 +1,5 @@
-//! What a worker is to do for a task: read from the state at the time of the claim, so that tasks stay small and what
-//! was approved is what is executed.
+//! The work of a task, which is read from the state at the time of the claim, so that tasks stay small and exactly what
+//! was approved is executed.
 
 use std::borrow::Cow;
 

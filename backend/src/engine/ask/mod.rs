@@ -1,8 +1,8 @@
-//! Asking: what is asked, whom in which order, and what becomes of it. A question is answered exactly once, by a handler,
-//! by people, by its timer, or by whoever takes it back; the answer is handed to what waits for it by those above
-//! ([`crate::engine::next`]), and nothing here knows what that does with it.
+//! Questions: what is asked, whom in which order, and the outcome. A question is answered exactly once: by a handler,
+//! by people, by its timer, or by a withdrawal. The modules above deliver the answer ([`crate::engine::next`]); nothing
+//! here knows what its receiver does with it.
 //!
-//! Imports the engine's state and the transition that is being made; not nodes, nor what moves a run.
+//! Imports the engine's state and the transition in the making, but neither nodes nor the code that advances a run.
 
 pub(super) mod action;
 mod action_kind;
