@@ -1,5 +1,5 @@
-//! Tasks that run for as long as the server does. One that ends unasked, by a panic or by returning, leaves the server
-//! half alive: whoever runs the process is told, ends it, and lets it be started again.
+//! Tasks that run as long as the server. If one ends unexpectedly, by a panic or by returning, the server is not fully
+//! working: the process is told, ends, and has to be restarted.
 //!
 //! Imports nothing.
 

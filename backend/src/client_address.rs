@@ -1,5 +1,5 @@
-//! Where a request comes from: the peer of its connection, or what trusted proxies report of theirs. Everything that
-//! counts by address counts by this.
+//! The origin of a request: the peer of its connection, or the client that trusted proxies report. All counts by
+//! address use it.
 //!
 //! Imports nothing of the server.
 

@@ -1,4 +1,4 @@
-//! Files that only their owner may read: they hold what people and agents wrote, and digests of passwords.
+//! Files that only their owner may read: they contain texts of people and agents, and digests of passwords.
 //!
 //! Imports nothing of the server.
 

@@ -1,5 +1,5 @@
-//! How large a value from outside may be: one bound for bodies, socket messages, answers of tools and models, results of
-//! functions, and what templates make of them. What is within it can be stored, and read again. Imports nothing.
+//! The size limits of values from outside: one bound for bodies, socket messages, answers of tools and models, results
+//! of functions, and rendered templates. Everything within it can be stored, and read again. Imports nothing.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the store and the engine refuse, in the words of the API: the one mapping for HTTP and the live socket.
+//! Converts refusals of the store and the engine to problems of the API: one mapping for HTTP and the live socket.
 //!
 //! Imports `shared`, `crate::engine` and `crate::store` only.
 

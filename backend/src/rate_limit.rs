@@ -1,5 +1,5 @@
-//! How fast somebody may do what costs others: a limit by key, and what one person may write (requests a second and
-//! bytes a minute, since what is written is kept for ever).
+//! Rate limits: a limit by key, and the write budget of each person (requests per second and bytes per minute, because
+//! what is written is kept for ever).
 //!
 //! Imports nothing of the server. Time comes in as an argument.
 

@@ -1,4 +1,4 @@
-//! When a server that refused a request wants to be asked again. Imports nothing.
+//! Reads when a server that refused a request allows a retry. Imports nothing.
 
 use std::time::Duration;
 

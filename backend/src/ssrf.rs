@@ -1,5 +1,5 @@
-//! Keeps the requests that this server makes off the inner network: a flow, a model that fills in a URL, or a webhook
-//! reaches public addresses only, and whatever the server's settings allow by name.
+//! Keeps requests of this server out of the internal network: a flow, a model that fills in a URL, or a webhook reaches
+//! only public addresses, and those that the server's settings allow by name.
 //!
 //! Names are checked where they are resolved, so that a name cannot change its address between the check and the
 //! connection; addresses written in a URL skip the resolver and are checked before the request. Imports nothing.

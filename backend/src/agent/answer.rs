@@ -1,4 +1,4 @@
-//! A model's answer as it grows: its text, its calls, what it used, and the limit of all that together.
+//! A model's answer while it arrives: its text, its calls, its usage, and the limit of its size.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Messages of Anthropic.
+//! The Messages format of Anthropic.
 
 use serde_json::{Value, json};
 

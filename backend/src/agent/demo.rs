@@ -1,4 +1,5 @@
-//! The model that needs no key: plays a script, or writes believable prose. The same request gets the same answer.
+//! The demo model, which needs no key: it plays a script, or writes plausible prose. The same request gets the same
+//! answer.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The frames of an answer that comes in pieces: server-sent events, or a JSON value a line. However the network cuts
-//! them, a frame is whole, and no longer than a value may be.
+//! The frames of a streamed answer: server-sent events, or one JSON value per line. However the network splits them,
+//! frames are complete, and bounded in length.
 
 use reqwest::Response;
 

@@ -1,8 +1,8 @@
-//! Models over HTTP: finds the server that a flow names, sends it a turn, reads the answer as it comes, and says what a
-//! failure means. Nothing here writes to the log: what is sent and answered is nobody's but the run's.
+//! Models over HTTP: finds the server that a flow names, sends it a turn, reads the streamed answer, and interprets
+//! failures. Nothing here writes to the log: requests and answers belong to the run only.
 //!
-//! The kind of server is what stands before the `/`, never guessed from the model's name. All that follows is the name, and
-//! is sent as it is.
+//! The part before the `/` names the kind of server, which is never guessed from the model's name. Everything after it
+//! is the model's name, and is sent as it is.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Chat of Ollama: one JSON value a line, calls whole.
+//! The chat format of Ollama: one JSON value per line, with complete calls.
 
 use serde_json::{Value, json};
 

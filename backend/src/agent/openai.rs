@@ -1,7 +1,7 @@
-//! Chat Completions of OpenAI, and of all who speak like it.
+//! The Chat Completions format of OpenAI and compatible servers.
 //!
-//! Compatible servers differ where the original is silent: in how they number calls, whether they end with `[DONE]`, in
-//! which chunk they say what was used. All of these are read.
+//! Compatible servers differ where the original specifies nothing: how they number calls, whether they end with
+//! `[DONE]`, and which chunk has the usage. All variants are read.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What tokens cost, by the server's settings. No prices are built in: they change, and a wrong one is worse than none.
+//! The prices of tokens, from the server's settings. No prices are built in: they change, and a wrong one is worse than
+//! none.
 
 use std::collections::BTreeMap;
 

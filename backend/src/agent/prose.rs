@@ -1,5 +1,5 @@
-//! What the demo model writes where it has no script: an article about the topic of a prompt, and what becomes of it
-//! after a correction. The same words get the same text.
+//! The prose of the demo model without a script: an article about the topic of a prompt, and its revision after a
+//! correction. The same words get the same text.
 
 /// The article: a title and three paragraphs. The sentences never need to know whether the topic is one thing or many.
 const TITLE: &str = "A short guide to";

@@ -1,6 +1,6 @@
-//! What of an `output_schema` a provider can hold its model to. Schemas are never sent in a form that the provider would
-//! refuse: what it cannot hold the model to is left out where that only allows more, since the engine checks the answer
-//! against the whole schema; and where nothing would be left, the model is told in words.
+//! The part of an `output_schema` that a provider can enforce. Schemas are never sent in a form that the provider would
+//! refuse: parts that it cannot enforce are left out if that only allows more, because the engine checks the answer
+//! against the whole schema; if nothing would be left, the model gets the schema in words.
 
 use serde_json::Value;
 use shared::JsonMap;

@@ -1,5 +1,5 @@
-//! What the demo model says as a judge: it rejects what contains a text that the criteria have in quotation marks, and is
-//! the less sure the more there is to read.
+//! The demo model as a judge: it rejects content that contains a text quoted in the criteria, and its confidence
+//! decreases with the length of the content.
 
 use serde_json::{Value, json};
 

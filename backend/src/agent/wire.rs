@@ -1,4 +1,4 @@
-//! What the wire formats of providers have in common.
+//! The common parts of the providers' wire formats.
 
 use serde::Serialize;
 use serde_json::{Value, json};

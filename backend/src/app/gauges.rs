@@ -1,5 +1,5 @@
-//! Gauges of what the database holds, for `/metrics`. They are counted beside the requests and for a hundredth of the
-//! time at most, so that a look at `/metrics` costs the same however much there is.
+//! Gauges of the rows in the database, for `/metrics`. They are counted in the background, for at most a hundredth of
+//! the time, so that the cost of `/metrics` does not depend on the number of rows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Models whose answers are kept free of secrets: before anybody sees a piece of them, and before they are stored.
+//! Models whose answers are masked: secrets are removed before anyone sees a piece of them, and before they are stored.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;

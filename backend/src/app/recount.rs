@@ -1,9 +1,9 @@
-//! Pending reviews follow the people: when somebody's rights change, the reviews that depend on who there is are looked
-//! at again, so that none waits unseen for people who are gone. A vote looks again by itself; this is for the runs to
-//! which nobody comes.
+//! Rechecks pending reviews when users change: if someone's rights change, the reviews that depend on the existing
+//! users are checked again, so that none waits unnoticed for people who are gone. A vote triggers a check itself; this
+//! is for runs that no one touches.
 //!
-//! A review for roles or people behind whom is nobody is found here too, soon after it was asked and not in the commit
-//! that asks: what is rare is not to be paid by every run that names its reviewers.
+//! Reviews for roles or people without any user behind them are also found here, soon after the request and not in its
+//! commit: a rare case should not cost every run that names its reviewers.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What runs flows, with or without a server in front of it: the store, the tail of its log, a worker, and what counts
-//! votes again when people change.
+//! Runs flows, with or without a server: the store, the tail of its log, a worker, and the recount of votes when users
+//! change.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Small adapters between modules that do not know of each other.
+//! Small adapters between modules that do not know each other.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

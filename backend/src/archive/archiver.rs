@@ -1,5 +1,5 @@
-//! The archiver: looks for finished runs that are older than they are wanted, writes them to the archive, and removes
-//! them, beside the server's work.
+//! The archiver: finds finished runs that are older than their retention, writes them to the archive, and removes them,
+//! in the background.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;

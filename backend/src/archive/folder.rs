@@ -1,4 +1,5 @@
-//! The folder of archives: one process writes there at a time, and only behind what the database knows of a file.
+//! The folder of archives: one process at a time writes there, and only after the end of a file that the database
+//! knows.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

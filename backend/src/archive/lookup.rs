@@ -1,4 +1,4 @@
-//! An archived run, read back from its file.
+//! Reads an archived run back from its file.
 
 use std::io;
 

@@ -1,6 +1,6 @@
-//! One archive as it stands in a file: a gzip member of JSON lines. First a line that says what it is; then, run after
-//! run, the run with its steps, reviews and messages, each row of the log with what the engine was told, and the row's
-//! entries. From its member `kind` on, an entry has the bytes that were hashed when it was sealed.
+//! One archive in a file: a gzip member of JSON lines. The first line describes it; then follow, run by run, the run
+//! with its steps, reviews and messages, each row of the log with the inputs of the engine, and the row's entries. From
+//! its member `kind` on, an entry has the bytes that were hashed when it was sealed.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 

@@ -1,4 +1,4 @@
-//! Holds the files of the archive against the record: each is there, is what the record tells of, and has exactly the
+//! Verifies the files of the archive against the audit log: each exists, is the recorded one, and has exactly the
 //! entries that were sealed.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What became of the entries of a range: the first difference between what was sealed and what is there.
+//! Compares the entries of a range with their seal, and returns the first difference.
 
 use shared::seal::Tampering;
 

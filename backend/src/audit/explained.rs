@@ -1,7 +1,8 @@
-//! What of the record is missing or different, as the record itself says: by its entries `runs.archived` and
+//! The missing or changed parts of the audit log that it explains itself, with its entries `runs.archived` and
 //! `entries.erased`, which are sealed like any other, or were written by a server with the key.
 //!
-//! The tables of archives and erasures only say where these entries stand. One that names no such entry explains nothing.
+//! The tables of archives and erasures only say where these entries are. A row that names no such entry explains
+//! nothing.
 
 use std::collections::BTreeMap;
 

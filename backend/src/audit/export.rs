@@ -1,6 +1,7 @@
-//! Entries as CSV (RFC 4180) and as JSON lines, which carry what is needed to verify them without the server.
+//! Exports entries as CSV (RFC 4180) and as JSON lines, which contain everything needed to verify them without the
+//! server.
 //!
-//! A JSON line is an entry. From its member `kind` on, it has the bytes that were hashed; before it stand `cursor`,
+//! A JSON line is an entry. From its member `kind` on, it has the bytes that were hashed; before that are `cursor`,
 //! `sealed`, and, with the newest entry of each seal, the seal.
 
 use std::str::FromStr;

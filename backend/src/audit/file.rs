@@ -1,5 +1,5 @@
-//! Verifies an export by itself: no server, no database, only a public key. Line after line, newest entry first, holding
-//! no more than one seal's entries.
+//! Verifies an export on its own, with a public key but without server and database: line by line, newest entry first,
+//! with at most the entries of one seal in memory.
 
 use std::io::{BufRead, Read as _};
 

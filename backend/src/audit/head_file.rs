@@ -1,8 +1,8 @@
-//! The newest head, kept in a file beside the key. What is sealed next must continue it: who can write the database, but
-//! not this file, cannot put another record in the place of the one that was sealed.
+//! The newest head, stored in a file beside the key. The next seal must continue it: an attacker who can write the
+//! database, but not this file, cannot replace the sealed audit log by another one.
 //!
-//! The file is replaced as a whole (temporary file, fsync, rename) and is for its owner only. Servers that share it take
-//! a lock while they write, and the number in it grows, unless an operator accepts another head.
+//! The file is replaced as a whole (temporary file, fsync, rename), and only its owner can read it. Servers that share
+//! it take a lock while they write, and its number only increases, unless an operator accepts another head.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Write as _};

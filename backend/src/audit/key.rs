@@ -1,7 +1,7 @@
-//! The keys of seals: the private one in a file of its own, beside it the public ones that are trusted.
+//! The keys of seals: the private key in its own file, and beside it the trusted public keys.
 //!
-//! `seal.key` is PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` makes it. `seal.pub` has a public key a line:
-//! the newest first, then those that it replaced, so that what they sealed still holds.
+//! `seal.key` is PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` creates it. `seal.pub` has one public key per
+//! line: the newest first, then those that it replaced, so that their seals stay valid.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

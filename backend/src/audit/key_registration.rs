@@ -1,4 +1,5 @@
-//! One key for one database: whoever would seal or write its record with another key is refused before they do.
+//! Ensures that a database has one key: a server that would seal or write its log with another key is refused before it
+//! does.
 
 use super::key::{PublicKey, SealKey, Trusted};
 use super::seal::Opened;

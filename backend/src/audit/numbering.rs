@@ -1,5 +1,5 @@
-//! The numbers that entries have in the record, by the rows of the log that hold them. They are given only where what is
-//! there is what was sealed.
+//! The numbers of entries in the audit log, by their rows in the log. They are assigned only if the rows are as they
+//! were sealed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! Which rows of the log must have been written by somebody with the key, and what is wrong with those that were not.
+//! Which rows of the log must have been written with the key, and what is wrong with those that were not.
 //!
-//! Rows that were there when the first key was registered with the database need no HMAC, up to the first seal that says
-//! that its rows are authenticated. From then on what the database says of that place counts no more.
+//! Rows from before the first key was registered with the database need no HMAC, up to the first seal that says that
+//! its rows are authenticated. From then on, the note in the database no longer counts.
 
 use super::seal::Opened;
 use crate::store::{self, Authenticity, RecordRow, Store};

@@ -1,4 +1,4 @@
-//! One seal: what it says, how it is made and opened, and what must hold between two that follow each other.
+//! One seal: its content, how it is created and read, and the relation between two consecutive ones.
 
 use std::str::FromStr;
 

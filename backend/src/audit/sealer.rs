@@ -1,8 +1,8 @@
-//! The sealer: signs what the log has become, off the write path. A commit knows nothing of it.
+//! The sealer: signs the new entries of the log, off the write path. Commits are independent of it.
 //!
-//! Whatever can be read can be sealed: no row of the log ever appears before one that is there. Several servers on one
-//! database may all try; a number is taken once, and who did not get it goes on from there. Whoever sealed last goes on
-//! sealing, so that the others need not read the same entries for nothing.
+//! Everything that can be read can be sealed: no row of the log ever appears before an existing one. Several servers on
+//! one database may all try; each number is taken once, and the others continue from there. The server that sealed last
+//! keeps sealing, so that the others need not read the same entries in vain.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a process knows of the seals: which keys are trusted, and which head was kept beside the key.
+//! What a process knows about the seals: the trusted keys, and the head that is stored beside the key.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Holds the log in the database against its seals: seal after seal, page after page, in constant memory. Stops at the
-//! first thing that does not hold, and names it.
+//! Verifies the log in the database against its seals: seal by seal, page by page, in constant memory. It stops at the
+//! first error, and names it.
 
 use shared::id::RunId;
 use shared::log::{Cursor, EntryKind, Event};

@@ -1,4 +1,4 @@
-//! From the headers of a request to who is calling.
+//! Determines the caller from the headers of a request.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What lets somebody in for a while, made of its secret. Imports the store, and `secret`.
+//! A credential that is valid for some time, created from its secret. Imports the store, and `secret`.
 
 use std::time::Duration;
 

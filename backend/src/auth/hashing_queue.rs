@@ -1,5 +1,6 @@
-//! Whose password is hashed next. Hashing is meant to be slow, so few are computed at once; networks take turns, so that
-//! whoever sends many attempts waits behind their own, and somebody else behind at most one of each other network.
+//! The order in which passwords are hashed. Hashing is deliberately slow, so few run at once; networks take turns, so
+//! that many attempts from one network delay mainly each other, and anyone else by at most one attempt per other
+//! network.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Letting people in and out.
+//! Logging in and logging out.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Passwords: which are taken, and their hashes, argon2id with the crate's defaults (OWASP's) as PHC strings.
+//! Passwords: which ones are accepted, and their hashes, argon2id with the crate's defaults (OWASP's) as PHC strings.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How long what lets people in lasts, and who must have a second factor.
+//! How long sessions, tokens and links last, and who must have a second factor.
 
 use std::time::Duration;
 

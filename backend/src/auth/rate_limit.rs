@@ -1,5 +1,5 @@
-//! Limits of failed logins. Only failures count, each against a budget of whoever made it, so that nobody can use up the
-//! attempts of somebody else: an account is limited for each network from which it is tried, and never as a whole.
+//! Limits of failed logins. Only failures count, each against a budget of its origin, so that no one can use up the
+//! attempts of others: an account is limited per network, and never as a whole.
 
 use std::time::Duration;
 

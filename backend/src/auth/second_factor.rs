@@ -1,4 +1,4 @@
-//! The second factor: codes by time (TOTP, RFC 6238), and recovery codes that each count once.
+//! The second factor: time-based codes (TOTP, RFC 6238), and recovery codes that work once each.
 
 use shared::api::{NewSecondFactor, RecoveryCodes, SecondFactorState};
 use shared::error::{Code, Problem};

@@ -1,4 +1,4 @@
-//! What people change of their own account: their password, and their sessions.
+//! What people change in their own account: their password, and their sessions.
 
 use shared::api::{NewPassword, SessionInfo};
 use shared::error::{Code, Mistake, Problem};

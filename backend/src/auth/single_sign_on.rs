@@ -1,7 +1,7 @@
-//! Letting people in whom the identity provider has signed in: who they are here, and whether they may.
+//! Logs people in after the identity provider has signed them in: finds their user, and checks whether they may log in.
 //!
-//! A second factor of their own here is asked for all the same: they set it up to be asked. But none is required of them,
-//! since what somebody must show to sign in is the provider's to say.
+//! A second factor that they have set up here is still required: they set it up for that. But they do not have to set
+//! one up, because the provider decides what people must prove to sign in.
 
 use std::time::Duration;
 

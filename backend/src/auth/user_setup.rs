@@ -1,4 +1,4 @@
-//! Adding people: the first one, those of the demo, and whomever an admin adds.
+//! Creating users: the first one, those of the demo, and those that an admin adds.
 
 use std::time::Duration;
 

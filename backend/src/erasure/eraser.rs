@@ -1,4 +1,4 @@
-//! The eraser: looks for whom the database still names although they were erased, and takes them out.
+//! The eraser: finds people whom the database still names although they were erased, and removes them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which agents a flow uses, and which tools its teams give them beside their own.
+//! The agents that a flow uses, and the additional tools that its teams give them.
 
 use std::collections::BTreeSet;
 

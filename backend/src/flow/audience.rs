@@ -1,4 +1,4 @@
-//! What a flow asks of the people who exist.
+//! The requirements of a flow on the existing users.
 
 use shared::definition::{Flow, NodeKind, Reviewers};
 

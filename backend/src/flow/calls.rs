@@ -1,5 +1,5 @@
-//! Flows that call flows. Which version is called is fixed when the caller is saved, so that a version of a flow always
-//! does the same; and since only saved flows can be called, no run can come back to where it is.
+//! Flows that call flows. The called version is fixed when the caller is saved, so that a version of a flow always does
+//! the same; and because only saved flows can be called, no run can call itself in a circle.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether anybody still waits for a piece of work: it looks now and then, and ends where nobody does.
+//! Whether a piece of work is still needed: it checks now and then, and ends if it is not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

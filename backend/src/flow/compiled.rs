@@ -1,4 +1,4 @@
-//! A flow made ready to run.
+//! A compiled flow, which is ready to run.
 
 mod gates;
 

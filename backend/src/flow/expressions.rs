@@ -1,5 +1,5 @@
-//! Every template, condition and JSON Schema of a flow, with its place. The one list of them: what is compiled when a
-//! flow is made ready is what is checked when it is saved.
+//! All templates, conditions and JSON Schemas of a flow, with their places. There is one list of them, so that exactly
+//! what is compiled is checked when the flow is saved.
 
 use indexmap::IndexMap;
 use serde_json::Value;

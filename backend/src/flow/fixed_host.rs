@@ -1,4 +1,4 @@
-//! Whether a URL template leads to one host, whatever is filled in.
+//! Whether a URL template leads to one host, whatever values are inserted.
 
 use super::template::Templates;
 

@@ -1,5 +1,5 @@
-//! The picture of a flow: laid out from top to bottom, with the bends of its edges. Flows that it calls are drawn beside
-//! the node that calls them.
+//! The graph of a flow: laid out from top to bottom, with the bends of its edges. Called flows are drawn beside the
+//! node that calls them.
 
 use dagre::graph::{Graph as Layout, GraphOptions};
 use dagre::layout::types::LabelPos;

@@ -1,4 +1,4 @@
-//! JSON Schema: checking values, with messages for people who have never heard of it.
+//! JSON Schema: validates values, with messages for people who have never heard of it.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};

@@ -1,4 +1,4 @@
-//! State keys: which names they may have, and which node writes which.
+//! State keys: their allowed names, and the nodes that write them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How large a flow may be. Everything that grows is bounded, with a clear error.
+//! Limits of a flow's size. Everything that can grow is bounded, with a clear error.
 
 /// The largest flow file, in bytes.
 pub const MAX_FILE: usize = 1024 * 1024;

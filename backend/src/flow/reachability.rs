@@ -1,4 +1,4 @@
-//! The ways through a flow's graph: what can be reached from where, and which step a correction runs again.
+//! The paths through a flow's graph: what is reachable from where, and which step a correction runs again.
 
 use std::collections::{BTreeSet, HashMap};
 

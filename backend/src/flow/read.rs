@@ -1,4 +1,4 @@
-//! From a file's value to the flow model, with every mistake on the way.
+//! Converts a file's value to the flow model, and reports every error on the way.
 
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};

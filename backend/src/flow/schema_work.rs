@@ -1,5 +1,5 @@
-//! How often a JSON Schema may look at one value. References let a short schema apply to the same value more often than
-//! any computer can follow: a chain of 30 definitions that each name the one before twice applies a billion times.
+//! How often a JSON Schema may check a value. With references, a short schema can check the same value more often than
+//! any computer can handle: a chain of 30 definitions that each name the previous one twice checks it a billion times.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
-//! The shape of a flow file: every unknown key, missing key and wrong type at once, each at its place.
+//! Checks the structure of a flow file: reports every unknown key, missing key and wrong type at once, each with its
+//! place.
 //!
-//! The shape is the JSON Schema that is made from the model's types, so there is no second description of the format.
-//! What is wrong is taken out of the value, so that the rest can be read and checked too.
+//! The structure is the JSON Schema made from the model's types, so there is no second description of the format.
+//! Invalid parts are removed from the value, so that the rest can be read and checked too.
 
 use std::sync::LazyLock;
 

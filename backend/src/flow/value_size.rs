@@ -1,4 +1,4 @@
-//! How large a value is: what counts when a file repeats it.
+//! The size of a value, which limits how often a file may repeat it.
 
 use serde_json::Value;
 

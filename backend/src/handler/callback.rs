@@ -1,5 +1,5 @@
-//! The secret of a URL by which a program answers later: it names what was asked, with a MAC by a key that only this
-//! server's installation has. Nothing of it is stored; that it still counts is for the engine to say.
+//! The secret in the URL with which a program answers later: it names the question, with a MAC by a key that only this
+//! server's installation has. Nothing of it is stored; the engine checks whether it is still valid.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;

@@ -1,4 +1,4 @@
-//! Webhooks that guardrails ask: a signed POST of what is about to happen, and an answer that lets it pass or objects.
+//! Webhooks of guardrails: a signed POST of what is about to happen, and an answer that allows it or objects.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Webhooks that decide: a signed POST of what is asked, and what its answer means.
+//! Webhooks that decide: a signed POST of the question, and the meaning of its answer.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! How a session learns who calls and what they may do: the log-in that `live` needs, and does not know. Imports
-//! `shared` and the actor of `crate::store`.
+//! How a session determines its caller and their rights: an interface of the authentication that `live` needs but does
+//! not know. Imports `shared` and the actor of `crate::store`.
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;

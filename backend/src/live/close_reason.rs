@@ -1,5 +1,5 @@
-//! Why a session is over, and what its client is told; also how large a message of a client may be, since a larger one
-//! ends its session.
+//! Why a session ends, and what its client is told; also the limit of a client's message, because a larger one ends its
+//! session.
 
 use axum::extract::ws::close_code;
 

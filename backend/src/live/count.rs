@@ -1,5 +1,5 @@
-//! How many reviews wait: counted once for all sessions that ask for their numbers, and again when reviews have changed.
-//! What a session is told of it is a matter of its rights alone.
+//! The number of pending reviews: counted once for all sessions that subscribe to it, and again when reviews have
+//! changed. What a session is told depends only on its rights.
 
 use std::sync::Arc;
 use std::time::Duration;

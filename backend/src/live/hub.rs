@@ -1,4 +1,4 @@
-//! The tail of the log: one task per process that reads what was committed, in commit order, and hands it on.
+//! The tail of the log: one task per process that reads commits in order and passes them on.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Limits: how many sockets there may be.
+//! Limits of the number of sockets.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! An entry on its way to the sessions: its frame, made once, and what decides who may see it.
+//! An entry on its way to the sessions: its frame, which is created once, and the data that decide who may see it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! An entry of the log, with the review that it carries read once, and of that review only what says who may see it.
-//! Imports `shared` only.
+//! A log entry with its review, which is read once, and only the part that decides who may see it. Imports `shared`
+//! only.
 
 use shared::log::Entry;
 use shared::review::Review;

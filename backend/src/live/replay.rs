@@ -1,5 +1,5 @@
-//! Where a session stands in the log: it replays from the store until it meets the ring, then follows the ring. No
-//! entry is missed or given twice. A replay that has read too much ends in a snapshot.
+//! The position of a session in the log: it replays from the store until it meets the ring, then follows the ring. No
+//! entry is missed or sent twice. A replay that has read too much ends in a snapshot.
 
 use std::sync::Arc;
 use std::time::Duration;

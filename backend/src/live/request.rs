@@ -1,4 +1,4 @@
-//! What a client says: reading it, and carrying out what it asks for.
+//! Reads the messages of a client, and executes them.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Who may see a run: kept once per process for the runs that the log speaks of, so that no session asks the database.
+//! Who may see a run: cached once per process for the runs in the log, so that no session asks the database.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

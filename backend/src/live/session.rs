@@ -1,4 +1,4 @@
-//! One client: what it hears, what it says, and when it is let go. One task a socket, generic over the socket.
+//! One client: its subscriptions, its messages, and its end. One task per socket, generic over the socket.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What a session that begins is told: how many reviews wait, the most urgent of them, and the place in the log of the
-//! same moment. All consoles ask at once after a start, so only some of them are read at a time, and each has few bytes.
+//! The start of a session: the number of pending reviews, the most urgent of them, and the place in the log at the same
+//! moment. After a restart, all consoles ask at once, so only a few snapshots are read at a time, and each is small.
 
 use axum::extract::ws::{Utf8Bytes, close_code};
 use shared::access::Principal;

@@ -1,4 +1,4 @@
-//! What a session has asked to hear of.
+//! The topics that a session has subscribed to.
 
 use shared::id::RunId;
 use shared::log::EntryKind;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/live`: who is let in, and with what limits.
+//! `GET /api/v1/live`: who may open a socket, and the limits.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Answers that are posted to whoever asked without a flow, where they said so: once the review is over, signed as webhooks
-//! are, with a secret of its own. The URL is read from what was asked, since it may hold a secret of the receiver: no list
-//! and no log has it.
+//! Answers that are posted to programs that asked without a flow, if they requested it: once the review is over, signed
+//! like webhooks, with a separate secret. The URL is read from the question, because it may contain a secret of the
+//! receiver: no list and no log contains it.
 
 use shared::access::{Act, access};
 use shared::notification::Occasion;

@@ -1,5 +1,5 @@
-//! Messages in a channel of a chat, where a flow has whoever may decide asked there: one each time that the channel is asked,
-//! with the buttons that people get. It is changed when the time there is over, and when the review is.
+//! Messages in a chat channel, if a flow asks those who may decide there: one for each time the channel is asked, with
+//! the same buttons that people get. It is updated when the time there is over, and when the review is.
 
 use serde_json::json;
 use shared::decision::Via;

@@ -1,4 +1,4 @@
-//! Why a message did not get through, and when to try again.
+//! Why a message could not be delivered, and when to retry.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What a message says of a review, in plain words. What an agent wrote is hostile: it is shown as text, with hidden and
-//! bidirectional characters made visible, and never as markup.
+//! The text of a message about a review, in plain words. Text of agents is hostile: it is shown as text, with hidden
+//! and bidirectional characters made visible, and never as markup.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Who is notified of an entry of the log. Pure: the same entry gives the same deliveries, with the same ids.
+//! Determines who is notified of a log entry. Pure: the same entry gives the same deliveries, with the same ids.
 
 use shared::id::Username;
 use shared::log::{Cursor, Entry};

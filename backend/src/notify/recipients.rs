@@ -1,4 +1,4 @@
-//! Which people are notified of what, by what each of them chose; and whether that is still worth sending when it is due.
+//! The people who are notified, by their settings; and whether a message is still useful when it is due.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

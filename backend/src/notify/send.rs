@@ -1,5 +1,5 @@
-//! Sends deliveries: claims them, hands each to its channel, and records what came of it. Runs beside the worker and
-//! shares nothing with it but the loop ([`store::consume`]): a receiver that is slow holds up no run.
+//! Sends deliveries: claims them, passes each to its channel, and records the outcome. It runs beside the worker and
+//! shares only the loop with it ([`store::consume`]): a slow receiver delays no run.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What a sender of deliveries stands on. How it claims and sends them is in `send`; how it reaches people and channels,
-//! in `recipients` and `channel`.
+//! The dependencies of a sender of deliveries. `send` claims and sends them; `recipients` and `channel` reach people
+//! and channels.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the API asks of notifications: what this server can do, and a message to try it.
+//! The interface of notifications for the API: the channels of this server, and a test message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who outside may be told, by the settings file and the environment.
+//! The receivers and channels in the settings file and the environment.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Webhooks that are told, signed as Standard Webhooks has it.
+//! Webhooks for notifications, signed by Standard Webhooks.
 
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};

@@ -1,4 +1,4 @@
-//! Bodies that know for whom a connection waits.
+//! Bodies that know whom a connection waits for.
 
 use std::pin::Pin;
 use std::sync::Arc;

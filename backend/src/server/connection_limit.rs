@@ -1,8 +1,8 @@
-//! How many connections there are, and which of them makes room for a new one.
+//! The number of connections, and which of them makes room for a new one.
 //!
 //! A connection on which the server waits for the client (for the rest of a head or a body, or for the next request)
-//! can be closed without loss. Where all places are taken, the one that has waited longest is: so whoever holds
-//! connections open with half a request keeps nobody out.
+//! can be closed without loss. If all places are taken, the one that has waited longest is closed: so clients that keep
+//! half-finished requests open lock no one out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How many files and connections the process may have open.
+//! The limit of open files and connections of the process.
 
 /// Where the system does not say how many.
 const UNKNOWN: u64 = 8192;

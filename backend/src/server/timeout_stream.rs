@@ -1,4 +1,4 @@
-//! A connection's bytes, with the time limits of clients that do not go on: with half a head, or without reading.
+//! The bytes of a connection, with time limits for clients that stall: with half a head, or without reading.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;

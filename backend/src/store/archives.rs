@@ -1,5 +1,5 @@
-//! What was archived: which runs, and where each archive is. An entry of the log says the same of an archive, and it is
-//! what counts; what stands here is how it is found.
+//! The archived runs, and the places of archives. A log entry has the same data for each archive, and that entry is
+//! authoritative; the rows here are for finding it.
 
 use shared::id::{RunId, Username};
 use shared::run::ArchivedRun;

@@ -1,6 +1,6 @@
-//! The audit: the log, newest first, by who, what, when and where.
+//! The audit log: the entries, newest first, filtered by who, what, when and where.
 //!
-//! A row of the log holds several entries, so the index narrows the rows down ([`Scan`]) and the entries are looked at
+//! A row of the log has several entries, so the index narrows the rows down ([`Scan`]), and the entries are checked
 //! here.
 
 use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, Page};

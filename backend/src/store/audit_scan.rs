@@ -1,5 +1,5 @@
-//! The rows of the log that the audit looks at, the newest first, some at a time: those of a run along the index of
-//! runs, those of all by the index of the log as far as it goes, and the rest as they are.
+//! The rows of the log for the audit log, newest first, in batches: those of a run along the index of runs, all others
+//! by the index of the log as far as it goes, and the rest directly.
 
 use shared::api::AuditQuery;
 use shared::id::RunId;

@@ -1,4 +1,4 @@
-//! Fills the columns of the queue and of statistics of reviews that an earlier version wrote.
+//! Fills the columns for the queue and statistics in reviews of an earlier version.
 
 use super::blobs::Blobs;
 use super::db::{Arg, Conn, Db, Sql};

@@ -1,8 +1,8 @@
 //! Rows of several tables that are written and removed together.
 //!
-//! SQLite is called, not sent to: it carries out one statement for any number of rows, bound anew for each. In PostgreSQL
-//! each statement is a round trip, so the whole batch is one, with an array for each column: its text (and with it the
-//! prepared statement) does not depend on how many rows there are.
+//! SQLite is a library call: it executes one statement for any number of rows, bound again for each. In PostgreSQL,
+//! each statement is a round trip, so the whole batch is one statement with an array for each column: its text (and
+//! with it the prepared statement) does not depend on the number of rows.
 //!
 //! Imports the connection of `db` only.
 

@@ -1,4 +1,4 @@
-//! Large values, stored once for a run and digest.
+//! Large values, stored once for each run and digest.
 //!
 //! Before JSON is stored, any string over [`MAX_STRING`] and any user's container over [`MAX_CONTAINER`] is replaced,
 //! from the inside out, by a reference `{"$blob": "<s|a|o><sha256>"}`; the same draft in a run's state, review and log

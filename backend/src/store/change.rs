@@ -1,4 +1,4 @@
-//! What can be committed, and what comes back.
+//! The changes that can be committed, and their results.
 
 mod archive;
 mod credential;

@@ -1,5 +1,6 @@
-//! Wakes what waits for commits and for tasks: at once after commits of this process, through NOTIFY and LISTEN
-//! (PostgreSQL) or the file's version (SQLite) after those of others, and by polling every second in case a notice is lost.
+//! Wakes those who wait for commits and tasks: immediately after commits of this process, through NOTIFY and LISTEN
+//! (PostgreSQL) or the file's version (SQLite) after commits of others, and by polling every second in case a notice is
+//! lost.
 //!
 //! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. It names its sender,
 //! so that no server wakes itself, and says whether there are new tasks, so that an idle server's worker does not look for

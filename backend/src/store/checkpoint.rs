@@ -1,5 +1,5 @@
-//! SQLite: moves what the write-ahead log holds into the database file, beside the writer. A commit that had to do this
-//! itself would keep everybody waiting for many pages that are not its own.
+//! SQLite: moves the write-ahead log into the database file, beside the writer. If a commit had to do this itself,
+//! everyone would wait for many pages of other commits.
 
 use std::sync::Arc;
 use std::time::Duration;

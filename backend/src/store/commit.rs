@@ -1,5 +1,5 @@
-//! The one write path: hands a change to the writer, and asks the programs of guardrails first if a decision needs what
-//! they say.
+//! The only write path: passes a change to the writer, and first asks the programs of guardrails if a decision needs
+//! their answers.
 
 use std::sync::Arc;
 use std::time::Duration;

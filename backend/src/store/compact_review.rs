@@ -1,8 +1,8 @@
-//! Reviews as they are stored: without the members that an empty review has too. A run that waits is mostly its review,
-//! which stands in a row of its own and in the log.
+//! Reviews as they are stored: without members that have their default value. A waiting run consists mostly of its
+//! review, which is stored in its own row and in the log.
 //!
-//! What is left out is read as the default of its member: a default of [`Review`] that changes would change what is
-//! stored, so that a new one needs a member of its own.
+//! An omitted member is read as its default: changing a default of [`Review`] would change stored reviews, so a new
+//! default needs a new member.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,5 @@
-//! The loop that works off a table of leased rows: claims what is due while there is room, works on it in jobs, renews
-//! the leases of jobs that are under way, and stops in order. What a job does, and how many there may be, is up to the
-//! consumer.
+//! The loop that processes a table of leased rows: it claims due rows while there is room, processes them in jobs,
+//! renews the leases of running jobs, and stops cleanly. The consumer defines the jobs and their number.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Deliveries, and what came of them. They are claimed under leases (`store/leases.rs`), as tasks are, from a table of
-//! their own, so that a slow receiver never holds up a run. What was sent is kept for a while: to change a message when
-//! its review is resolved, and to count how many messages a person was sent lately.
+//! Deliveries, and their outcomes. They are claimed under leases (`store/leases.rs`), like tasks, but from their own
+//! table, so that a slow receiver never delays a run. Sent deliveries are kept for a while, to update a message when
+//! its review is resolved, and to count the recent messages to a person.
 
 use std::time::Duration;
 

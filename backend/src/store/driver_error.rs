@@ -1,6 +1,6 @@
-//! What goes wrong in a driver of a database, or between the pool of SQLite's connections and its file.
+//! The errors of a database driver, or between the pool of SQLite's connections and its file.
 //!
-//! Imports nothing of the store: `error` says what can be done about each.
+//! Imports nothing of the store: `error` has the remedies.
 
 use std::borrow::Cow;
 use std::time::Duration;

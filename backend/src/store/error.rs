@@ -1,4 +1,4 @@
-//! What goes wrong in the database or with what is stored there, and what can be done about it.
+//! The errors of the database and of stored data, and their remedies.
 
 use shared::error::Mistake;
 

@@ -1,7 +1,7 @@
-//! How many pending reviews there are, by what they can be filtered by.
+//! Counts pending reviews by the values of their filters.
 //!
-//! The database counts by class, by deadline, by age and by claim, and each of these groups is held against the filter as
-//! one review that is like all in it.
+//! The database counts by class, deadline, age and claim, and each of these groups is matched against the filter as one
+//! representative review.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;

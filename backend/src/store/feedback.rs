@@ -1,4 +1,4 @@
-//! Feedback as it is stored: by the agent and flow that it is on.
+//! Feedback, as it is stored: by its agent and flow.
 
 use std::collections::BTreeSet;
 

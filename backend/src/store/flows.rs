@@ -1,4 +1,4 @@
-//! Saved flows, and the cache of those that are ready to run.
+//! Saved flows, and the cache of compiled ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;

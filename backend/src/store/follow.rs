@@ -1,11 +1,11 @@
-//! Following the log: what happens beside the commits and after them. Frames for sockets, deliveries, the index, seals
-//! and erasures are made by followers. Owns when a follower works (at once while there is more, after a rest, after
-//! commits), how it stops, and how a place moves that servers share.
+//! Following the log: the work that happens after commits, in the background. Followers create frames for sockets,
+//! deliveries, the index, seals and erasures. This module owns when a follower works (at once while there is more,
+//! after a rest, after commits), how it stops, and how a place that servers share is moved.
 //!
-//! What differs on purpose stays with each follower. They read different forms of the rows: decoded entries, whole blocks
-//! of numbers, the bytes that are sealed. They keep their places differently, too: sockets stand at a place in memory,
-//! deliveries and the index at one that they move in the transaction that stores what they made ([`Conn::move_place`]),
-//! and the sealer at its newest seal, whose number only one server gets.
+//! Intended differences stay with each follower. They read different forms of the rows: decoded entries, whole blocks
+//! of numbers, or the bytes to seal. They also keep their places differently: sockets in memory, deliveries and the
+//! index in the transaction that stores their results ([`Conn::move_place`]), and the sealer in its newest seal, whose
+//! number only one server gets.
 
 use std::fmt::Display;
 use std::time::Duration;

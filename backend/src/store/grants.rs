@@ -1,4 +1,4 @@
-//! Grants as they are stored: by the place where they hold.
+//! Grants, as they are stored: by their scope.
 
 use shared::grant::{Grant, GrantScope};
 use shared::id::{FlowId, GrantId, RunId, Username};

@@ -1,4 +1,4 @@
-//! How long something is as JSON, without writing it anywhere.
+//! Computes the length of a value as JSON without writing it.
 
 use std::io::{Result as IoResult, Write};
 

@@ -1,4 +1,4 @@
-//! How far those who read the log are behind it: what is committed and has not reached them.
+//! The lag of the log's readers: commits that have not reached them yet.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

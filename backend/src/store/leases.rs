@@ -1,15 +1,15 @@
-//! Leases: rows of work (tasks, deliveries) that are claimed by one server at a time. Owns claiming, renewing and
-//! releasing. What a row asks for, which rows come first, and what their outcome is belongs to the tables
-//! (`store/tasks.rs`, `store/deliveries.rs`); the loop that works them off is [`consume`](super::consume).
+//! Leases: rows of work (tasks, deliveries) that are claimed by one server at a time. This module owns claiming,
+//! renewing and releasing. The tables (`store/tasks.rs`, `store/deliveries.rs`) define the work of a row, the order of
+//! rows, and their outcome; the loop that processes them is [`consume`](super::consume).
 //!
 //! A table of work has the columns `id`, `ready_at` (when a row may be claimed: its own time, or the end of its lease),
 //! `attempt` and `owner`. Every claim raises `attempt`, so an outcome names exactly one piece of work, and is refused once
 //! another server has claimed the row. Leases run on the clock of the database; SQLite has none of its own, and takes the
 //! injected one.
 //!
-//! What happens after a failure is not here, since it differs on purpose. A failed task is an input for its run, whose
-//! retry policy gives the task its next time in the same commit. A failed delivery belongs to no run: its sender decides
-//! when to try again, and when to give up.
+//! Handling failures is not part of this module, because it differs on purpose. A failed task is an input for its run,
+//! whose retry policy sets the task's next time in the same commit. A failed delivery belongs to no run: its sender
+//! decides when to retry, and when to give up.
 
 use std::time::Duration;
 

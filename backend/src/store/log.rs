@@ -1,4 +1,4 @@
-//! Reading the log: in commit order, none missing.
+//! Reads the log in commit order, without gaps.
 //!
 //! The number of a row is its place in the order of commits: SQLite has one writer, and in PostgreSQL a lock is held from
 //! before the number is drawn until after the commit (`log_numbers`, and a trigger on the table for whoever inserts

@@ -1,6 +1,6 @@
-//! What a row of the log holds: the events of one run's commit, and the inputs that led to them.
+//! The content of a row of the log: the events of one run's commit, and the inputs that led to them.
 //!
-//! What every event of a row shares (its time, its run, the run's summary) is stored once: the log is the largest
+//! Data that all events of a row share (its time, its run, the run's summary) are stored once: the log is the largest
 //! table.
 
 use std::collections::{BTreeMap, BTreeSet};

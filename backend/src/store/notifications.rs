@@ -1,4 +1,4 @@
-//! What people chose to be told.
+//! The notification settings of people.
 
 use shared::notification::Notifications;
 

@@ -1,4 +1,4 @@
-//! Opening a database: its settings, checked; and what tells its log from others. Its schema is `schema`'s.
+//! Opens a database: checks its settings, and identifies its log. `schema` has the schema.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

@@ -1,6 +1,6 @@
-//! How far the log has been turned into deliveries, and the deliveries that were made of it: both are written in one
+//! How far the log has been converted to deliveries, and the deliveries themselves: both are written in one
 //! transaction, so that after a crash nothing is announced twice or left out. Of several servers that read the same
-//! entries, the one that moves the place makes the deliveries.
+//! entries, the one that moves the place creates the deliveries.
 
 use shared::id::{DeliveryId, ReviewId, RunId};
 use shared::log::Cursor;

@@ -1,6 +1,6 @@
-//! JSON as columns hold it: what is long is compressed, with Zstandard (RFC 8878) and a dictionary of what most rows have
-//! in common, and written as base64 behind a mark that no JSON begins with. Columns stay text, so that both databases and
-//! all that copies rows treat it as they do the rest.
+//! JSON as columns store it: long JSON is compressed with Zstandard (RFC 8878) and a dictionary of the common parts of
+//! most rows, and written as base64 after a mark that no JSON begins with. Columns stay text, so that both databases
+//! and all tools treat them like others.
 //!
 //! Imports nothing of the store but [`DriverError`].
 

@@ -1,5 +1,5 @@
-//! Where a page of a list ends that is read row by row: rows can be as large as what agents write, and a page is not to
-//! fill the memory. May import how long JSON is, and the errors of the store.
+//! The end of a page of a list that is read row by row: rows can be as large as agents' texts, and a page must not fill
+//! the memory. May import the length of JSON, and the errors of the store.
 
 use serde::Serialize;
 

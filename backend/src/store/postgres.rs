@@ -1,6 +1,6 @@
-//! PostgreSQL's connections. Every transaction has a time limit, since a connection that the network forgot (a fail-over,
-//! a balancer that lost its table) answers nothing for as long as the system believes in it: minutes to for ever. One
-//! that did not answer in time is dropped and replaced, and never goes back to the pool.
+//! PostgreSQL's connections. Every transaction has a time limit, because a connection that the network lost (a
+//! fail-over, a balancer that lost its table) does not answer for minutes or for ever. A connection that did not answer
+//! in time is dropped and replaced, and never returns to the pool.
 //!
 //! Imports nothing of the store.
 

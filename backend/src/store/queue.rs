@@ -1,10 +1,10 @@
-//! The queue: pending reviews in the order of urgency, and how many there are.
+//! The queue: pending reviews in the order of urgency, and their counts.
 //!
-//! Each pending review has a row in `queue`, with its class: a digest of what filters and rights look at of it
-//! ([`inbox::outline`]). There are few classes, whatever the number of reviews, so [`shared::access`] itself is asked
-//! once for each of them, and the rows in order give the rest. What a class stands for is in `classes`, in front of every
-//! row of the queue. A change of what an outline holds needs a migration that empties `severity_rank` of what is
-//! pending, and the queue, so that every review is classed anew.
+//! Each pending review has a row in `queue` with its class: a digest of the data that filters and rights depend on
+//! ([`inbox::outline`]). There are few classes, whatever the number of reviews, so [`shared::access`] is asked once for
+//! each class, and the ordered rows give the rest. The content of a class is in `classes`. A change of the outline
+//! needs a migration that empties `severity_rank` of pending reviews, and the queue, so that every review is classified
+//! again.
 
 use std::collections::HashMap;
 use std::sync::Arc;

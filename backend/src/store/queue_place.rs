@@ -1,4 +1,4 @@
-//! Places in the orders in which pending reviews are listed, and the key of a row of the queue.
+//! Places in the orders of pending reviews, and the key of a row of the queue.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;

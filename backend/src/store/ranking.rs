@@ -1,5 +1,5 @@
-//! Searches by relevance, with marked excerpts: of the newest that have all words, those first in which the words say
-//! most. The same for both databases, and the same words as in lists.
+//! Searches by relevance, with marked excerpts: ranks the newest matches by how much the words say about them. It works
+//! the same for both databases, with the same words as in lists.
 
 use serde_json::Value;
 use shared::access::Principal;

@@ -1,4 +1,4 @@
-//! Whether anything can be written: a small transaction by the way of all others, not more often than needed.
+//! Whether the database can be written: a small transaction on the usual path, not more often than needed.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Reviews that depend on who there is, and reviews that are for nobody: what is looked at again when people change.
+//! Reviews that depend on the existing users, and reviews for no one: they are rechecked when users change.
 //!
-//! A review for people who are only named costs its run nothing more: whether there is anybody is asked here, beside
-//! the commits, of the classes of the queue.
+//! A review for people who are only named costs its run nothing extra: whether they exist is checked here, beside the
+//! commits, for the classes of the queue.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
-//! Which finished runs may be archived, and what of them is removed afterwards.
+//! Finds finished runs to archive, and removes the rest of their data afterwards.
 //!
-//! [`Store::commit`] makes a run an archived one ([`super::Operation::ArchiveRuns`]): its row is gone from then on, and
-//! so nothing can happen to it any more. What other tables have of it follows in small transactions; it is found by what
-//! they have not removed yet, so that a server that was killed goes on where it stood.
+//! [`Store::commit`] marks a run as archived ([`super::Operation::ArchiveRuns`]): its row is gone from then on, so
+//! nothing can happen to it. The data in other tables are removed in small transactions; they are found by what is not
+//! removed yet, so that a killed server continues where it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Trying again while the database is away. What the database refuses, and what cannot be read, stays so.
+//! Retries while the database is not available. Refusals and unreadable data are final.
 
 use std::time::Duration;
 

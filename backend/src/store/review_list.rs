@@ -1,8 +1,8 @@
-//! Lists of reviews, newest first, whether or not they are pending.
+//! Lists of reviews, newest first, pending or not.
 //!
-//! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, those that
-//! somebody sees as some subject. How a review stands, and what words it has, is asked of each on the way where no index
-//! has it.
+//! Each part of a list is read along an index in its order: all reviews, those that ended without a decision, and those
+//! that a caller sees through a subject. The status and the words of a review are checked on the way if no index has
+//! them.
 
 use std::collections::BTreeSet;
 

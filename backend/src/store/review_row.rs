@@ -1,4 +1,4 @@
-//! The rows of a review: what is stored of it, its place among what waits or ended otherwise, and under which subjects it
+//! The rows of a review: its stored data, its place among pending or undecided reviews, and the subjects under which it
 //! is found.
 
 use shared::id::RunId;

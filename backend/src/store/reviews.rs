@@ -1,5 +1,5 @@
-//! Reviews: one, those of a run, and lists of those that somebody may see. What is pending is listed by `queue`, what is
-//! not, or all, by `review_list`.
+//! Reviews: single ones, those of a run, and lists of those that a caller may see. `queue` lists pending reviews, and
+//! `review_list` the others, or all.
 
 use shared::access::Principal;
 use shared::api::{Page, ReviewQuery};

@@ -1,5 +1,5 @@
-//! How many rows each table has, for metrics. Large tables are estimated, so that nobody reads all that years have left
-//! in order to count it: in PostgreSQL by its own statistics, in SQLite by the numbers of the first and the last row.
+//! The number of rows of each table, for metrics. Large tables are estimated, so that counting does not read years of
+//! data: in PostgreSQL from its statistics, in SQLite from the numbers of the first and the last row.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Authenticates rows of the log as they are written: an HMAC over a row as it is stored, and over its place, by a key
-//! that is not in the database. A row that somebody without the key inserted, changed, copied or moved has none that fits.
+//! Authenticates rows of the log when they are written: an HMAC over the stored row and its place, with a key that is
+//! not in the database. A row that was inserted, changed, copied or moved without the key has no valid HMAC.
 
 use ring::{hkdf, hmac};
 use uuid::Uuid;

@@ -1,8 +1,8 @@
 //! Lists of runs, newest first.
 //!
-//! Each list is read along an index in its order: all runs, those of a status, those of a flow, those that somebody
-//! started. What no index has (those that are completed, a flow and a status, the runs of whose reviews somebody has some)
-//! is asked of each run on the way; a page asks so many at most, and the next one goes on behind them.
+//! Each list is read along an index in its order: all runs, those with a status, those of a flow, and those that a
+//! person started. Conditions without an index (completed runs, a flow with a status, runs with reviews of a person)
+//! are checked for each run on the way; a page checks a limited number, and the next one continues after them.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The visits of a run's nodes: in the run's own row as long as they are few, since that is written with each commit
-//! anyway, and in rows of their own once they are many. They never go back.
+//! The visits of a run's nodes: in the run's own row while they are few, because that row is written with each commit
+//! anyway, and in their own rows once they are many. They never move back.
 
 use shared::id::RunId;
 use shared::run::Step;

@@ -1,4 +1,4 @@
-//! Runs: one whole, with its reviews. Lists are `run_list`'s, steps `run_steps`'.
+//! Single runs, with their reviews. `run_list` has the lists, and `run_steps` the steps.
 
 use shared::access::{Involvement, Principal};
 use shared::id::{ReviewId, RunId};

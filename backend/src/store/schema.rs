@@ -1,4 +1,4 @@
-//! Schemas: the migrations of both databases, and bringing a database to this version.
+//! The schemas: the migrations of both databases, and migrating a database to this version.
 //!
 //! sqlx's migrator runs them in PostgreSQL. SQLite is called by rusqlite, here as everywhere; the migrations that a file
 //! has are listed in the same table with the same checksums.

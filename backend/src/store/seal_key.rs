@@ -1,5 +1,5 @@
-//! The public key whose seals this database takes: registered by the first server, so that one with another key finds out
-//! before it writes or seals anything.
+//! The public key of this database's seals: it is registered by the first server, so that a server with another key
+//! finds out before it writes or seals anything.
 
 use super::db::{Conn, Sql};
 use super::{Error, Store};

@@ -1,7 +1,7 @@
-//! The seals of the log, and the log as it is sealed: whole rows, in commit order, each read for itself where one of
-//! them can no longer be read.
+//! The seals of the log, and the log as it is sealed: whole rows, in commit order, each read separately if one of them
+//! can no longer be read.
 //!
-//! What a seal means is `crate::audit`'s; here it is bytes with a number and a place.
+//! `crate::audit` defines the meaning of a seal; here, it is bytes with a number and a place.
 
 use shared::id::RunId;
 use shared::log::{Cursor, Event};

@@ -1,4 +1,4 @@
-//! Searching reviews for words: where they are looked for, and lists of those that have them.
+//! Searches reviews for words: where they are searched, and lists of the matches.
 
 use serde_json::Value;
 use shared::review::Review;

@@ -1,5 +1,5 @@
-//! Statements that are put together with their arguments, and the keys by which they count rows: what both databases are
-//! given alike. Imports nothing of the store.
+//! Statements that are built with their arguments, and the keys that count their rows: the common input of both
+//! databases. Imports nothing of the store.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
 //! SQLite's connections.
 //!
-//! SQLite is a library, and a statement takes microseconds: the writer has a thread of its own and calls it there. A
-//! driver that hands each statement to another thread would spend a third of a commit on being woken. Everybody else
-//! must not hold up the tasks of their thread, and lets the same calls be made on one for what blocks.
+//! SQLite is a library, and a statement takes microseconds: the writer has its own thread and calls it there. A driver
+//! that passes each statement to another thread would spend a third of a commit on wake-ups. All others must not block
+//! their threads' tasks, and make the calls on a thread for blocking work.
 //!
 //! Imports nothing of the store but [`Arg`], [`Sql`] and [`DriverError`].
 

@@ -1,5 +1,5 @@
-//! Reviews as they are stored, read and shown: those of a query, in its order or in that of their ids. Which are read is
-//! for `queue`, `review_list` and `reviews` to say.
+//! Reads stored reviews, and prepares them for display: those of a query, in its order or in the order of their ids.
+//! `queue`, `review_list` and `reviews` decide which.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! Carries text of running agents between the servers on one PostgreSQL, by NOTIFY. A server says which runs its sockets
-//! follow, and the others send it the text of these: where nobody follows a run elsewhere, nothing is sent.
+//! Passes the text of running agents between the servers on one PostgreSQL, by NOTIFY. A server announces the runs that
+//! its sockets follow, and the others send it their text: if no other server follows a run, nothing is sent.
 //!
-//! Text may be lost. It is sent many chunks at a time and so much at most, on connections that read: no commit waits for
-//! it. Who may see it is decided at the socket that gets it.
+//! Text may be lost. It is sent in batches with a limited size, on reading connections: no commit waits for it. The
+//! receiving socket decides who may see it.
 
 use std::sync::Arc;
 use std::time::Duration;

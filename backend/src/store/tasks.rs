@@ -1,7 +1,7 @@
-//! Tasks: which of them a worker claims first. Their leases are in `store/leases.rs`. Every new time for a task raises its
-//! `attempt`, as a claim does.
+//! Tasks: the order in which workers claim them. Their leases are in `store/leases.rs`. Every new time of a task
+//! increases its `attempt`, like a claim.
 //!
-//! Calls and timers wait in lanes of their own: a call may take minutes, a timer never waits for one.
+//! Calls and timers wait in separate lanes: a call may take minutes, and a timer never waits for one.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What stands in the place of a row that cannot be read: what its columns still say, and a mark. One such row keeps no
-//! list, page or export from showing the others.
+//! Replacements for rows that cannot be read: the content of their columns, and a mark. Such a row prevents no list,
+//! page or export from showing the others.
 
 use serde_json::error::Category;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! People, and what lets them in.
+//! Users, and their credentials.
 
 use std::collections::{BTreeMap, BTreeSet};
 

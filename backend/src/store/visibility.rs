@@ -1,6 +1,6 @@
-//! Who sees what, in SQL. The rule is [`shared::access`]'s; here it is only written a second time so that a list can
-//! use an index. A test compares both. Only what follows from votes that were cast in other names is left to the rule: a
-//! list may show a pending review on which somebody has spoken already.
+//! Who sees what, in SQL. [`shared::access`] has the rule; it is written a second time here so that a list can use an
+//! index. A test compares both. Only the effects of votes in other names are left to the rule: a list may show a
+//! pending review on which a person has already decided.
 
 use std::collections::BTreeSet;
 

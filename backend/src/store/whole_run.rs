@@ -1,5 +1,4 @@
-//! All that is stored of a run, to be written elsewhere. What cannot be read is an error here, and nothing is put in its
-//! place.
+//! All stored data of a run, to write them elsewhere. Unreadable data are an error here, and are not replaced.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

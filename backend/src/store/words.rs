@@ -1,8 +1,8 @@
-//! Words: what a search looks for, and where. The server divides text into words itself, so that both databases, and
-//! whoever looks at a text without an index, find the same.
+//! Words: what a search looks for, and where. The server splits text into words itself, so that both databases, and
+//! checks without an index, find the same.
 //!
-//! A word is a run of letters and digits, in lower case. Scripts that put no spaces between words have one for each
-//! character. An id is one word, written without hyphens. A word that is looked for is found at the beginning of words.
+//! A word is a run of letters and digits, in lower case. In scripts without spaces between words, each character is a
+//! word. An id is one word, written without hyphens. A search matches the beginnings of words.
 //!
 //! Imports nothing of the store.
 

@@ -1,4 +1,4 @@
-//! What the claims of an ID token mean here.
+//! Interprets the claims of an ID token.
 
 use serde_json::Value;
 use shared::JsonMap;

@@ -1,5 +1,5 @@
-//! The types that `openidconnect` is used with, and how requests are made: to private addresses only, without redirects,
-//! bounded in time and size.
+//! The types for `openidconnect`, and its requests: confidential (https, or this machine), without redirects, bounded
+//! in time and size.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! What the provider says of itself, with its keys: fetched when somebody signs in, kept for an hour, and fetched again
-//! where a token names a key that is not among them. However many sign in, it is asked rarely.
+//! The provider's configuration with its keys: fetched at a sign-in, kept for an hour, and fetched again if a token
+//! names an unknown key. It is fetched rarely, however many people sign in.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A sign-in that was begun and has not ended: what belongs to it is kept by the browser that began it, in a cookie that
-//! is encrypted and authenticated by a key of all servers. So any server can end it, and none keeps anything.
+//! A sign-in in progress: its data are kept by the browser that started it, in a cookie that is encrypted and
+//! authenticated with a key of all servers. So any server can complete it, and none stores anything.
 
 use std::time::Duration;
 

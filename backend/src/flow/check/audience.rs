@@ -1,5 +1,5 @@
-//! Where the people who exist are known: what they could not decide today. All of it is doubtful, never wrong: people
-//! come and go, and a flow may be written before them.
+//! Checks against the existing users, if they are known: decisions that would not be possible today. All findings are
+//! warnings: people come and go, and a flow may be written before them.
 
 use shared::access::{Principal, REVIEWER, is_named};
 use shared::definition::{Gate, Human, NodeKind, OnTimeout, Policy, Reviewers};

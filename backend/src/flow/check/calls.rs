@@ -1,4 +1,4 @@
-//! Calls of other flows: that they are there, and that what they are called with fits.
+//! Checks calls of other flows: that they exist, and that their inputs are valid.
 
 use std::collections::BTreeSet;
 

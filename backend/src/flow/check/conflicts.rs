@@ -1,5 +1,5 @@
-//! Branches that would write over each other. A key may be written in one of two branches only that can run at the same time
-//! (see [`crate::flow::parallel`]), and one of them only may write any key.
+//! Checks for branches that would overwrite each other. A key may be written in only one of two branches that can run
+//! at the same time (see [`crate::flow::parallel`]), and only one of them may write any key.
 
 use std::collections::{BTreeSet, HashMap};
 

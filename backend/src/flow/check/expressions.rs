@@ -1,4 +1,4 @@
-//! Templates, conditions and JSON Schemas: that they can be compiled, and that the names in them exist.
+//! Checks templates, conditions and JSON Schemas: that they compile, and that their names exist.
 
 use std::collections::BTreeSet;
 

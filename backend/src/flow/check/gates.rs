@@ -1,4 +1,4 @@
-//! Gates: what is supported, and settings that contradict each other. (Gates that never fire are found with the names.)
+//! Checks gates: unsupported settings, and settings that contradict each other. (`names` finds gates that never apply.)
 
 use indexmap::IndexMap;
 use serde_json::Value;

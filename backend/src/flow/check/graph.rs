@@ -1,4 +1,4 @@
-//! The graph as a whole: edges, what is unreachable, and output that is passed on too early.
+//! Checks the graph: edges, unreachable nodes, and output that is passed on too early.
 //!
 //! **Delegation.** A node whose `next` leads to a human node with options may lead to no other node at the same time.
 //! The rule is about the pair of edges, whatever the kind of the node; `end` is nowhere.

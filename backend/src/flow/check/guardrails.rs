@@ -1,4 +1,4 @@
-//! Guardrails: that each exists once, says what it looks for in one way, and can do what it is to do.
+//! Checks guardrails: that each exists once, has exactly one kind of check, and can have its effect.
 
 use std::collections::BTreeSet;
 

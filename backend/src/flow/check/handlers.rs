@@ -1,5 +1,5 @@
-//! Handlers: which are supported, and lists that cannot be. A judge passes on what it is not sure of, and a program what it
-//! does not decide, so others may come after them; people, `cli` and `auto` pass nothing on, so they come last.
+//! Checks handlers: which are supported, and invalid lists. A judge passes on if it is not confident, and a program if
+//! it does not decide, so others may follow them; people, `cli` and `auto` pass nothing on, so they come last.
 
 use shared::definition::{
     ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge, SlackHandler, WebhookHandler,

@@ -1,4 +1,4 @@
-//! Human nodes: the question, the options, and the source of a correction.
+//! Checks human nodes: the question, the options, and the source of a correction.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! State keys: their names, and keys that nobody writes.
+//! Checks state keys: their names, and keys that nothing writes.
 
 use std::collections::BTreeSet;
 

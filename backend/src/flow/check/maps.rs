@@ -1,5 +1,5 @@
-//! Maps: the list, the name of an item, and what the node that runs for each item may not have. Its items run at the same
-//! time and end in the map, so nothing else leads to it or out of it by itself, and it writes no state keys.
+//! Checks maps: the list, the name of an item, and the restrictions of the node that runs for each item. Its items run
+//! at the same time and end in the map, so no other edge leads to it or out of it, and it writes no state keys.
 
 use serde_json::Value;
 use shared::definition::{Builtin, FailureThen, Flow, Human, Join, MapNode, Node, NodeKind, ToolKind};

@@ -1,4 +1,4 @@
-//! Names that must be those of an agent, a tool or a node.
+//! Checks names of agents, tools and nodes.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What each part of a flow must fulfil for itself: limits, models, tool names, and what is not supported yet.
+//! Checks each part of a flow on its own: limits, models, tool names, and unsupported settings.
 
 use shared::definition::{Agent, Failure, GateSetting, Node, Tool, ToolKind};
 use shared::error::pointer;

@@ -1,5 +1,5 @@
-//! Who may decide, how their decisions become one, and what a response must fulfil: settings that contradict each other.
-//! (What the people who exist could not do is in `people.rs`.)
+//! Checks reviewers, policies and validators: settings that contradict each other. (`audience` checks them against the
+//! existing users.)
 
 use shared::definition::{ChoiceKind, Human, NodeKind, Policy, Reviewers};
 use shared::error::pointer;

@@ -1,4 +1,4 @@
-//! Handlers, and programs of guardrails, that cannot be asked where a flow is to be saved.
+//! Checks for handlers, and programs of guardrails, that cannot be reached from this server.
 
 use shared::definition::{Flow, Guardrails, Handler, NodeKind};
 use shared::error::{FlowCode, Mistake, pointer};

@@ -1,4 +1,4 @@
-//! What is at stake: alternatives that people can choose.
+//! Checks what is at stake: alternatives that people can choose.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Teams: who is in them, and what their members may change.
+//! Checks teams: their members, and what the members may change.
 
 use shared::definition::{Builtin, Flow, Team, TeamStrategy, ToolKind};
 use shared::error::pointer;

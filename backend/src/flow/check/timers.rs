@@ -1,8 +1,8 @@
-//! Timers: how long a review waits, and what happens then.
+//! Checks timers: how long a review waits, and what happens then.
 //!
-//! **Escalations.** A role that stands twice in one chain is a mistake, and so is one that the same node or gate asks
-//! from the start: the review would only wait longer in silence. A chain of the defaults that meets such a node is
-//! doubtful there.
+//! **Escalations.** A role that occurs twice in a chain is an error, and so is a role that the same node or gate asks
+//! from the start: the review would only wait longer in silence. If a chain of the defaults meets such a node, this is
+//! a warning.
 
 use std::collections::BTreeSet;
 

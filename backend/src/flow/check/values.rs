@@ -1,5 +1,5 @@
-//! Single values that stand in several parts of a flow: the name of a model, the URL of a program, and how long anybody
-//! has to answer. Below the checks of those parts.
+//! Checks values that occur in several parts of a flow: the name of a model, the URL of a program, and the time to
+//! answer.
 
 use shared::time::Span;
 

@@ -1,5 +1,5 @@
-//! What a compiled flow holds back: which gate each call, agent and output has, and who is asked about specialists. The
-//! tools with which the lead of a team calls members are found here too.
+//! The gates of a compiled flow: which gate each call, agent and output has, and which judge is asked about
+//! specialists. It also has the tools with which the lead of a team calls members.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

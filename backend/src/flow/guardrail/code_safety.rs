@@ -1,5 +1,5 @@
-//! `code-safety`: commands and statements that destroy what nobody can bring back. A seat belt, no sandbox: it knows what
-//! they look like when nobody hides them, beyond quotes, escapes and unusual blanks.
+//! `code-safety`: commands and statements that destroy data irrecoverably. It is a seat belt, not a sandbox: it
+//! recognises them if no one hides them, beyond quotes, escapes and unusual blanks.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

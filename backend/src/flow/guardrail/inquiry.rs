@@ -1,5 +1,5 @@
-//! What a guardrail asks that is another program, and what that may answer. Nothing is asked here: a look that has no answer
-//! yet finds a veto that names what is to be asked, so that nothing happens which nobody has looked at.
+//! The question of a guardrail to a program, and the possible answers. Nothing is asked here: a check without an answer
+//! yet results in a veto that names the question, so that nothing takes effect unchecked.
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};

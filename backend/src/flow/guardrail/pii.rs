@@ -1,4 +1,4 @@
-//! `pii-redaction`: numbers that say who somebody is, or what they pay with: US social security numbers and card numbers.
+//! `pii-redaction`: numbers that identify people or that they pay with: US social security numbers and card numbers.
 
 use std::ops::Range;
 use std::sync::LazyLock;

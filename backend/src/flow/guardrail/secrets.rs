@@ -1,5 +1,5 @@
-//! `secrets`: private keys, and the keys of large providers by their format. What the server's own secrets hold never gets
-//! into a run: it is masked in what tools and models answer.
+//! `secrets`: private keys, and the keys of large providers, by their format. The server's own secrets never get into a
+//! run: they are masked in the answers of tools and models.
 
 use std::ops::Range;
 use std::sync::LazyLock;

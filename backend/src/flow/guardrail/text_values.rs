@@ -1,4 +1,4 @@
-//! The texts of a value: what guardrails read, and where they put `[redacted]`.
+//! The texts in a value, which guardrails read and redact.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Filters and functions that make more of their arguments than the sum of their sizes: each takes from the budget what
-//! it will make, before it is made.
+//! Filters and functions whose results can be larger than their arguments: each takes from the budget what it will
+//! create, before it does so.
 
 use minijinja::value::{Rest, Value, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, filters, functions};

@@ -1,4 +1,4 @@
-//! What a template may hold, looked at before it is compiled.
+//! Restrictions of templates, which are checked before compiling.
 //!
 //! The compiler recurses over expressions and blocks, looks at a chain of operators again for each of its parts, and
 //! calculates constants. So tokens are counted by the engine's own lexer, which no text or comment deceives, and

@@ -1,5 +1,5 @@
-//! Secrets in templates. They are not known here: a template that inserts one leaves behind where it goes, by position
-//! and not by a mark in the text, so that no value can pass for a secret.
+//! Secrets in templates. Their values are not known here: a template that inserts a secret records its place by
+//! position, not by a mark in the text, so that no value can pass for a secret.
 
 use std::collections::HashSet;
 use std::io;

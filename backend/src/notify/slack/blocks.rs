@@ -1,5 +1,5 @@
-//! Messages in Slack. All that others wrote stands in plain text with `&`, `<` and `>` escaped: no link, mention or
-//! markup can come of it. Buttons are there only where all that would be decided is shown.
+//! Messages in Slack. All foreign text is plain text with `&`, `<` and `>` escaped, so that it cannot create links,
+//! mentions or markup. There are buttons only if everything that would be decided is shown.
 
 use serde_json::{Value, json};
 use shared::definition::{ActionKind, ChoiceKind, Severity, Stakes};

@@ -1,5 +1,5 @@
-//! What a button says when it is pressed: which review, as it was shown, and what was chosen. The commit checks all of
-//! it; a message that is old answers a review that has changed, or is over.
+//! The payload of a button: the review as it was shown, and the choice. The commit checks all of it; an old message
+//! answers a review that has changed or is over.
 
 use std::collections::BTreeMap;
 

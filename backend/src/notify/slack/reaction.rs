@@ -1,5 +1,5 @@
-//! Reactions to messages in channels: what they say, and what Slack's Events API sends of them. A reaction names only the
-//! message, so what that showed is kept with its delivery.
+//! Reactions to messages in channels: their meaning, and their events in Slack's Events API. A reaction names only the
+//! message, so the content of the message is stored with its delivery.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Reading what was stored: references are followed, in one query a level, and put back.
+//! Reads stored JSON: follows references, with one query per level, and inserts their values.
 
 use std::collections::BTreeSet;
 

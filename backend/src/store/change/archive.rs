@@ -1,4 +1,4 @@
-//! Runs that are to become archived ones.
+//! The runs to archive.
 
 use shared::id::{FlowId, RunId, Username};
 use shared::log::RunsArchived;

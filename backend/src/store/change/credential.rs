@@ -1,4 +1,4 @@
-//! What lets somebody in, as it is stored.
+//! Credentials, as they are stored.
 
 use serde::{Deserialize, Serialize};
 use shared::id::{TokenId, Username};

@@ -1,4 +1,4 @@
-//! Entries that lose the name and the words of somebody who was erased.
+//! Entries from which the name and the words of an erased person are removed.
 
 use shared::log::EntriesErased;
 

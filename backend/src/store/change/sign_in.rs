@@ -1,4 +1,4 @@
-//! What lets people in: sessions, passwords, second factors, the identity provider.
+//! The changes of logins: sessions, passwords, second factors, the identity provider.
 
 use serde::{Deserialize, Serialize};
 use shared::access::ADMIN;

@@ -1,6 +1,6 @@
-//! Where a person is still named: every run is looked at once, some at a time, and so are the entries of no run.
+//! Finds where a person is still named: every run is read once, in batches, and so are the entries without a run.
 //!
-//! The index of the log is not asked: it knows who did what, and not who is named in what an engine was told.
+//! The index of the log is not used: it knows actors, but not the people who are named in an input of the engine.
 
 use shared::id::RunId;
 use uuid::Uuid;

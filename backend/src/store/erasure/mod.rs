@@ -1,6 +1,6 @@
-//! Erasing a person: their account loses what it has of them in one commit ([`super::Operation::EraseUser`]); what else
-//! names them follows run by run ([`super::Operation::EraseEntries`]), each with what the record says of it. It is found
-//! by what still names them, so that a server that was killed goes on where it stood.
+//! Erasing a person: the account loses its personal data in one commit ([`super::Operation::EraseUser`]); the rest
+//! follows run by run ([`super::Operation::EraseEntries`]), each with its entries in the audit log. The remaining work
+//! is found by what still names the person, so that a killed server continues where it was.
 
 mod find;
 mod redact;

@@ -1,7 +1,8 @@
-//! What stored JSON loses when a person is erased: their name, where a name stands, and what they typed about things.
+//! What is removed from stored JSON when a person is erased: their name, where it is used as a name, and the texts that
+//! they typed.
 //!
-//! A name is found by where it stands, never by how it reads: somebody may be called `admin`, `approve` or `max`. What is
-//! a user's own (arguments, state, outputs) has no such places but those that this program writes there.
+//! A name is found by its place, never by its text: a person may be called `admin`, `approve` or `max`. Data of users
+//! (arguments, state, outputs) has only the places that this program writes there.
 
 use std::collections::BTreeSet;
 

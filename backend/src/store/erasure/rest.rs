@@ -1,4 +1,4 @@
-//! What else names a person: what belongs to no run's record.
+//! The other data that name a person, which do not belong to a run.
 
 use super::super::db::{Conn, Sql};
 use super::super::{Error, Store};

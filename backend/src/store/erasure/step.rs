@@ -1,5 +1,5 @@
-//! One step of an erasure: a run, or some entries of none, with everything that is to be written in the place of what is
-//! there. It is read and made beside the commits; the commit looks whether anything has happened since.
+//! One step of an erasure: a run, or some entries without a run, with everything that replaces the current data. It is
+//! prepared beside the commits; the commit checks whether anything has happened since.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Makes the index of the log: some blocks at a time, stored together with the place up to which they go. So after a
-//! crash nothing is missing and nothing is there twice, and of several servers one indexes.
+//! Creates the index of the log, in batches of blocks, stored together with the place up to which they go. So after a
+//! crash nothing is missing or duplicated, and of several servers one indexes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

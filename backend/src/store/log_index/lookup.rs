@@ -1,4 +1,4 @@
-//! Which blocks have what is sought.
+//! Finds the blocks with the terms of a search.
 
 use super::super::Error;
 use super::super::db::{Conn, DatabaseKind, Row, Sql};

@@ -1,10 +1,10 @@
-//! The index of the log: which blocks of rows have which terms and words. It is made of the log, off the path of whoever
-//! commits, and stands at a place of its own; what lies behind that place is read from the log itself, so whoever looks
-//! something up sees every entry at any moment.
+//! The index of the log: which blocks of rows have which terms and words. It is created from the log, off the path of
+//! commits, and has its own place; rows after that place are read from the log itself, so a lookup sees every entry at
+//! any moment.
 //!
 //! A block is 32 numbers of rows. The database's full-text index says which blocks have a term, and a mask beside the
-//! block says which of its rows; the entries themselves are always looked at once more. So a block may name too much,
-//! and the index stays small: what 32 rows have in common stands in it once.
+//! block says which of its rows; the entries themselves are always checked again. So a block may name too much, and the
+//! index stays small: terms that 32 rows share are stored once.
 
 mod indexer;
 mod lookup;

@@ -1,4 +1,4 @@
-//! What the index has of blocks of which rows were changed: the whole block, made anew.
+//! Recreates the blocks of the index whose rows were changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

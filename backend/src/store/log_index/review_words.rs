@@ -1,7 +1,7 @@
-//! The words of reviews: which reviews have all words of a search.
+//! The words of reviews: finds the reviews with all words of a search.
 //!
-//! They are indexed with the block of the log that tells of the review. Reviews of which the log has told since are
-//! looked at themselves, so whoever searches finds what is stored at this moment.
+//! They are indexed with the block of the log that has the review's entry. Reviews with newer entries are checked
+//! directly, so a search finds what is currently stored.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The terms of a block: what entries are filtered by, and their words.
+//! The terms of a block: the values by which entries are filtered, and their words.
 
 use std::collections::{BTreeMap, BTreeSet};
 

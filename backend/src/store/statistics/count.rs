@@ -1,4 +1,4 @@
-//! Counting: reviews one after the other, into figures for all of them and for each group.
+//! Counts reviews, one after the other, for the total and for each group.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What statistics count of a review, as it stands beside it in its row: so that no review is read to be counted.
+//! The data of a review for statistics, stored beside it in its row, so that counting reads no reviews.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Statistics of reviews, from a column of their rows ([`facts`]) along the index by the time at which they were asked.
+//! Statistics of reviews, from a column of their rows ([`facts`]), along the index by the time of the request.
 
 mod count;
 mod facts;

@@ -1,5 +1,5 @@
-//! Finished runs become archived ones. What the file holds was read before this transaction, so it counts only where
-//! nothing has happened to any of the runs since, and no other archive was made meanwhile.
+//! Archives finished runs. The content of the file was read before this transaction, so it counts only if nothing has
+//! happened to any of the runs since, and no other archive was written in the meantime.
 
 use shared::id::RunId;
 use shared::log::EventData;

@@ -1,4 +1,4 @@
-//! What became of a transaction whose COMMIT failed.
+//! The outcome of a transaction whose COMMIT failed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Writes what lets people in: what has ended goes, and of sessions and known browsers the oldest make room.
+//! Writes credentials: removes expired ones, and the oldest sessions and known browsers to make room.
 
 use std::collections::BTreeSet;
 

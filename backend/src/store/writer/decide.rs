@@ -1,5 +1,5 @@
-//! Deciding a change of a group on top of those before it: which part of the group does so, and what was answered to the
-//! same change before. Above all that reads and decides.
+//! Decides a change of a group on top of the earlier ones: selects the part of the group that does so, and returns
+//! earlier answers to the same change. It is above all modules that read and decide.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

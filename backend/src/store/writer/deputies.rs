@@ -1,4 +1,4 @@
-//! Who stands in for whom: it stands in the deputy's record.
+//! Writes deputyships, which are stored in the deputy's row.
 
 use shared::access::{Act, Principal, REVIEWER};
 use shared::deputy::Deputyship;

@@ -1,5 +1,5 @@
-//! A person is erased: the account at once, and then, step by step, what else names them. A step was made before this
-//! transaction, so it counts only where nothing it rests on has changed since.
+//! Erases a person: the account at once, and then, step by step, the other data that name them. A step was prepared
+//! before this transaction, so it counts only if nothing that it depends on has changed since.
 
 use std::collections::BTreeSet;
 

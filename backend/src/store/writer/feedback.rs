@@ -1,4 +1,4 @@
-//! Feedback in a transaction: given on a run, and read for the agents that want it.
+//! Feedback in a transaction: given on a run, and read for the agents that request it.
 
 use shared::access::{Involvement, Principal};
 use shared::feedback::{Feedback, NewFeedback};

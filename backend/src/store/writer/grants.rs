@@ -1,4 +1,4 @@
-//! Grants in a transaction: which count for a run, which are given, used up by the run's end, or taken back.
+//! Grants in a transaction: which apply to a run, and which are given, ended with the run, or revoked.
 
 use std::time::Duration;
 

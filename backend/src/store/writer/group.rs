@@ -1,5 +1,5 @@
-//! A group of changes: what they rest on, as it was read; and what is to be written, as it is decided. How each is
-//! decided is in `decide`.
+//! A group of changes: the data that they depend on, as they were read, and the data to write, as decided. `decide`
+//! decides each change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Reads what a group of changes rests on: some queries for each kind of thing, whatever the size of the group.
+//! Reads the data that a group of changes depends on: a few queries for each kind of object, whatever the size of the
+//! group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How much of the log this process writes, and how many of its writers work because of it.
+//! The share of the log that this process writes, which determines how many of its writers work.
 //!
 //! All servers commit one after the other. Where several write, a group waits for those of the others, and writers beyond
 //! that only make the groups smaller: each brings fewer changes, and queues up no less. So servers share the writers that

@@ -1,4 +1,4 @@
-//! What changes name, and what must be read before they are decided.
+//! The objects that changes name, which must be read before they are decided.
 
 use std::collections::BTreeSet;
 

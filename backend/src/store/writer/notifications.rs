@@ -1,4 +1,4 @@
-//! What people choose to be told.
+//! The notification settings of people.
 
 use shared::access::{Act, Principal};
 use shared::log::{EventData, UserChanged};

@@ -1,5 +1,5 @@
-//! What a group knows for archiving and erasing, beside what all changes rest on: as it was read, and as it is to be
-//! written. How it is read, decided and written is in `archive` and `erase`.
+//! The data of a group for archiving and erasing, in addition to those of all changes: as they were read, and as they
+//! will be written. `archive` and `erase` read, decide and write them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Where what was decided is found from now on: runs by their status, reviews in the queue, among those that ended
-//! without a decision and under their subjects, and a run's steps. What was read says where it is found so far.
+//! Where decided objects are found: runs by status, reviews in the queue, among undecided ones and under their
+//! subjects, and a run's steps. The data that were read say where each is found so far.
 
 use std::collections::BTreeSet;
 

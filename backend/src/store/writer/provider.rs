@@ -1,4 +1,4 @@
-//! What the identity provider says of people: who they are, whether they are added, and their roles.
+//! The identity provider's data about people: who they are, whether they are added, and their roles.
 
 use shared::access::{ADMIN, Act, Principal};
 use shared::api::User;

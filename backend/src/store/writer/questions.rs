@@ -1,4 +1,4 @@
-//! Questions that no flow asks: how many of them wait, and the runs that carry them.
+//! Questions without a flow: the number of pending ones, and the runs that carry them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Rights as they are in the transaction: people and credentials are read anew, whatever the request believed.
+//! Rights in the transaction: people and credentials are read again, whatever the request assumed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Launches, and what runs are told: each input is applied to what the one before it left.
+//! Launches, and inputs of runs: each input is applied to the result of the previous one.
 
 use std::sync::Arc;
 

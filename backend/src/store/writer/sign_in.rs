@@ -1,4 +1,4 @@
-//! Sessions, passwords and second factors: what was checked before the transaction is checked in it again.
+//! Sessions, passwords and second factors: everything checked before the transaction is checked again in it.
 
 use shared::access::{Act, Principal};
 use shared::id::Username;

@@ -1,4 +1,4 @@
-//! People, and what lets them in.
+//! Users, and their credentials.
 
 use shared::access::{ADMIN, Act, Principal};
 use shared::id::{TokenId, Username};
