@@ -1,5 +1,5 @@
-//! What Standard Webhooks asks of a sender: a message has an id and a time, and is signed with a secret that the receiver
-//! has too. So it can tell that a message is ours, that nobody has changed it, and that it has seen it before.
+//! The sender's part of Standard Webhooks: a message has an id and a time, and is signed with a secret that the
+//! receiver shares. So the receiver can verify that a message is authentic and unchanged, and recognise repetitions.
 //!
 //! Imports nothing of the server.
 

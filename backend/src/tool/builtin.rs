@@ -1,4 +1,4 @@
-//! Tools that Countersign brings itself and that a worker calls. (`sleep` and `set_state` need no worker.)
+//! Builtin tools that a worker executes. (`sleep` and `set_state` need no worker.)
 
 use serde_json::{Value, json};
 use shared::definition::Builtin;

@@ -1,4 +1,4 @@
-//! HTTP tools: sends a request as it was recorded, with the secrets put in.
+//! HTTP tools: sends a request as it was recorded, with its secrets inserted.
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};

@@ -1,9 +1,9 @@
-//! Finds secrets in texts that come back, in whatever form: as they are, in other letters, escaped (JSON, percent
-//! encoding, HTML), in hex or base64, or with white space in between.
+//! Finds secrets in returned texts, in any form: as they are, in other letter case, escaped (JSON, percent encoding,
+//! HTML), in hex or base64, or with white space in between.
 //!
-//! Escapes are undone, layer by layer, with the place of each byte kept; the forms of all secrets are looked for in each
-//! layer, and what is found is masked in the text itself. Two layers of any kind are undone, and three of JSON, as in
-//! JSON in a text in JSON. Imports nothing.
+//! Escapes are decoded layer by layer, with the place of each byte kept; all forms of the secrets are searched in each
+//! layer, and matches are masked in the text itself. Two layers of any kind are decoded, and three of JSON, as in JSON
+//! in a text in JSON. Imports nothing.
 
 use std::ops::Range;
 

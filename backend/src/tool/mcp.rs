@@ -1,4 +1,4 @@
-//! Tools of MCP servers: which there are, calls of them, and what their answers mean.
+//! Tools of MCP servers: the available ones, their calls, and their results.
 
 mod connection;
 

@@ -1,5 +1,4 @@
-//! Secrets: put into requests when they are sent, to the hosts that they are for, and kept out of everything that is
-//! shown.
+//! Secrets: inserted into requests when they are sent, only for their hosts, and kept out of everything that is shown.
 
 use std::collections::BTreeMap;
 use std::fmt;

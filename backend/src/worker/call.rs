@@ -1,4 +1,4 @@
-//! One claimed task: what is to be done for it, doing it, and committing the answer.
+//! One claimed task: reads its work, executes it, and commits the answer.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

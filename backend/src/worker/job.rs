@@ -1,4 +1,4 @@
-//! What a worker remembers of a task that it carries out, and how many more it can take on.
+//! The tasks that a worker is executing, and its remaining capacity.
 
 use shared::id::TaskId;
 use tokio_util::sync::CancellationToken;

@@ -1,4 +1,4 @@
-//! Coming to a page: the tab takes its title, a screen reader hears it, and the focus goes to its heading.
+//! Arriving at a page: sets the title of the tab, announces it to screen readers, and moves the focus to its heading.
 
 use leptos::html::ElementType;
 use leptos::prelude::*;

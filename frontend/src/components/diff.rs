@@ -1,5 +1,5 @@
-//! Differences, drawn: by word for prose, by line for code, by key for JSON. What is gone and what is new differ in more
-//! than colour, and say so to screen readers.
+//! Differences, shown by word for prose, by line for code, by key for JSON. Removed and added parts differ in more than
+//! colour, and are announced to screen readers.
 
 use leptos::prelude::*;
 use serde_json::Value;

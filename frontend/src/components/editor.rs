@@ -1,5 +1,5 @@
-//! A text editor for flow files: line numbers, mistakes at their lines, Tab indents by two spaces. A plain textarea,
-//! so that the browser's own undo, search, selection and screen readers work.
+//! A text editor for flow files: line numbers, errors at their lines, Tab indents by two spaces. It is a plain
+//! textarea, so that the browser's own undo, search, selection and screen readers work.
 
 use std::collections::HashMap;
 

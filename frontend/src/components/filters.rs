@@ -1,5 +1,5 @@
-//! What narrows the inbox down: a search, the choices that are used most, and a panel with all of them. Each says how
-//! many reviews it would show.
+//! The filters of the inbox: a search, the most frequent choices, and a panel with all of them. Each shows how many
+//! reviews it would show.
 
 use gloo_timers::callback::Timeout;
 use leptos::html;

@@ -1,5 +1,5 @@
-//! Moving the focus to what a person does next. Where that is in a form, the form comes into view: on a small screen it
-//! may have opened out of sight.
+//! Moves the focus to the next thing that a person does. If it is in a form, the form is scrolled into view: on a small
+//! screen, it may have opened out of sight.
 
 use std::borrow::Cow;
 

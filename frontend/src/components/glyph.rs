@@ -1,4 +1,4 @@
-//! Icons. They say nothing to screen readers: a word always stands beside them, or in the button's label.
+//! Icons. Screen readers skip them: there is always a word beside them, or in the button's label.
 
 use icondata::Icon as IconData;
 use leptos::prelude::*;

@@ -1,4 +1,4 @@
-//! The picture of a flow, laid out by the server, with marks that say where a run has been and where it stands.
+//! The graph of a flow, laid out by the server, with marks for the past and current positions of a run.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

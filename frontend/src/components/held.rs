@@ -1,4 +1,4 @@
-//! Decisions that are held back while something else is on screen: on every page they can still be undone.
+//! Held decisions while another page is shown: they can be undone on every page.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;

@@ -1,5 +1,5 @@
-//! Text, links and pictures that somebody untrusted wrote: hidden characters are shown, nothing is opened or loaded
-//! before it was clicked, and then its whole address is shown first.
+//! Untrusted text, links and pictures: hidden characters are shown, and nothing is opened or loaded before a click and
+//! a look at its whole address.
 
 use leptos::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Markdown as elements. Nothing is ever set as HTML: each element is made from a tree that holds only text.
+//! Markdown as elements. Nothing is ever set as HTML: each element is made from a tree that contains only text.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! The corner in which notices are shown.
+//! The corner that shows notices.
 
 use leptos::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Following the size of an element, as the browser tells it after a layout.
+//! Follows the size of an element, as the browser reports it after a layout.
 
 use leptos::html::ElementType;
 use leptos::prelude::*;

@@ -1,5 +1,5 @@
-//! Where each page was left: who comes back to an address by the browser's Back or Forward finds it scrolled as it was.
-//! Lists scroll in a part of the page, which neither the browser nor the router keeps.
+//! The scroll positions of pages: returning to an address with the browser's Back or Forward restores it. Lists scroll
+//! in a part of the page, which neither the browser nor the router restores.
 
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;

@@ -1,5 +1,5 @@
-//! The frame around every page: the rail, the state of the connection, the person's menu. Decides what is shown while
-//! nobody is known to be logged in.
+//! The frame around every page: the rail, the state of the connection, the person's menu. It decides what is shown
+//! while no one is known to be logged in.
 
 use icondata::Icon as IconData;
 use leptos::prelude::*;

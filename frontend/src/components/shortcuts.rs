@@ -1,4 +1,4 @@
-//! Shortcuts of one key: when a key is one, and whether somebody wants them at all.
+//! Shortcuts of one key: when a key counts as one, and whether the person wants them.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;

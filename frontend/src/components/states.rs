@@ -1,4 +1,4 @@
-//! What stands in for content: nothing there, not loaded yet, could not be loaded.
+//! Placeholders for content: empty, loading, or failed to load.
 
 use icondata::Icon as IconData;
 use leptos::prelude::*;

@@ -1,4 +1,4 @@
-//! Where a run stands, as a word with a dot.
+//! The status of a run, as a word with a dot.
 
 use leptos::prelude::*;
 use shared::error::RunError;

@@ -1,4 +1,4 @@
-//! Light, dark, or as the system has it. The choice is kept in this browser.
+//! The theme: light, dark, or that of the system. The choice is stored in this browser.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Times as people read them, on the server's clock.
+//! Times for people, on the server's clock.
 
 use leptos::prelude::*;
 use shared::time::Timestamp;

@@ -1,4 +1,4 @@
-//! What happened in a run, in one column: its start, every visit of every node, every decision, its end.
+//! The timeline of a run, in one column: its start, every visit of every node, every decision, its end.
 
 use leptos::prelude::*;
 use shared::decision::{Decision, Verdict};

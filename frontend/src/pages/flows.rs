@@ -1,4 +1,4 @@
-//! The catalogue of flows: what each is for, what it looks like, and a button to start it.
+//! The catalogue of flows: the purpose and the graph of each, and a button to start it.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! The pages that nobody needs to see the inbox. They are parts of the program of their own, which the browser loads when
-//! the first page of a part is opened: the bundler cuts the program at the two functions that are marked here.
+//! The pages that the inbox does not need. They are separate parts of the program, which the browser loads when the
+//! first page of a part is opened: the bundler splits the program at the two functions that are marked here.
 
 #![expect(clippy::unnecessary_wraps, reason = "the error is that of loading the part, which `wasm_split` adds")]
 

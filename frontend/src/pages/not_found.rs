@@ -1,4 +1,4 @@
-//! What is shown where there is no page.
+//! The page for unknown addresses.
 
 use leptos::prelude::*;
 

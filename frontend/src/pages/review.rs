@@ -1,4 +1,4 @@
-//! The review that the address names, beside the list of the inbox or in its place; and the way back to that list.
+//! The review in the address, beside the list of the inbox or instead of it; and the way back to that list.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;

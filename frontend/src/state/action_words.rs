@@ -1,5 +1,5 @@
-//! What is said of an action that a gate holds back: a call runs or does not, an agent begins, a specialist is created,
-//! a strategy changes, an output is returned.
+//! Texts about actions that a gate holds back: a call runs or does not, an agent begins, a specialist is created, a
+//! strategy changes, an output is returned.
 
 use shared::definition::ActionKind;
 use shared::review::{Action, ActionType};

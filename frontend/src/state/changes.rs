@@ -1,4 +1,4 @@
-//! What has changed of a review since a person has read it, in words; and whether it was they who changed it.
+//! What has changed in a review since a person read it, in words; and whether they changed it themselves.
 
 use shared::review::{Item, Review};
 

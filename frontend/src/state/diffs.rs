@@ -1,5 +1,5 @@
-//! Differences between what was proposed and what is there now: by word for prose, by line for code, by key for JSON.
-//! Words and the algorithm are those of `similar`.
+//! Differences between the proposed and the current value: by word for prose, by line for code, by key for JSON. Words
+//! and the algorithm are those of `similar`.
 
 use std::time::Duration;
 

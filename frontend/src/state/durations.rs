@@ -1,4 +1,4 @@
-//! Lengths of time in words: the same everywhere, for what is left as for what has passed.
+//! Lengths of time in words: the same everywhere, for remaining and for past time.
 
 use shared::time::Timestamp;
 

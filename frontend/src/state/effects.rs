@@ -1,5 +1,5 @@
-//! Who hears what is decided, and what follows: from a choice, from a deadline, from a withdrawal. A button, a deadline
-//! and a dialog say nothing that does not happen.
+//! The effects of a choice, a deadline or a withdrawal, in words. Buttons, deadlines and dialogs announce nothing that
+//! does not happen.
 
 use shared::definition::{ChoiceKind, OnTimeout};
 use shared::review::{AskedBy, Review, ReviewKind, ReviewOption};

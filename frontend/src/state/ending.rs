@@ -1,4 +1,4 @@
-//! Where a run stands in words; and of one that the API calls failed, whether something broke, or a decision or a
+//! The status of a run in words; for a run that the API calls failed, whether something broke, or a decision or a
 //! deadline stopped it as the flow says.
 
 use shared::error::{FlowCode, RunError};

@@ -1,5 +1,5 @@
-//! How much a page lays out, and how much can be sent: beyond, a value is shown as plain text, which a browser shows in
-//! no time, and what cannot be sent is not offered.
+//! How much a page lays out, and how much can be sent: larger values are shown as plain text, which browsers display at
+//! once, and what cannot be sent is not offered.
 
 use serde_json::Value;
 use shared::api::MAX_BODY;

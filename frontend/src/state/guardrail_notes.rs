@@ -1,4 +1,5 @@
-//! What guardrails say at a call or a value: of what is asked, of what the person has typed, and once it is over.
+//! Notes of guardrails at a call or a value: about the request, about what the person has typed, and after the
+//! decision.
 
 use std::collections::BTreeMap;
 

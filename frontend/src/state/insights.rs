@@ -1,4 +1,4 @@
-//! The page of statistics: what its address asks for, and its plots as shapes and as tables.
+//! The page of statistics: its query in the address, and its plots as shapes and as tables.
 
 use serde::Serialize;
 use shared::review::ReviewKind;

@@ -1,5 +1,4 @@
-//! The rules by which somebody is notified outside the console: what of a choice is on, how long a rule waits, and the
-//! rule that one begins with.
+//! The notification rules of a person: which events are on, the delay of a rule, and the default rule.
 
 use shared::notification::{Channel, Notifications, Occasion, Rule};
 use shared::time::Span;

@@ -1,5 +1,5 @@
-//! Decisions under way: held back for a moment in which they can be undone, sent, answered. Nothing here says that it
-//! worked before the server has.
+//! Decisions in progress: held back for a moment in which they can be undone, sent, answered. Nothing claims success
+//! before the server does.
 
 use std::collections::HashMap;
 use std::sync::Arc;

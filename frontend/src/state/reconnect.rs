@@ -1,4 +1,4 @@
-//! How long to wait before the next try to connect.
+//! The delay before the next attempt to connect.
 
 /// The longest wait, in milliseconds.
 const LONGEST_MS: u32 = 30_000;

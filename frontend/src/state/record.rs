@@ -1,5 +1,5 @@
-//! What the record says of a review that is over: what was accepted, and what became of each call. Drafts are no part of
-//! it, whoever wrote them.
+//! The recorded outcome of a review: what was accepted, and the result of each call. Drafts are not part of it, whoever
+//! wrote them.
 
 use serde_json::Value;
 use shared::JsonMap;

@@ -1,4 +1,4 @@
-//! The steps and reviews of a run, kept up to date with what the log tells of them.
+//! The steps and reviews of a run, kept up to date from the log.
 
 use shared::log::{Entry, EntryKind};
 use shared::run::{Report, StepStatus};

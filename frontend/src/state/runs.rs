@@ -1,4 +1,4 @@
-//! Runs by id: those that something shows, and while they are listed all that are heard of.
+//! Runs by id: those that are shown, and, while they are listed, all runs in the log.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What happened, in words: decisions and resolutions, for the timeline of a run and for the audit.
+//! Events in words: decisions and resolutions, for the timeline of a run and for the audit log.
 
 use std::collections::{BTreeMap, BTreeSet};
 

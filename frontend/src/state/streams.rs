@@ -1,4 +1,4 @@
-//! What running agents have said so far. Not committed: a gap is shown as one, and what is committed replaces it.
+//! The text of running agents so far. It is not committed: a gap is shown as one, and committed text replaces it.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What a review is about, beyond its title: what tells two reviews of one flow apart in the list.
+//! The subject of a review, beyond its title, which distinguishes reviews of one flow in the list.
 
 use serde_json::Value;
 use shared::review::{Item, Review};

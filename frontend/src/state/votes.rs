@@ -1,4 +1,4 @@
-//! How the votes on a review stand, in words for one person. What is needed and who is missing is said by the server.
+//! The state of the votes on a review, in words for one person. The server says what is required and who is missing.
 
 use shared::review::Review;
 

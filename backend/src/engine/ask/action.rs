@@ -1,5 +1,5 @@
-//! Actions that are no calls: an agent's step that is about to begin, and the output of a flow that is about to be given.
-//! What is asked about them, and what becomes of them; guardrails look at what is let pass.
+//! Actions other than calls: an agent's step that is about to begin, and a flow's output that is about to be returned.
+//! Builds their reviews, and applies the outcome; guardrails check what was approved.
 
 use std::collections::BTreeMap;
 

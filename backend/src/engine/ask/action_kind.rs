@@ -1,4 +1,4 @@
-//! What kind of action a call is, as people, conditions and guardrails see it.
+//! The kind of action of a call, as people, conditions and guardrails see it.
 
 use serde_json::Value;
 use shared::definition::{Builtin, ToolKind};

@@ -1,6 +1,6 @@
-//! Approvals for whose effect nobody waits: they are given by a handler, a timer, a grant, or by the end of the run. Where
-//! guardrails ask programs about what it lets happen, a worker asks them first, and nothing counts until they have answered
-//! (`guardrails_answered.rs`). Of what a person decides they are asked before it is written
+//! Approvals that no person waits for: by a handler, a timer, a grant, or the end of the run. If guardrails ask
+//! programs about the effect, a worker asks them first, and the approval counts only after their answers
+//! (`guardrails_answered.rs`). For the decision of a person, they are asked before it is written
 //! ([`Refusal::Unasked`](crate::engine::Refusal::Unasked)).
 
 use shared::id::ReviewId;

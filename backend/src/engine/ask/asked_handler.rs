@@ -1,4 +1,4 @@
-//! A question while a handler is asked: what it is shown, what people see of that, and its end.
+//! A question while a handler is asked: what the handler sees, what people see of it, and its end.
 
 use shared::error::RunError;
 use shared::id::{ReviewId, TaskId};

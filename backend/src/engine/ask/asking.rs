@@ -1,4 +1,4 @@
-//! A question between two of its handlers, and what one of them said.
+//! A question between two of its handlers, with the advice of the previous one.
 
 use shared::JsonMap;
 use shared::decision::Via;

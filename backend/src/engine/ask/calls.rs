@@ -1,4 +1,4 @@
-//! What is asked about calls: of those that gates hold back, and of one that was lost in flight.
+//! Questions about calls: those that gates hold back, and one that was lost in flight.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The chain of handlers: each is asked in turn, and decides or passes on; after the last come people. People may be able to
-//! decide before: once a handler has said that it answers later, the review is pending, and stays so.
+//! The chain of handlers: each is asked in turn, and decides or passes on; people come last. People may be able to
+//! decide earlier: once a handler has said that it answers later, the review is pending, and stays so.
 
 use shared::decision::ProgramAnswer;
 use shared::definition::Handler;

@@ -1,6 +1,6 @@
-//! Channels of a chat, in which whoever may decide is asked. The review is pending from the beginning, for everybody who may
-//! decide it; the message in the channel is made of the log (`crate::notify`). Where the handler has a time limit, the next
-//! is asked after it.
+//! Chat channels in which those who may decide are asked. The review is pending from the beginning, for everyone who
+//! may decide it; the message in the channel is created from the log (`crate::notify`). If the handler has a time
+//! limit, the next one is asked after it.
 
 use shared::decision::Via;
 use shared::definition::{Handler, SlackHandler};

@@ -1,4 +1,4 @@
-//! What people do with a review beside deciding: claims, comments, looking.
+//! Acts on a review other than decisions: claims, comments, views.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What people are asked and shown, before it is a review; and who is asked.
+//! The content of a question before it becomes a review, and who is asked.
 
 use serde_json::{Value, json};
 use shared::definition::{Handler, Human, Judge, NodeKind, OnTimeout, Policy, Reviewers, Stakes};

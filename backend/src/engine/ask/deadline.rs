@@ -1,4 +1,4 @@
-//! When the time is up of whoever is asked, and when people are warned that a deadline is near.
+//! The deadlines of those who are asked, and the warnings before them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A decision of a person: whether it may be made, and what it does to the run. Everything is checked before anything is
+//! The decision of a person: whether it is allowed, and its effect on the run. Everything is checked before anything is
 //! changed.
 
 pub(super) mod effect;

@@ -1,5 +1,5 @@
-//! What flows see of a decision at a human node, in templates and conditions: `decision`, and `decisions["<node>"]`. Of
-//! a person's answer, of a timer's and of a withdrawal it has the same members.
+//! The decision of a human node in templates and conditions: `decision`, and `decisions["<node>"]`. Answers of people,
+//! of timers and withdrawals have the same members.
 
 use serde::Serialize;
 use shared::JsonMap;

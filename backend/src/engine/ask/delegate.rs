@@ -1,4 +1,4 @@
-//! Handing a review to somebody else: their word counts in the place of the one who hands it over.
+//! Delegates a review to another person, whose decision counts in the place of the delegator's.
 
 use shared::access::{Act, Principal, may_be_handed, votes_to_hand_over};
 use shared::decision::Via;

@@ -1,4 +1,4 @@
-//! Whether a decision fits what is asked, whoever made it: a person, a judge, a program.
+//! Checks a decision against its review, whoever made it: a person, a judge, a program.
 
 use std::collections::BTreeMap;
 

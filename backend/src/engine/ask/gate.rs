@@ -1,4 +1,4 @@
-//! Gates: what is held back, and what a gate says of it.
+//! Gates: what they hold back, and their settings.
 
 use shared::definition::{Gate, Handler, OnTimeout};
 use shared::id::NodeId;

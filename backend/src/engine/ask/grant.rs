@@ -1,5 +1,6 @@
-//! Grants: who approves a call may allow later ones too, and those are then approved in the commit that would have asked.
-//! A grant allows no more than its giver could approve at that moment, and never what is critical.
+//! Grants (remembered approvals): an approval of a call may also approve later ones, which are then approved in the
+//! commit that would have asked. A grant covers only what its giver could approve at that moment, and never critical
+//! calls.
 
 use std::collections::BTreeMap;
 

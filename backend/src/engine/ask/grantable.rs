@@ -1,4 +1,5 @@
-//! Which calls a grant may cover at all: what is offered to people, refused to them, and looked at when a grant is used.
+//! The calls that a grant may cover: used to offer it to people, to refuse others, and to check a grant when it is
+//! used.
 
 use shared::definition::{ActionKind, Gate, Severity};
 use shared::review::ActionType;

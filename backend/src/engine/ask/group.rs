@@ -1,4 +1,4 @@
-//! Which calls of a turn are asked about together.
+//! Groups the calls of a turn that are asked about together.
 
 use shared::definition::{Builtin, Gate, ToolKind};
 

@@ -1,5 +1,5 @@
-//! Guardrails: what is looked at after an approval and before anything happens, whoever gave it. Calls go this one
-//! way ([`Builder::rule`]): what becomes of a call that was decided is a [`Ruling`], and nothing else starts one.
+//! Guardrails, which check what was approved before it takes effect, whoever approved it. Calls take only this path
+//! ([`Builder::rule`]): the outcome of a decided call is a [`Ruling`], and nothing else starts a call.
 
 use std::collections::BTreeMap;
 

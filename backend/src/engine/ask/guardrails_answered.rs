@@ -1,5 +1,5 @@
-//! An approval that is given again, once the programs have answered that guardrails asked about it: by whoever gave it,
-//! with the answers known.
+//! Repeats an approval after programs have answered the questions of guardrails about it: in the same name, with the
+//! answers known.
 
 use shared::JsonMap;
 use shared::id::TaskId;

@@ -1,5 +1,5 @@
-//! What a handler decides in place of people. Where people are not asked yet, a review is made and resolved in the same
-//! commit, so that it is on the record with everything that would have been shown, and nobody waits.
+//! The decision of a handler. If people were not asked yet, a review is created and resolved in the same commit, so
+//! that it is recorded with everything that would have been shown, and no one waits.
 
 use shared::JsonMap;
 use shared::decision::Via;

@@ -1,6 +1,6 @@
-//! Judges: a model is asked before people are. It decides where it is sure enough, as an `auto` handler would; else the
-//! next handler is asked, and people read what it said. A judge that cannot be asked, says nothing that can be read, or
-//! judged what has changed since, decides nothing.
+//! Judges: models that are asked before people. A judge decides if it is confident enough, like an `auto` handler;
+//! otherwise, the next handler is asked, and people read its advice. A judge that cannot be reached, gives no readable
+//! answer, or judged content that has changed since decides nothing.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What human nodes ask, and how a value is shown.
+//! The questions of human nodes, and the formats of their values.
 
 use std::collections::BTreeSet;
 

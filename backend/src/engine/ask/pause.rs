@@ -1,5 +1,5 @@
-//! Pausing: an agent that asked whether to go on is told to wait. Its review stays pending, without a time limit, and offers
-//! to go on or to end.
+//! Pauses: an agent that asked whether to continue is told to wait. Its review stays pending, without a time limit, and
+//! offers to continue or to end.
 
 use shared::decision::Decision;
 use shared::id::ReviewId;

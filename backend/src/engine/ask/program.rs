@@ -1,7 +1,7 @@
-//! Programs that are asked before people are: webhooks, and functions of the program that runs the flow. A worker asks
-//! them; what they say is checked as what a person says, and nobody is its actor. A webhook may say that it answers later:
-//! then the review is pending, and whoever answers first has decided. One that cannot be asked or says nothing that fits
-//! rejects what is asked, unless the flow says that it passes on.
+//! Programs that are asked before people: webhooks, and functions of the program that runs the flow. A worker asks
+//! them; their answers are checked like those of people, and have no actor. A webhook may say that it answers later:
+//! then the review is pending, and the first answer decides. If a program cannot be reached or gives no valid answer,
+//! the review is rejected, unless the flow says that it passes on.
 
 use shared::decision::{ProgramAnswer, Via};
 use shared::definition::{Handler, OnHandlerError};

@@ -1,4 +1,4 @@
-//! Asking, revising, resolving and withdrawing reviews. A review leaves `pending` exactly once: only
+//! Requests, revises, resolves and withdraws reviews. A review leaves `pending` exactly once: only
 //! [`Builder::resolve`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
 use shared::decision::{Decision, Via};

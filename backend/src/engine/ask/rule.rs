@@ -1,4 +1,4 @@
-//! What becomes of what a question is about, once it was decided: the one way from approval to effect. Calls and other actions
+//! The outcome for the subject of a decided question: the only way from approval to effect. Calls and other actions
 //! each have their own (`guardrail.rs`, `action.rs`).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What is asked about each subject, as things are.
+//! The current content of the question about each subject.
 
 use shared::definition::Reviewers;
 use shared::error::{FlowCode, RunError};

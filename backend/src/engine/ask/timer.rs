@@ -1,5 +1,5 @@
-//! Deadlines: a review whose time is up is expired, or escalated, before anything else is heard, whoever comes first to
-//! say so. One task a review is its timer: due at the warning, then at the deadline, then at those of an escalation.
+//! Deadlines: a review whose time is up expires or is escalated before any other input is applied, whatever that input
+//! is. Each review has one task as its timer: due at the warning, then at the deadline, then at those of an escalation.
 
 use serde_json::json;
 use shared::JsonMap;

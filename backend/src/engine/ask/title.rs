@@ -1,5 +1,5 @@
-//! Headlines of reviews, for somebody who scans an inbox: what is asked comes first, and what tells it from the next one.
-//! A decision is bound to them too, so they follow from the flow, its input and its calls alone. Knows nothing of runs.
+//! Headlines of reviews, for scanning an inbox: first the question, then what distinguishes it from the next one. A
+//! decision is bound to them too, so they depend only on the flow, its input and its calls. Knows nothing of runs.
 
 use shared::review::Action;
 use shared::topic::{LONGEST_TOPIC, cut, plain, topic};

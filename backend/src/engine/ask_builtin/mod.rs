@@ -1,4 +1,4 @@
-//! Builtins with which an agent asks people by itself: how the arguments of a call are read as what it asks.
+//! Builtins with which an agent asks people on its own initiative: reads the arguments of a call as a question.
 
 mod parameters;
 

@@ -1,4 +1,4 @@
-//! JSON Schema of what the builtins take that ask people: what a model is told, and what its calls are held to.
+//! The JSON Schemas of the builtins that ask people, which models see, and against which calls are checked.
 
 use serde_json::{Value, json};
 use shared::definition::Builtin;

@@ -1,5 +1,5 @@
-//! Agents: a conversation as a state machine. One model task a turn; its answer is either final, or a list of calls
-//! that are run (`call.rs`) before the next turn.
+//! Agents: a conversation as a state machine. Each turn is one model task; its answer is either final, or a list of
+//! calls that are executed (`call.rs`) before the next turn.
 
 use shared::JsonMap;
 use shared::definition::Agent;

@@ -1,6 +1,6 @@
-//! What happens to tool calls: their results, failures and reviews, and what those do to an agent's turn. Calls that
-//! are not gated wait for the gated ones of their turn, and are started together with those that were approved. A
-//! result that is no result reaches the agent as `<CODE>: <message>`.
+//! Tool calls: their results, failures and reviews, and the effects of these on an agent's turn. Calls without a gate
+//! wait for the gated ones of their turn, and are started together with those that were approved. A failure reaches the
+//! agent as `<CODE>: <message>`.
 
 use std::collections::BTreeSet;
 

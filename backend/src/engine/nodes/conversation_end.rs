@@ -1,4 +1,4 @@
-//! How conversations of agents end: their step is done or fails, or whoever the agent worked for is told.
+//! The end of agents' conversations: their step completes or fails, or the agent's caller gets the outcome.
 
 use serde_json::Value;
 use shared::JsonMap;

@@ -1,4 +1,4 @@
-//! What agents and tool nodes hand over: a review that nothing waits for.
+//! Handoffs of agents and tool nodes: a review that nothing waits for.
 
 use serde_json::{Value, json};
 use shared::run::Step;

@@ -1,9 +1,9 @@
-//! Maps: a node runs once for each item of a list, all at the same time. Each item is a branch of its own at the mapped
-//! node, with its own tasks and reviews; the map's branch waits for them, and gives the results in the list's order.
+//! Maps: run a node once for each item of a list, all at the same time. Each item is a separate branch at the mapped
+//! node, with its own tasks and reviews; the map's branch waits for them, and returns the results in the list's order.
 //!
-//! An item is known by the visit of the mapped node: the visits of one map follow each other. What leads out of the
-//! mapped node (`on_reject`, a timer's `goto`) leaves the map as a whole, and an item that fails, fails it; what the
-//! other items were doing is ended then.
+//! The visit of the mapped node identifies an item: the visits of a map are consecutive. An exit from the mapped node
+//! (`on_reject`, a timer's `goto`) leaves the whole map, and an item that fails makes it fail; the other items are then
+//! ended.
 
 use serde_json::Value;
 use shared::JsonMap;

@@ -1,7 +1,7 @@
-//! The kinds of nodes: what each does when a branch enters it, and with what comes back. None knows what follows
-//! ([`crate::engine::next`]).
+//! The kinds of nodes: what each does when a branch enters it, and with the answers it gets. None knows the
+//! consequences ([`crate::engine::next`]).
 //!
-//! Imports the engine's state, the transition that is being made, and what is asked.
+//! Imports the engine's state, the transition in the making, and the questions.
 
 mod agent;
 mod call;

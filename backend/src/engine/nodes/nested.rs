@@ -1,8 +1,8 @@
 //! Nested flows: a flow node calls another flow, which runs in the same run. Its branches are branches of the run, its
-//! nodes are known by the calls that lead to them ([`NodeId::frame`]), and it has keys, visits and decisions of its own, in
-//! a frame that is gone when it ends. The branch that called waits, and goes on with its output.
+//! nodes are identified by the calls that lead to them ([`NodeId::frame`]), and it has its own keys, visits and
+//! decisions, in a frame that ends with it. The calling branch waits, and continues with its output.
 //!
-//! A flow that fails, or that a person stops, fails the step that called it, whose failure policy says what happens.
+//! A flow that fails, or that a person stops, makes the calling step fail, whose failure policy applies.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The output of a flow: held back where its gate `before_return` closes, and given once somebody has approved it.
+//! The output of a flow: held back by its gate `before_return`, and returned once it is approved.
 
 use shared::JsonMap;
 use shared::error::FlowCode;

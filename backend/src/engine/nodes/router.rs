@@ -1,4 +1,4 @@
-//! Routers: nothing but `next`, or an agent that chooses among the targets that have visits left.
+//! Routers: only `next`, or an agent that chooses among the targets that have visits left.
 
 use shared::JsonMap;
 use shared::definition::{RouterNode, Target};

@@ -1,4 +1,4 @@
-//! Set nodes: state keys get values. All are rendered from the state at entry, so their order does not matter.
+//! Set nodes, which set state keys. All values are rendered from the state at entry, so their order does not matter.
 
 use indexmap::IndexMap;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Agents that work for others: as a tool of another agent or of a tool node, or for a turn of a team. Their conversation is
-//! in a branch of its own at the same node; whoever waits for it is told how it ends (`conversation_end.rs`).
+//! Agents that work for others: as a tool of another agent or of a tool node, or for a turn of a team. Their
+//! conversation is in a separate branch at the same node; the caller gets its outcome (`conversation_end.rs`).
 
 use serde_json::Value;
 use shared::definition::ToolKind;

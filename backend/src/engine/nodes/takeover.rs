@@ -1,5 +1,5 @@
-//! Steps of agents that do not go on, since people said so when one asked: somebody answers or writes in its place, another
-//! agent takes the step over, or it fails.
+//! Agents' steps that do not continue, because people said so in an escalation: a person answers or writes instead,
+//! another agent takes the step over, or it fails.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
-//! Teams: several agents that work on one step. Each turn of a member is a conversation of its own, in a branch beside the
-//! team's, so that gates, calls and questions are those of any agent; the team's branch waits, and says whose turn is next
-//! ([`crate::engine::team`]).
+//! Teams: several agents that work on one step. Each turn of a member is a separate conversation, in a branch beside
+//! the team's, so that gates, calls and questions work as for any agent; the team's branch waits, and determines the
+//! next turn ([`crate::engine::team`]).
 
 use shared::definition::{Team, TeamStrategy};
 use shared::error::FlowCode;

@@ -1,4 +1,4 @@
-//! Tool nodes: one call, with arguments that are rendered once, shown, and executed as they are.
+//! Tool nodes: one call, with arguments that are rendered once, shown, and executed unchanged.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Turns of a conversation: how one is opened, and its model called.
+//! Turns of a conversation: opens a turn, and calls its model.
 
 use serde_json::Value;
 use shared::JsonMap;

@@ -1,5 +1,5 @@
-//! One MCP server of the settings: connected when it is first needed, shared by all calls, started again when it has ended,
-//! each time later where it does not stay, and ended with everything that it started.
+//! An MCP server of the settings: connected when it is first needed, shared by all calls, restarted after it has ended,
+//! with increasing delays if it does not stay up, and ended with all its processes.
 
 use std::process::Stdio;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Where the list of the inbox is scrolled to. What is in sight stays where it is, whatever comes or leaves above it, and
-//! the row that the keys stand on is in sight.
+//! The scroll position of the inbox. Visible rows stay in place, whatever comes or leaves above them, and the selected
+//! row is visible.
 
 use leptos::html;
 use leptos::prelude::*;

@@ -1,4 +1,4 @@
-//! A row of the inbox: what is asked, by which flow, what is at stake, and how long there is.
+//! A row of the inbox: the question, its flow, what is at stake, and the remaining time.
 
 use leptos::prelude::*;
 use shared::definition::Severity;

@@ -1,4 +1,4 @@
-//! The bar at the bottom: what to say, and what to do. Where nothing can be decided it says why.
+//! The bar at the bottom, with the note and the decision. If nothing can be decided, it says why.
 
 use leptos::prelude::*;
 use shared::definition::ChoiceKind;

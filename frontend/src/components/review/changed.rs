@@ -1,4 +1,4 @@
-//! Says that the content has changed since it was read. Nothing can be decided before that was seen.
+//! Shows that the content has changed since it was read. A decision requires that this was seen.
 
 use leptos::prelude::*;
 

@@ -1,5 +1,5 @@
-//! What guardrails say at a call or a value, with an icon and in words; and asking them of what was typed, when its field
-//! loses the focus.
+//! The findings of guardrails at a call or a value, with an icon and in words; and checking typed values when their
+//! field loses the focus.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;

@@ -1,4 +1,4 @@
-//! The head of the pane: where the review comes from, its title, what is at stake, how much time is left, who is on it.
+//! The head of the pane: the origin of the review, its title, what is at stake, the remaining time, and the claim.
 
 use leptos::html;
 use leptos::prelude::*;

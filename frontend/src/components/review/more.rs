@@ -1,5 +1,4 @@
-//! What else can be done with a review: handing it to somebody, and taking it back. What is typed is kept until it is
-//! sent.
+//! Further acts on a review: delegating and withdrawing it. Typed text is kept until it is sent.
 
 use leptos::prelude::*;
 use shared::access::Act;

@@ -1,4 +1,4 @@
-//! What a person says beside what they choose: the text field, and details for later steps.
+//! The note with a decision: the text field, and details for later steps.
 
 use leptos::html;
 use leptos::prelude::*;

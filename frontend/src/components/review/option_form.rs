@@ -1,5 +1,5 @@
-//! The form of an option that takes more than a press: what goes with it, filled in before anything is sent. And once
-//! the review is over, what went with it.
+//! The form of an option with fields, which is filled in before the decision is sent; and its values once the review is
+//! over.
 
 use leptos::prelude::*;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What the parts of the pane share: the review, what the person has seen and typed of it, and its decision.
+//! The shared state of the pane: the review, what the person has seen and typed, and their decision.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! How far a decision has come, told honestly: it can still be undone, it is on its way, the server has it, the run went
-//! on, finished or failed; or somebody else was first.
+//! The progress of a decision: it can still be undone, it is being sent, the server has it, the run continued,
+//! completed or failed; or someone else was first.
 
 use leptos::prelude::*;
 use shared::api::DecisionEffect;

@@ -1,4 +1,4 @@
-//! What a call sends, as it will be sent: whole, with secrets by name.
+//! The request of a call, exactly as it will be sent, with secrets by name.
 
 use leptos::prelude::*;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The review pane: loads a review, keeps what the person has seen of it, and puts its parts together.
+//! The review pane: loads a review, keeps track of what the person has seen, and assembles its parts.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The column beside the content: why somebody is asked, where the run is, what came before, what follows, what others
-//! said.
+//! The column beside the content: why the person is asked, where the run is, what came before, what follows, and the
+//! comments.
 
 use leptos::prelude::*;
 use shared::api::NewComment;

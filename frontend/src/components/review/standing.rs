@@ -1,4 +1,4 @@
-//! What is to be known before somebody decides: how the votes stand, who is at it, and why this person may not.
+//! What to know before a decision: the state of the votes, the claim, and why this person may not decide.
 
 use leptos::prelude::*;
 use shared::access::Access;

@@ -1,4 +1,4 @@
-//! What the run has used before this was asked: each call of a model, and all together.
+//! The usage of the run before the request: each model call, and the total.
 
 use leptos::prelude::*;
 use shared::run::{AgentCall, AgentToolCall};

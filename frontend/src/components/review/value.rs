@@ -1,4 +1,4 @@
-//! A value as its content type says, inert.
+//! A value in the format of its content type, inert.
 
 use leptos::prelude::*;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! What somebody is typing into a form: a tree of signals in the shape of the schema. It keeps the text as typed, so
-//! that `1.0` stays `1.0` and a half-typed number is not lost, and reads itself as a JSON value of the right types.
+//! The draft of a form: a tree of signals in the shape of the schema. It keeps the text as typed, so that `1.0` stays
+//! `1.0` and a half-typed number is not lost, and converts itself to a JSON value of the right types.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

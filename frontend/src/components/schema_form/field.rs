@@ -1,4 +1,4 @@
-//! One field: its label, its input, and what is wrong with it.
+//! One field: its label, its input, and its errors.
 
 use leptos::prelude::*;
 

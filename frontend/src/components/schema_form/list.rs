@@ -1,4 +1,5 @@
-//! A list of rows of one schema: add, remove, and move up or down. What stands in a row is any field: it is handed in.
+//! A list of rows of one schema: add, remove, and move up or down. The content of a row can be any field, which is
+//! passed in.
 
 use leptos::prelude::*;
 

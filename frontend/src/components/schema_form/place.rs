@@ -1,4 +1,4 @@
-//! What the parts of a field share: where it is, how it is headed, and what is said of it. Below every kind of field.
+//! The shared parts of fields: their place, heading, and messages. Below every kind of field.
 
 use leptos::prelude::*;
 use shared::error::Mistake;

@@ -1,4 +1,4 @@
-//! What a JSON Schema says of one field, as far as a form can use it. Pure; validation is the server's.
+//! The parts of a field's JSON Schema that a form can use. Pure; the server validates.
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;

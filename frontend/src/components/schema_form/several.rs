@@ -1,4 +1,4 @@
-//! Some of a few choices: a box to tick for each, with what it means.
+//! A choice of several values: a box to tick for each, with its description.
 
 use leptos::prelude::*;
 

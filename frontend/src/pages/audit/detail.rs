@@ -1,4 +1,4 @@
-//! One entry of the record, whole: what was seen, what was said, what was changed, and the entry as it is stored.
+//! The details of an entry: what was seen, decided and changed, and the entry as it is stored.
 
 use leptos::prelude::*;
 use serde_json::Value;

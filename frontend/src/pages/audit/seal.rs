@@ -1,4 +1,4 @@
-//! How far the record is sealed, and whether what is sealed holds.
+//! How far the audit log is sealed, and whether the sealed entries are valid.
 
 use leptos::prelude::*;
 

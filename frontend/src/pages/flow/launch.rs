@@ -1,5 +1,5 @@
-//! Starts a run: a form from the flow's input schema, and for whom it runs. What is typed is kept until it is sent; in the memory of
-//! the page only where there may be a password in it.
+//! Starts a run: a form from the flow's input schema, and the context of the run. Typed text is kept until it is sent;
+//! only in the memory of the page if it may contain a password.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;

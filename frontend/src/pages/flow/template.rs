@@ -1,4 +1,4 @@
-//! What a new flow begins as: an agent writes, a person decides.
+//! The template of a new flow: an agent writes, a person decides.
 
 /// A small flow that runs without any key.
 pub fn template(id: &str) -> String {

@@ -1,5 +1,5 @@
-//! Keeps the list of the inbox as the server has it: read again when the filter, the rights or the clock change what is
-//! in it, or when it is in doubt.
+//! Keeps the list of the inbox up to date with the server: reloads it when the filter, the rights or the clock change
+//! its content, or when it may be out of date.
 
 use leptos::prelude::*;
 use shared::access::Principal;

@@ -1,4 +1,4 @@
-//! The keys of the inbox: walking along the list, opening what one stands on, and going back to the list.
+//! The keys of the inbox: moving along the list, opening the selected row, and returning to the list.
 
 use gloo_timers::callback::Timeout;
 use leptos::html;

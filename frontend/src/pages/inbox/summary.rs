@@ -1,4 +1,4 @@
-//! How many reviews there are: beside the heading of the inbox, and read out when more arrive.
+//! The number of reviews: beside the heading of the inbox, and announced when more arrive.
 
 use leptos::prelude::*;
 

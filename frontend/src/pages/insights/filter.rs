@@ -1,4 +1,4 @@
-//! Which reviews are counted. All of it stands in the address, so that a view can be kept and sent.
+//! The filter of counted reviews. All of it is in the address, so that a view can be bookmarked and shared.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;

@@ -1,4 +1,4 @@
-//! What is asked for on the page `/login`: a username and a password, a link's owner to be confirmed, or a code.
+//! The fields of the page `/login`: a username and a password, the confirmation of a link's owner, or a code.
 
 use leptos::html;
 use leptos::prelude::*;

@@ -1,4 +1,4 @@
-//! Why somebody was not let in, in words.
+//! Why a login failed, in words.
 
 use shared::error::{Code, Problem};
 use shared::single_sign_on::Trouble;

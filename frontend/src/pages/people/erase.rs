@@ -1,4 +1,4 @@
-//! Asks whether a person is to be erased, and says what goes and what stays.
+//! Asks whether to erase a person, and explains what is removed and what stays.
 
 use leptos::prelude::*;
 use shared::api::User;

@@ -1,4 +1,4 @@
-//! One's own place: who decides while one is away, and what one has allowed for later calls.
+//! The person's deputies, and their remembered approvals.
 
 use leptos::prelude::*;
 use shared::deputy::{Deputyship, NewDeputy};

@@ -1,4 +1,4 @@
-//! One's own password, sessions and second factor.
+//! The person's password, sessions and second factor.
 
 use leptos::prelude::*;
 use shared::api::{NewPassword, NewSecondFactor, SecondFactorState, SessionInfo};

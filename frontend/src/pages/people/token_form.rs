@@ -1,4 +1,4 @@
-//! Makes a token and shows its secret, once.
+//! Creates a token, and shows its secret once.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

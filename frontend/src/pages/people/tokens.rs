@@ -1,4 +1,4 @@
-//! One's tokens: what each is for, what it may do, until when.
+//! The person's tokens: the purpose, roles and expiry of each.
 
 use leptos::prelude::*;
 use shared::api::Token;

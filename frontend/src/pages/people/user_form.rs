@@ -1,4 +1,4 @@
-//! Adds a person, or changes one.
+//! Adds or changes a user.
 
 use std::collections::BTreeSet;
 

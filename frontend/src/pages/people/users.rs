@@ -1,4 +1,4 @@
-//! The list of people.
+//! The list of users.
 
 use std::collections::BTreeSet;
 

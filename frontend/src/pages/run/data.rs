@@ -1,5 +1,5 @@
-//! What the page knows of its run. Its steps and reviews are read once and then follow the log; its state, which the log
-//! does not tell, is read again when something has happened, once a second at most.
+//! The data of the run's page. Steps and reviews are loaded once and then follow the log; the state, which is not in
+//! the log, is reloaded after events, at most once a second.
 
 use std::collections::BTreeSet;
 

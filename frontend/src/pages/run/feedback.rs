@@ -1,5 +1,5 @@
-//! Feedback on the run's agents: a form, which keeps what is typed until it is sent, and what was said so far, as far as
-//! the person may see it.
+//! Feedback on the run's agents: a form, which keeps typed text until it is sent, and the earlier feedback that the
+//! person may see.
 
 use leptos::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the run is, what can be done with it, and how it ended or what it waits for.
+//! The head of the run's page: its identity, the actions, and how it ended or what it waits for.
 
 use leptos::html;
 use leptos::prelude::*;

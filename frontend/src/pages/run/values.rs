@@ -1,4 +1,4 @@
-//! The state of a run, one card for each key, and what the run was started with.
+//! The state of a run, one card for each key, and its input.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a draft says of its review: what was chosen for each action, and which values were changed.
+//! The content of a review's draft: the choice for each action, and the edited values.
 
 use shared::definition::{ActionKind, AlternativeChoice};
 use shared::grant::GrantScope;

@@ -1,4 +1,4 @@
-//! The drafts of one kind that a person has: so many at most, each as the browser keeps it.
+//! The drafts of one kind of a person: a limited number, each as the browser stores it.
 
 use std::collections::BTreeMap;
 

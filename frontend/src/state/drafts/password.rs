@@ -1,4 +1,4 @@
-//! Where a password may be typed: what is typed there is kept in the memory of the page only.
+//! Fields that may contain a password: their text is kept only in the memory of the page.
 
 use serde_json::Value;
 use shared::review::Review;

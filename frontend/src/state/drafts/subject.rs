@@ -1,4 +1,4 @@
-//! What drafts are of, and under which names the browser keeps them.
+//! The subjects of drafts, and the names under which the browser stores them.
 
 use shared::id::{ReviewId, RunId, Username};
 

@@ -1,5 +1,5 @@
-//! What the list shows, as it stands in the address: `?severity=critical&assigned=me&q=refund`. Each part is a text
-//! by its name, as the server takes it.
+//! The filter of the list in the address: `?severity=critical&assigned=me&q=refund`. Each part is a text by its name,
+//! as the server expects it.
 
 use serde_json::{Map, Value};
 use shared::api::ReviewQuery;

@@ -1,4 +1,4 @@
-//! How many reviews wait, and how that is said: the same in the list, on the badge and in the title of the tab.
+//! The number of pending reviews, in words: the same in the list, on the badge and in the title of the tab.
 
 use crate::state::words::thousands;
 

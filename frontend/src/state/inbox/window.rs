@@ -1,5 +1,5 @@
-//! The window over the server's list: the pages of it that are in memory, in one run without gaps, and where every
-//! page begins that was read before. Rows are known by their urgency, which says where they stand.
+//! The window onto the server's list: its pages in memory, contiguous, and the start of every page that was read
+//! before. Rows are identified by their urgency, which determines their place.
 
 use std::ops::Range;
 

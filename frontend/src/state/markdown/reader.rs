@@ -1,5 +1,5 @@
-//! From the events of pulldown-cmark to the tree. Beside them goes the place up to which the source is accounted for:
-//! where the parser skips text that is no mere markup, that text is shown.
+//! Converts the events of pulldown-cmark to the tree. It tracks the place up to which the source is accounted for: if
+//! the parser skips text that is more than markup, that text is shown.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a key of the console does with a review.
+//! The effects of keys on a review.
 
 use shared::definition::ChoiceKind;
 use shared::review::{Review, ReviewKind, ReviewOption};

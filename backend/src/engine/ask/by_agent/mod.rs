@@ -1,4 +1,4 @@
-//! What an agent asks people by itself: what they are shown, and what comes of their answer.
+//! Questions that agents ask on their own initiative: what people see, and the consequences of their answers.
 
 mod presentation;
 mod reply;

@@ -1,4 +1,4 @@
-//! What people see of what an agent asks: the headline, what it is about, and the answers that are offered.
+//! How people see a question of an agent: the headline, the content, and the possible answers.
 
 use serde_json::{Value, json};
 use shared::definition::{Alternative, ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};

@@ -1,4 +1,4 @@
-//! What comes of what people say to an agent that asked: the result of its call, or what becomes of its step.
+//! The consequences of an answer to an agent's question: the result of its call, or the end of its step.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The ids of the answers that people can give to what an agent asks, as the contract names them.
+//! The ids of the answers to an agent's question, as the contract names them.
 
 /// The key of a draft among the items of its review.
 pub(in crate::engine::ask) const CONTENT: &str = "content";

@@ -1,4 +1,4 @@
-//! What a decision says to what waits for it.
+//! The effect of a decision on the subject that waits for it.
 
 use serde_json::json;
 use shared::JsonMap;

@@ -1,4 +1,4 @@
-//! Validators: what a response to a human node must fulfil, beyond fitting what was asked.
+//! Validators: the conditions for a response to a human node, in addition to its form.
 
 use serde_json::{Value, json};
 use shared::JsonMap;

@@ -1,4 +1,4 @@
-//! Whether what was said fits what was asked: every mistake at once, with its place in the body.
+//! Checks a verdict against its review: reports every error at once, with its place in the body.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! Who may vote: fixed when a review is asked, less those who have lost the right since.
+//! The voters, who are fixed when a review is requested, without those who have lost the right since.
 //!
-//! The engine knows nobody by itself: the people who exist come with the snapshot, for flows that need them. Where
-//! those who may vote could not accept even if all of them did, the review says so (`problem`), and waits: then, and
-//! only then, people who have the right now are taken in. A run that stopped instead would lose its work because of a
-//! role that an admin can give in a moment; timers and withdrawals work as always.
+//! The engine itself knows no people: the existing users come with the snapshot, for flows that need them. If the
+//! voters could not accept even if all of them did, the review says so (`problem`), and waits: then, and only then,
+//! people who have the right now are added. If the run stopped instead, its work would be lost because of a role that
+//! an admin can give in a moment; timers and withdrawals work as always.
 
 use std::collections::BTreeSet;
 

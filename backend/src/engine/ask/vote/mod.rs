@@ -1,8 +1,8 @@
-//! Votes: where a review's policy takes several decisions, each is one vote, and the review resolves as soon as what
-//! comes of them is certain.
+//! Votes: if a review's policy requires several decisions, each is one vote, and the review resolves as soon as the
+//! outcome is certain.
 //!
-//! [`tally`] counts, [`electorate`] says who may vote, [`words`] says how it stands; here a vote is taken, and what won
-//! is carried out.
+//! [`tally`] counts, [`electorate`] says who may vote, [`words`] describes the state; this module accepts votes, and
+//! applies the outcome.
 
 mod electorate;
 mod recount;

@@ -1,7 +1,7 @@
-//! Who may vote, looked at again: whoever has lost the right is no longer counted.
+//! Rechecks who may vote: votes of people who have lost the right no longer count.
 //!
-//! Where the first decision resolves and people are only named, the people do not come with every input: the server
-//! looks for what waits for nobody beside the commits, and tells the run to look again ([`crate::engine::Input::Recount`]).
+//! If the first decision resolves and people are only named, the users do not come with every input: the server finds
+//! reviews that no one can decide beside the commits, and tells the run to recheck ([`crate::engine::Input::Recount`]).
 
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;

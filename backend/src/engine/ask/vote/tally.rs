@@ -1,4 +1,4 @@
-//! Counting votes. Pure, and of a review alone.
+//! Counts votes. Pure, and dependent only on the review.
 //!
 //! An accept option is a vote for; a stop, a correction and free text are votes against. With `deny`, so many votes
 //! against end it; without, it ends when it can no longer be accepted. Where `deny` can no longer be reached and

@@ -1,4 +1,4 @@
-//! What becomes of votes where what is shown changes.
+//! Voids votes when the content changes.
 
 use shared::id::Username;
 use shared::review::{Item, Review};

@@ -1,5 +1,5 @@
-//! How the votes on a review stand, in words: for people, whoever reads them. While votes are secret, nothing in them
-//! says who has voted, or how.
+//! The state of the votes on a review, in words for any reader. While votes are secret, the words do not reveal who has
+//! voted, or how.
 
 use shared::definition::Policy;
 use shared::id::Username;

@@ -1,5 +1,5 @@
-//! How an action is answered: the four answers, approving what is like it later too, what could be done instead, and the
-//! message that goes with an answer.
+//! The answers to an action: the four answers, remembering an approval, the alternatives, and the message with an
+//! answer.
 
 use leptos::prelude::*;
 use shared::definition::{ActionKind, AlternativeChoice};

@@ -1,5 +1,4 @@
-//! The arguments of an action: as they were asked for, what has changed since one looked, the form in which they are
-//! edited, and what was changed.
+//! The arguments of an action: as requested, the changes since the last view, the form to edit them, and the edits.
 
 use leptos::prelude::*;
 use serde_json::Value;

@@ -1,5 +1,4 @@
-//! What one knows of an action while it is shown: what the record says became of it, and what somebody has chosen for it
-//! and not sent yet.
+//! The state of an action while it is shown: its recorded outcome, or the choice that was not sent yet.
 
 use leptos::prelude::*;
 use shared::JsonMap;

@@ -1,4 +1,4 @@
-//! Editing an item: a text field for texts, else a form made from its schema.
+//! Edits an item: a text field for text, otherwise a form made from its schema.
 
 use leptos::html;
 use leptos::prelude::*;

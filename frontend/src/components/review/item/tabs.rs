@@ -1,4 +1,4 @@
-//! The tabs of an item's card: which there are, which one is open, and how the keys move among them.
+//! The tabs of an item's card: which exist, which one is open, and how keys move among them.
 
 use leptos::prelude::*;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Checks of a flow's text while one types: what the server says of it, in a word and as a list.
+//! Checks a flow's text while it is typed, and shows the server's findings in a word and as a list.
 
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
