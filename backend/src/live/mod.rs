@@ -1,8 +1,9 @@
 //! The live socket: tails the log once per process, and sends each entry to every session that may see it.
 //!
-//! - [`Hub`] reads the log, serialises an entry once, and keeps the newest in a bounded ring; - a session (one task per
-//! socket) follows the ring, replays from the store what a client missed, and asks `shared::access` about every entry
-//! with the current rights; - [`upgrade`] accepts sockets.
+//! - [`Hub`] reads the log, serialises an entry once, and keeps the newest in a bounded ring;
+//! - a session (one task per socket) follows the ring, replays from the store what a client missed, and asks
+//!   `shared::access` about every entry with the current rights;
+//! - [`upgrade`] accepts sockets.
 //!
 //! A session sends only what was read: entries come from the log, and snapshots from one read transaction. Everything
 //! that a slow client could cause to grow is bounded: the ring by entries and bytes, a socket by one frame.

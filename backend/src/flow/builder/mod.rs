@@ -1,14 +1,28 @@
 //! A builder of flows in Rust, for the same model as a flow file.
 //!
-//! ``` use backend::flow::builder::{Agent, Flow, Human, Tool, accept, correct, stop}; use serde_json::json;
+//! ```
+//! use backend::flow::builder::{Agent, Flow, Human, Tool, accept, correct, stop};
+//! use serde_json::json;
 //!
-//! let flow = Flow::new("article") .input(json!({ "type": "object", "required": ["topic"], "properties": { "topic": {
-//! "type": "string" } } })) .node("draft", Agent::new("writer").instructions("You are a careful writer.").prompt("Write
-//! about {{ topic }}.")) .max_visits(5) .delegates_to_human("review") .human( "review", Human::new("Please review the
-//! draft.") .reviews("draft") .option(accept("approve", "Looks good, continue")) .option(correct("shorten", "Needs
-//! revision", "Please make it more concise.")) .option(stop("reject", "Reject, stop the flow")), )
-//! .delegates_to("publish") .node("publish", Tool::new("publish").argument("text", "{{ draft }}").demo_publish())
-//! .build()?; assert_eq!(flow.nodes.len(), 3); # Ok::<(), backend::flow::builder::InvalidFlow>(()) ```
+//! let flow = Flow::new("article")
+//!     .input(json!({ "type": "object", "required": ["topic"], "properties": { "topic": { "type": "string" } } }))
+//!     .node("draft", Agent::new("writer").instructions("You are a careful writer.").prompt("Write about {{ topic }}."))
+//!     .max_visits(5)
+//!     .delegates_to_human("review")
+//!     .human(
+//!         "review",
+//!         Human::new("Please review the draft.")
+//!             .reviews("draft")
+//!             .option(accept("approve", "Looks good, continue"))
+//!             .option(correct("shorten", "Needs revision", "Please make it more concise."))
+//!             .option(stop("reject", "Reject, stop the flow")),
+//!     )
+//!     .delegates_to("publish")
+//!     .node("publish", Tool::new("publish").argument("text", "{{ draft }}").demo_publish())
+//!     .build()?;
+//! assert_eq!(flow.nodes.len(), 3);
+//! # Ok::<(), backend::flow::builder::InvalidFlow>(())
+//! ```
 
 mod human;
 mod nodes;

@@ -32,7 +32,7 @@ pub fn check(checker: &mut Checker<'_>) {
         if kind == ExpressionKind::Condition && read.insert(text) {
             let Some(rest) = left.checked_sub(text.len()) else {
                 let message = format!(
-                    "the conditions of a flow may have at most {MAX_CONDITIONS} bytes in total; compute parts in `set` nodes"
+                    "the conditions of a flow may have at most {MAX_CONDITIONS} bytes in total; split them with `set` nodes"
                 );
                 checker.invalid(&path, message);
                 break;
