@@ -1,7 +1,7 @@
 //! Time, ids and randomness, injected: nothing else in the server reads a clock or a source of randomness.
 
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant, SystemTime};
 
 use shared::time::Timestamp;
 use uuid::Uuid;
@@ -10,6 +10,8 @@ use uuid::Uuid;
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
     fn now(&self) -> Timestamp;
+    /// How long the server has been up. It never goes back, whatever is done to the machine's clock.
+    fn uptime(&self) -> Duration;
     /// Sixteen random bytes, unguessable.
     fn random(&self) -> [u8; 16];
 }
@@ -25,6 +27,12 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     fn now(&self) -> Timestamp {
         SystemTime::now().into()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+    fn uptime(&self) -> Duration {
+        static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        BEGUN.elapsed()
     }
 
     fn random(&self) -> [u8; 16] {

@@ -1,7 +1,8 @@
 //! Rate limits: a limit by key, and the write budget of each person (requests per second and bytes per minute, because
 //! what is written is kept for ever).
 //!
-//! Imports nothing of the server. Time comes in as an argument.
+//! Imports nothing of the server. Time comes in as an argument: the server's uptime, since a clock that is set back would
+//! lock out everybody.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,7 +12,6 @@ use serde::Deserialize;
 use shared::access::{ADMIN, DEVELOPER, Principal};
 use shared::error::{Code, Problem};
 use shared::id::Username;
-use shared::time::Timestamp;
 
 /// Keys are hashed into this many places: memory is bounded however many there are, at the price that two may share one.
 const PLACES: usize = 16_384;
@@ -23,7 +23,7 @@ pub struct RateLimit {
     interval: i64,
     /// How long everything takes that may be used at once, in nanoseconds.
     burst: i64,
-    /// When everything that a place has used is given back, in nanoseconds.
+    /// The uptime at which everything that a place has used is given back, in nanoseconds.
     full_at: Box<[AtomicI64]>,
 }
 
@@ -47,17 +47,17 @@ impl RateLimit {
     }
 
     /// Whether a unit is left; else the seconds until there is.
-    pub fn check(&self, key: &impl Hash, now: Timestamp) -> Result<(), u64> {
+    pub fn check(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
         let used =
-            self.place(key).load(Ordering::Relaxed).saturating_sub(nanoseconds(now)).saturating_add(self.interval);
+            self.place(key).load(Ordering::Relaxed).saturating_sub(nanoseconds(uptime)).saturating_add(self.interval);
         let missing = u64::try_from(used - self.burst).unwrap_or(0);
         if missing == 0 { Ok(()) } else { Err(missing.div_ceil(1_000_000_000)) }
     }
 
     /// Uses so many units, also where fewer are left.
-    pub fn charge(&self, key: &impl Hash, units: u64, now: Timestamp) {
+    pub fn charge(&self, key: &impl Hash, units: u64, uptime: Duration) {
         let used = i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(self.interval);
-        let now = nanoseconds(now);
+        let now = nanoseconds(uptime);
         let _ = self
             .place(key)
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at| Some(full_at.max(now).saturating_add(used)));
@@ -69,8 +69,8 @@ impl RateLimit {
     }
 }
 
-fn nanoseconds(now: Timestamp) -> i64 {
-    now.0.saturating_mul(1000)
+fn nanoseconds(uptime: Duration) -> i64 {
+    i64::try_from(uptime.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// What everybody may write: the table `[limits]` of the settings file. 0: without a limit.
@@ -129,18 +129,18 @@ impl Budgets {
     }
 
     /// Counts a write of somebody; `429` where they have nothing left.
-    pub fn admit(&self, principal: &Principal, now: Timestamp) -> Result<(), Problem> {
-        self.check(&principal.username, now)?;
-        self.count(principal, now);
+    pub fn admit(&self, principal: &Principal, uptime: Duration) -> Result<(), Problem> {
+        self.check(&principal.username, uptime)?;
+        self.count(principal, uptime);
         Ok(())
     }
 
     /// `429` where somebody has nothing left, before it is known with which rights they write: what they have used is in
     /// the one budget or in the other.
-    pub fn check(&self, person: &Username, now: Timestamp) -> Result<(), Problem> {
+    pub fn check(&self, person: &Username, uptime: Duration) -> Result<(), Problem> {
         for PersonBudget { writes, bytes } in [&self.developers, &self.others] {
             for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
-                if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(person, now)) {
+                if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(person, uptime)) {
                     let detail =
                         format!("{person} has reached the limit of {what} per person; try again in {seconds} s");
                     let problem = Problem::new(Code::TooManyRequests).detail(detail);
@@ -152,16 +152,16 @@ impl Budgets {
     }
 
     /// Counts a write of somebody that was admitted.
-    pub fn count(&self, principal: &Principal, now: Timestamp) {
+    pub fn count(&self, principal: &Principal, uptime: Duration) {
         if let Some(writes) = &self.of(principal).writes {
-            writes.charge(&principal.username, 1, now);
+            writes.charge(&principal.username, 1, uptime);
         }
     }
 
     /// Counts what a write of theirs has written.
-    pub fn charge(&self, principal: &Principal, bytes: u64, now: Timestamp) {
+    pub fn charge(&self, principal: &Principal, bytes: u64, uptime: Duration) {
         if let Some(limit) = &self.of(principal).bytes {
-            limit.charge(&principal.username, bytes, now);
+            limit.charge(&principal.username, bytes, uptime);
         }
     }
 
@@ -174,7 +174,7 @@ impl Budgets {
 mod tests {
     use super::*;
 
-    const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
+    const NOW: Duration = Duration::from_secs(1000);
 
     fn person(name: &str, roles: &[&str]) -> Principal {
         Principal::new(name.parse().unwrap(), roles.iter().map(|role| (*role).to_owned()).collect())
@@ -189,7 +189,7 @@ mod tests {
         let problem = budgets.admit(&ana, NOW).unwrap_err();
         assert_eq!((problem.code, problem.retry_after), (Code::TooManyRequests, Some(1)));
         assert!(budgets.admit(&tom, NOW).is_ok());
-        assert_eq!(admitted(NOW.after(Duration::from_secs(10))), 20);
+        assert_eq!(admitted(NOW + Duration::from_secs(10)), 20);
         assert!((0..500).all(|_| budgets.admit(&dev, NOW).is_ok()), "developers have no limit unless it is set");
     }
 
@@ -200,6 +200,6 @@ mod tests {
         budgets.charge(&ana, 90_000, NOW);
         let wait = budgets.admit(&ana, NOW).unwrap_err().retry_after.unwrap();
         assert!((30..=31).contains(&wait), "{wait}");
-        assert!(budgets.admit(&ana, NOW.after(Duration::from_secs(wait))).is_ok());
+        assert!(budgets.admit(&ana, NOW + Duration::from_secs(wait)).is_ok());
     }
 }

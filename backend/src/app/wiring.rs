@@ -198,11 +198,11 @@ impl Authenticate for Sockets {
     }
 
     fn admit(&self, actor: &Actor) -> Result<(), Problem> {
-        self.edge.budgets.admit(&actor.principal, self.clock.now())
+        self.edge.budgets.admit(&actor.principal, self.clock.uptime())
     }
 
     fn charge(&self, actor: &Actor, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.edge.budgets.charge(&actor.principal, bytes, self.clock.now());
+        self.edge.budgets.charge(&actor.principal, bytes, self.clock.uptime());
     }
 }

@@ -64,27 +64,27 @@ impl Authenticator {
             Some(browser) => vec![AttemptKey::Browser(browser)],
             None => vec![AttemptKey::Account(username.to_owned(), network), AttemptKey::Network(network)],
         };
-        self.limit.check(&keys, self.clock.now())?;
+        self.limit.check(&keys, self.clock.uptime())?;
         // Whoever is known does not wait behind the others of their network.
         let line = known.is_none().then_some(network);
         let person = self.store.user(username).await?;
         let hash = person.as_ref().filter(|person| person.user.active).and_then(|person| person.password_hash.clone());
         // Those who waited for their turn are checked again when it has come: many attempts at once are no way around.
         let (limit, clock, asked) = (self.limit.clone(), self.clock.clone(), keys.clone());
-        let may = move || limit.check(&asked, clock.now());
+        let may = move || limit.check(&asked, clock.uptime());
         let right = self.passwords().verify(line, password, hash.clone(), may).await?;
         match (person, hash) {
             (Some(person), Some(phc)) if right => {
                 self.start_session(person, SignIn::Password(phc), attempt, known.is_some()).await
             }
             (person, _) => {
-                let now = self.clock.now();
-                self.limit.failed(&keys, now);
+                let uptime = self.clock.uptime();
+                self.limit.failed(&keys, uptime);
                 let recorded = [AttemptKey::Record(username.to_owned())];
                 if let Some(UserRecord { user, .. }) = person
-                    && self.limit.check(&recorded, now).is_ok()
+                    && self.limit.check(&recorded, uptime).is_ok()
                 {
-                    self.limit.failed(&recorded, now);
+                    self.limit.failed(&recorded, uptime);
                     self.record_failure(user.username);
                 }
                 Err(WRONG)

@@ -24,13 +24,12 @@ impl Authenticator {
             // 80 random bits: nobody guesses one, and nobody can keep its owner from using it.
             return Ok(Some(Proof::Recovery(digest(&plain(code)))));
         }
-        let now = self.clock.now();
         let keys = [AttemptKey::Codes(person.user.username.to_string())];
-        self.limit.check(&keys, now)?;
+        self.limit.check(&keys, self.clock.uptime())?;
         if let Some(step) = step_of(&factor.secret, code, &*self.clock).filter(|step| *step > factor.used_step) {
             Ok(Some(Proof::Step(step)))
         } else {
-            self.limit.failed(&keys, now);
+            self.limit.failed(&keys, self.clock.uptime());
             Err(WRONG)
         }
     }
@@ -69,9 +68,9 @@ impl Authenticator {
             )));
         };
         let keys = [AttemptKey::Codes(person.user.username.to_string())];
-        self.limit.check(&keys, self.clock.now())?;
+        self.limit.check(&keys, self.clock.uptime())?;
         let Some(step) = step_of(&secret, code, &*self.clock) else {
-            self.limit.failed(&keys, self.clock.now());
+            self.limit.failed(&keys, self.clock.uptime());
             return Err(wrong_at_code());
         };
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| recovery_code(&*self.clock)).collect();

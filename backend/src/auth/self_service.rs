@@ -21,10 +21,10 @@ impl Authenticator {
             return Err(Error::Problem(Box::new(Problem::new(Code::Conflict).detail(detail))));
         };
         let keys = [AttemptKey::Browser(identity.credential)];
-        self.limit.check(&keys, self.clock.now())?;
+        self.limit.check(&keys, self.clock.uptime())?;
         let NewPassword { current, new } = password;
         if !self.passwords().verify(None, current, Some(from.clone()), || Ok(())).await? {
-            self.limit.failed(&keys, self.clock.now());
+            self.limit.failed(&keys, self.clock.uptime());
             return Err(Error::Invalid(vec![Mistake::new("/current", "invalid", "this is not your password")]));
         }
         let to = self.passwords().hash(new, known_of(&person.user), "/new").await?;

@@ -45,9 +45,9 @@ impl Authenticator {
     ) -> Result<Entered, Trouble> {
         let provider = self.provider().ok_or(Trouble::Off)?;
         let keys = [AttemptKey::Returns(attempt.address.network())];
-        self.limit.check(&keys, self.clock.now()).map_err(|_| Trouble::Busy)?;
+        self.limit.check(&keys, self.clock.uptime()).map_err(|_| Trouble::Busy)?;
         let profile = provider.finish(begun, returned).await.map_err(|error| {
-            self.limit.failed(&keys, self.clock.now());
+            self.limit.failed(&keys, self.clock.uptime());
             tracing::warn!(%error, "a sign-in with the identity provider failed");
             trouble_of(&error)
         })?;
@@ -131,12 +131,12 @@ impl Authenticator {
     /// As many as of wrong passwords.
     async fn record_refusal(&self, refused: RefusedSignIn) {
         let keys = [AttemptKey::Record(refused.account.to_string())];
-        let now = self.clock.now();
+        let uptime = self.clock.uptime();
         // Whose groups let them in no more loses their roles, however often that was said.
-        if self.limit.check(&keys, now).is_err() && refused.trouble != Trouble::Groups {
+        if self.limit.check(&keys, uptime).is_err() && refused.trouble != Trouble::Groups {
             return;
         }
-        self.limit.failed(&keys, now);
+        self.limit.failed(&keys, uptime);
         let refused = Change::by_server(Operation::RefuseSignIn(Box::new(refused)));
         if let Err(error) = self.store.commit(refused).await {
             tracing::warn!(%error, "a refused sign-in could not be written to the audit log");

@@ -20,7 +20,7 @@ pub(super) struct Payer(Arc<OnceLock<Principal>>);
 /// Counts a write of the caller; `429` if their budget is used up.
 pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Result<()> {
     let Some(Payer(payer)) = parts.extensions.get::<Payer>() else { return Ok(()) };
-    state.edge.budgets.admit(caller, state.clock.now())?;
+    state.edge.budgets.admit(caller, state.clock.uptime())?;
     let _ = payer.set(caller.clone());
     Ok(())
 }
@@ -49,7 +49,7 @@ impl Bill {
             && let Some(payer) = self.payer.0.get()
         {
             let answered = response.body().size_hint().exact().unwrap_or(0);
-            state.edge.budgets.charge(payer, self.sent.saturating_add(answered), state.clock.now());
+            state.edge.budgets.charge(payer, self.sent.saturating_add(answered), state.clock.uptime());
         }
     }
 }

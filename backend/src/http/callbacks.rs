@@ -40,7 +40,7 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     // Before anything is read: strangers have nothing parsed here.
     let key = state.outside.callbacks.as_ref();
     let callback = key.and_then(|key| key.open(&secret)).ok_or_else(|| Problem::new(Code::NotFound))?;
-    let now = state.clock.now();
+    let now = state.clock.uptime();
     if let Err(seconds) = state.tries.0.check(&callback.task, now) {
         return Err(Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) }.into());
     }

@@ -48,7 +48,7 @@ async fn post(
             attempt.code = code;
             // Whoever may write no more begins no sessions either: each is kept, with an entry of the log.
             if let Ok(person) = username.parse() {
-                state.edge.budgets.check(&person, state.clock.now())?;
+                state.edge.budgets.check(&person, state.clock.uptime())?;
             }
             state.authenticator.login(&username, password, attempt).await?
         }
@@ -58,7 +58,7 @@ async fn post(
         }
     };
     let roles = login.user.roles.iter().cloned().collect();
-    state.edge.budgets.count(&Principal::new(login.user.username.clone(), roles), state.clock.now());
+    state.edge.budgets.count(&Principal::new(login.user.username.clone(), roles), state.clock.uptime());
     let life = state.authenticator.policy().session_life;
     let secure = is_https(&headers);
     let mut response = axum::Json(login.user).into_response();

@@ -152,11 +152,11 @@ async fn decide(
     };
     let mut principal = person.principal(None);
     (principal.stands_for, _) = state.store.standing(&person).await?;
-    let (budgets, now) = (&state.edge.budgets, state.clock.now());
-    if let Err(problem) = budgets.admit(&principal, now) {
+    let (budgets, uptime) = (&state.edge.budgets, state.clock.uptime());
+    if let Err(problem) = budgets.admit(&principal, uptime) {
         return Ok(refused(notifications, review, &problem));
     }
-    budgets.charge(&principal, bytes, now);
+    budgets.charge(&principal, bytes, uptime);
     let input = Input::decide(review, principal.clone(), Via::Slack, press.request(&shown));
     let operation = store::Operation::Review { review, input: Box::new(input) };
     let change = Change { by: Some(Actor::of(principal.clone())), key, operation };

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -260,28 +260,38 @@ fn random() -> String {
 
 /// A clock that stands still until it is moved.
 #[derive(Debug)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    /// The time, in microseconds.
+    now: AtomicI64,
+    /// How long it has been up, in microseconds.
+    uptime: AtomicU64,
+}
 
 impl ManualClock {
     /// A clock that shows the machine's time.
     pub fn now() -> Arc<Self> {
-        Arc::new(Self(AtomicI64::new(SystemClock.now().0)))
+        Arc::new(Self { now: AtomicI64::new(SystemClock.now().0), uptime: AtomicU64::new(0) })
     }
 
     /// Moves it forward.
     pub fn advance(&self, by: Duration) {
-        self.0.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
+        self.now.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
+        self.uptime.fetch_add(u64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
     }
 
     /// Sets it back, as somebody may do with a machine's clock.
     pub fn set_back(&self, by: Duration) {
-        self.0.fetch_sub(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
+        self.now.fetch_sub(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Acquire))
+        Timestamp(self.now.load(Ordering::Acquire))
+    }
+
+    fn uptime(&self) -> Duration {
+        Duration::from_micros(self.uptime.load(Ordering::Acquire))
     }
 
     fn random(&self) -> [u8; 16] {

@@ -1,6 +1,7 @@
 //! What one person may write.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::header;
 use serde_json::{Value, json};
@@ -46,6 +47,20 @@ async fn one_reviewer_cannot_fill_the_disk_and_holds_up_nobody_else() {
     assert_eq!(refused.code(429), "too_many_requests");
     ana.get("/api/v1/reviews").await.expect(200);
     tom.post(&comments, &remark).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_locks_out_nobody() {
+    let clock = ManualClock::now();
+    let site = Site::with(Database::sqlite().unwrap(), clock.clone(), edge()).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    ana.put("/api/v1/notifications", &json!({})).await.expect(200);
+    let wrong = json!({ "username": "ana", "password": "not hers" });
+    let nobody = Client { site: &site, cookie: None };
+    assert_eq!(nobody.post("/api/v1/session", &wrong).await.code(401), "unauthenticated");
+    clock.set_back(Duration::from_hours(2));
+    let login = json!({ "username": "ana", "password": super::PASSWORD });
+    nobody.post("/api/v1/session", &login).await.expect(200);
 }
 
 #[tokio::test]

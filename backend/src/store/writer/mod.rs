@@ -177,7 +177,8 @@ pub(super) fn start(
 /// A writer: ends when the store is closed and what waited is written.
 async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
     let mut jobs = Vec::with_capacity(GROUP);
-    let mut cleaned = Timestamp::default();
+    // Not by the clock, which may be set back.
+    let mut cleaned = None::<Duration>;
     // When to go on, where not all was cleaned up.
     let mut more_at = None;
     let mut stopping = false;
@@ -197,9 +198,11 @@ async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
             () = sleep(if more_at.is_some() { CLEANUP_OF_MORE } else { CLEANUP }), if !stopping => {}
         }
         let now = inner.clock.now();
-        let is_due = now.since(cleaned) >= CLEANUP || more_at.is_some_and(|at| at <= Instant::now());
+        let uptime = inner.clock.uptime();
+        let is_due = cleaned.is_none_or(|at| uptime.saturating_sub(at) >= CLEANUP)
+            || more_at.is_some_and(|at| at <= Instant::now());
         if is_due && !stopping {
-            cleaned = now;
+            cleaned = Some(uptime);
             more_at = match clean_up::some(&inner.db, now).await {
                 Ok(more) => more.then(|| Instant::now() + CLEANUP_OF_MORE),
                 Err(error) => {
