@@ -63,6 +63,8 @@ pub struct Sealer {
     clock: SharedClock,
     /// The seal that this server made last.
     mine: Option<u64>,
+    /// The newest seal that was seen, and the uptime since which it is that.
+    seen: (Option<u64>, Duration),
     /// When the head was told.
     told: Timestamp,
 }
@@ -91,7 +93,7 @@ impl LogFollower for Sealer {
 impl Sealer {
     /// A sealer that signs with this key.
     pub fn new(store: Store, key: SealKey, seals: Seals, clock: SharedClock) -> Self {
-        Self { store, key, seals, clock, mine: None, told: Timestamp::default() }
+        Self { store, key, seals, clock, mine: None, seen: (None, Duration::ZERO), told: Timestamp::default() }
     }
 
     /// Seals until it is stopped.
@@ -110,8 +112,19 @@ impl Sealer {
         };
         let number = last.as_ref().map(|last| last.seal.number);
         let now = self.clock.now();
-        let fresh = last.as_ref().is_some_and(|last| now.since(last.seal.sealed_at) < TAKEOVER_AFTER);
-        if fresh && number != self.mine {
+        if self.seen.0 != number {
+            self.seen = (number, self.clock.uptime());
+        }
+        let is_fresh = last.as_ref().is_some_and(|last| {
+            // A clock that was ahead may have made it: what counts then is for how long it has been the newest.
+            let age = if last.seal.sealed_at <= now {
+                now.since(last.seal.sealed_at)
+            } else {
+                self.clock.uptime().saturating_sub(self.seen.1)
+            };
+            age < TAKEOVER_AFTER
+        });
+        if is_fresh && number != self.mine {
             return Ok(Sealed::Elsewhere);
         }
         let must = MustBeAuthentic::after(&self.store, last.as_ref()).await?;

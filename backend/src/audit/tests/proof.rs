@@ -20,6 +20,7 @@ use crate::store::{Form, OpenMode, Options, Store};
 on_both! {
     nothing_is_lost_while_many_write_and_two_seal,
     a_killed_sealer_goes_on_where_it_stood,
+    a_clock_that_was_ahead_does_not_stop_the_seals,
     a_server_with_another_key_is_refused_before_it_writes_or_seals,
     an_old_key_stays_trusted_when_a_new_one_takes_its_place,
     an_export_is_verified_by_itself,
@@ -80,6 +81,17 @@ async fn a_killed_sealer_goes_on_where_it_stood(mut world: World) {
     let check = world.check(Some(&head)).await;
     assert!(check.valid, "{check:?}");
     assert_eq!(world.head().await.number, 4);
+}
+
+async fn a_clock_that_was_ahead_does_not_stop_the_seals(mut world: World) {
+    let head = world.three_seals().await;
+    world.clock.set_back(Duration::from_hours(2));
+    world.people(&["gus"]).await;
+    world.sealer = world.another_sealer();
+    assert_eq!(world.sealer.seal().await.expect("looks"), Sealed::Elsewhere, "the other may still be alive");
+    world.clock.advance(Duration::from_secs(10));
+    world.seal(7).await;
+    assert!(world.check(Some(&head)).await.valid);
 }
 
 async fn a_server_with_another_key_is_refused_before_it_writes_or_seals(mut world: World) {
