@@ -12,7 +12,7 @@ use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
 use super::db::{Conn, Row, Sql};
-use super::leases::{Lease, NextReady, Selection, WorkTable, micros};
+use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable, micros};
 use super::{Error, Store};
 
 const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, owner";
@@ -228,8 +228,8 @@ impl ClaimedDelivery {
 
 /// The deliveries that come first.
 fn first(limit: u32, of: &Selection<'_>) -> Sql {
-    let sql = Sql::new("SELECT ").push(of.columns).push(" FROM deliveries WHERE status = 'waiting'");
-    of.ready(sql).push(" ORDER BY ready_at, id LIMIT ").bind(limit).push(of.lock)
+    let sql = of.columns(Sql::new("SELECT "), Readiness::Lease).push(" FROM deliveries WHERE status = 'waiting'");
+    of.ready(sql, Readiness::Lease).push(" ORDER BY ready_at, id LIMIT ").bind(limit).push(of.lock)
 }
 
 /// A row of [`COLUMNS`].

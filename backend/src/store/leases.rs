@@ -5,7 +5,8 @@
 //! A table of work has the columns `id`, `ready_at` (when a row may be claimed: its own time, or the end of its lease),
 //! `attempt` and `owner`. Every claim raises `attempt`, so an outcome names exactly one piece of work, and is refused once
 //! another server has claimed the row. Leases run on the clock of the database; SQLite has none of its own, and takes the
-//! injected one.
+//! injected one. What the engine judges by the server's clock (timers) is ready only once it is so on both clocks
+//! ([`Readiness`]).
 //!
 //! Handling failures is not part of this module, because it differs on purpose. A failed task is an input for its run,
 //! whose retry policy sets the task's next time in the same commit. A failed delivery belongs to no run: its sender
@@ -85,21 +86,48 @@ impl NextReady {
 /// The time now, in the columns of a SELECT in PostgreSQL.
 const POSTGRES_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
+/// On which clock a row is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// On the clock of leases.
+    Lease,
+    /// Also on this server's: whoever judges by a clock that is behind would only set the same time again.
+    Timer,
+    /// By the column `lane`.
+    OfLane,
+}
+
 /// Selects the rows of a table that come first.
 pub(super) struct Selection<'a> {
-    pub columns: &'a str,
-    /// Only those that are ready on this clock.
-    ready: Option<&'a Store>,
+    store: &'a Store,
+    wanted: Wanted<'a>,
     /// Ends each SELECT.
     pub lock: &'static str,
 }
 
+/// What is selected of rows.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// These columns, of rows that are ready.
+    Ready(&'a str),
+    /// When a row is ready, and the time now.
+    Times,
+}
+
 impl Selection<'_> {
+    /// Adds the columns.
+    pub fn columns(&self, sql: Sql, by: Readiness) -> Sql {
+        match self.wanted {
+            Wanted::Ready(columns) => sql.push(columns),
+            Wanted::Times => self.store.now_by(sql.push("ready_at, "), by).push(" AS now"),
+        }
+    }
+
     /// Adds the condition that a row is ready, where it is needed.
-    pub fn ready(&self, sql: Sql) -> Sql {
-        match self.ready {
-            Some(store) => store.now(sql.push(" AND ready_at <= ")),
-            None => sql,
+    pub fn ready(&self, sql: Sql, by: Readiness) -> Sql {
+        match self.wanted {
+            Wanted::Ready(_) => self.store.now_by(sql.push(" AND ready_at <= "), by),
+            Wanted::Times => sql,
         }
     }
 }
@@ -115,10 +143,9 @@ impl Store {
         first: impl Fn(&Selection<'_>) -> Sql + Send + 'static,
         read: fn(&Row) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
-        let ready = Some(self);
         // Looking first keeps an idle server off SQLite's write lock.
         if !self.inner.db.is_postgres() {
-            let look = first(&Selection { columns: "1", ready, lock: "" });
+            let look = first(&Selection { store: self, wanted: Wanted::Ready("1"), lock: "" });
             if self.inner.db.read().await?.fetch_one(look).await?.is_none() {
                 return Ok(Vec::new());
             }
@@ -126,7 +153,7 @@ impl Store {
         let (store, owner) = (self.clone(), owner.to_owned());
         let claim = async move |mut conn: Conn| -> Result<Result<Vec<T>, Vec<Uuid>>, Error> {
             let lock = if conn.is_postgres() { " FOR UPDATE SKIP LOCKED" } else { "" };
-            let due = first(&Selection { columns, ready: Some(&store), lock });
+            let due = first(&Selection { store: &store, wanted: Wanted::Ready(columns), lock });
             let update = |sql: Sql| {
                 let sql = sql.push("UPDATE ").push(table.name()).push(" SET attempt = attempt + 1, owner = ");
                 let sql = sql.bind(owner.as_str()).push(table.on_claim()).push(", ready_at = ");
@@ -178,15 +205,11 @@ impl Store {
 
     /// When the next of the rows that `first` selects is ready, or its lease ends.
     pub(super) async fn next_ready(&self, first: impl Fn(&Selection<'_>) -> Sql) -> Result<Option<NextReady>, Error> {
-        let postgres = format!("ready_at, {POSTGRES_NOW}");
-        let is_postgres = self.inner.db.is_postgres();
-        let columns = if is_postgres { &postgres } else { "ready_at" };
-        let sql = first(&Selection { columns, ready: None, lock: "" });
+        let sql = first(&Selection { store: self, wanted: Wanted::Times, lock: "" });
         let mut next: Option<NextReady> = None;
         for row in self.inner.db.read().await?.fetch(sql).await? {
-            let now = if is_postgres { Timestamp(row.int(1)?) } else { self.inner.clock.now() };
-            let ready = NextReady { at: Timestamp(row.int(0)?), now };
-            next = Some(next.filter(|next| next.at <= ready.at).unwrap_or(ready));
+            let ready = NextReady { at: Timestamp(row.int(0)?), now: Timestamp(row.int(1)?) };
+            next = Some(next.filter(|next| next.wait() <= ready.wait()).unwrap_or(ready));
         }
         Ok(next)
     }
@@ -247,6 +270,18 @@ impl Store {
         match &self.inner.db {
             Db::Postgres { .. } => sql.push(POSTGRES_NOW),
             Db::Sqlite { .. } => sql.bind(self.inner.clock.now().0),
+        }
+    }
+
+    /// Adds the time by which a row is ready that was so up to then.
+    fn now_by(&self, sql: Sql, by: Readiness) -> Sql {
+        if !self.inner.db.is_postgres() || by == Readiness::Lease {
+            return self.now(sql);
+        }
+        let both = |sql: Sql| self.now(sql.push("LEAST(")).push(", ").bind(self.inner.clock.now().0).push(")");
+        match by {
+            Readiness::OfLane => self.now(both(sql.push("CASE lane WHEN 'timer' THEN ")).push(" ELSE ")).push(" END"),
+            Readiness::Timer | Readiness::Lease => both(sql),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use shared::id::TaskId;
 
 use super::db::{Row, Sql};
-use super::leases::{Lease, NextReady, Selection, WorkTable};
+use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable};
 use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
@@ -76,17 +76,18 @@ impl Claimed {
 
 /// Of each lane the tasks that come first, as many as there is room for; and beside them suspects.
 fn first(room: Room, of: &Selection<'_>) -> Sql {
-    let lanes = [("call", room.calls), ("timer", room.timers)];
+    let lanes = [("call", room.calls, Readiness::Lease), ("timer", room.timers, Readiness::Timer)];
     let mut sql = Sql::default();
-    for (lane, limit) in lanes {
-        sql = sql.push("SELECT * FROM (SELECT ").push(of.columns).push(" FROM tasks WHERE lane = '").push(lane);
-        sql = of.ready(sql.push("' AND lost < ").push(SUSPECTED).push(" AND format <= ").bind(RunState::FORMAT));
+    for (lane, limit, by) in lanes {
+        sql = of.columns(sql.push("SELECT * FROM (SELECT "), by).push(" FROM tasks WHERE lane = '").push(lane);
+        sql = of.ready(sql.push("' AND lost < ").push(SUSPECTED).push(" AND format <= ").bind(RunState::FORMAT), by);
         sql = sql.push(" ORDER BY ready_at LIMIT ").bind(limit).push(of.lock);
         sql = sql.push(") AS ").push(lane).push(" UNION ALL ");
     }
-    sql = sql.push("SELECT * FROM (SELECT ").push(of.columns).push(" FROM tasks WHERE lost >= ").push(SUSPECTED);
-    sql = sql.push(" AND lane IN (").list(lanes.iter().filter(|(_, limit)| *limit > 0).map(|(lane, _)| *lane));
-    sql = of.ready(sql.push(") AND format <= ").bind(RunState::FORMAT));
+    let by = Readiness::OfLane;
+    sql = of.columns(sql.push("SELECT * FROM (SELECT "), by).push(" FROM tasks WHERE lost >= ").push(SUSPECTED);
+    sql = sql.push(" AND lane IN (").list(lanes.iter().filter(|(_, limit, _)| *limit > 0).map(|(lane, ..)| *lane));
+    sql = of.ready(sql.push(") AND format <= ").bind(RunState::FORMAT), by);
     sql.push(" ORDER BY ready_at LIMIT ").bind(room.suspects).push(of.lock).push(") AS suspects")
 }
 

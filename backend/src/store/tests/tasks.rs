@@ -9,6 +9,7 @@ use shared::log::EntryKind;
 use shared::time::Timestamp;
 
 use super::support::{World, actor, new_run, on_both, person};
+use crate::clock::Clock as _;
 use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
 use crate::store::{Change, Claimed, CommitError, Committed, NewFlow, Operation, Room, WorkTable};
 
@@ -17,6 +18,7 @@ const LEASE: Duration = Duration::from_secs(30);
 
 on_both! {
     a_deadline_is_claimed_when_it_is_due_and_by_one_worker,
+    a_timer_waits_for_the_clock_of_who_claims_it,
     a_result_of_a_stale_attempt_is_refused,
     a_task_that_cannot_be_read_waits_as_it_was,
     a_result_after_the_runs_end_is_recorded_once,
@@ -47,6 +49,18 @@ async fn a_deadline_is_claimed_when_it_is_due_and_by_one_worker(world: World) {
     assert_eq!((claimed[0].attempt, claimed[0].lost_before), (1, false));
     assert!(world.store.next_due(ROOM).await.expect("reads").is_some(), "the end of the lease");
     other.close().await;
+}
+
+/// It would judge that the time has not come, and set the same time again, and again.
+async fn a_timer_waits_for_the_clock_of_who_claims_it(world: World) {
+    world.clock.set_back(Duration::from_hours(48));
+    let review = world.launched_review("hello").await;
+    let warning = Timestamp(review.expires_at.expect("a deadline").0 - 6 * 60_000_000);
+    assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims"), Vec::new());
+    let next = world.store.next_due(ROOM).await.expect("reads").expect("a timer");
+    assert_eq!(next.wait(), warning.since(world.clock.now()), "nor is it looked for before");
+    world.clock.advance(next.wait());
+    assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims").len(), 1);
 }
 
 async fn a_result_of_a_stale_attempt_is_refused(world: World) {
