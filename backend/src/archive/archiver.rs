@@ -12,13 +12,15 @@ use shared::log::RunsArchived;
 use shared::time::Timestamp;
 use tokio::time::Instant;
 
-use super::folder::{Folder, FolderError, FolderLock, digest};
-use super::piece::{Header, Writer};
-use crate::audit::{Explained, NumberingError, Trusted, numbers};
+use super::folder::{Folder, FolderError, FolderLock};
+use super::piece::{Header, RunLine, Writer};
+use super::spool::Spool;
+use crate::audit::{Explained, Numbered, NumberingError, Trusted, numbers};
 use crate::background::{BackgroundTask, rest_after};
 use crate::clock::SharedClock;
 use crate::store::{
     self, Change, CommitError, FinishedFilter, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
+    WholeRun,
 };
 
 /// How often it looks.
@@ -80,6 +82,21 @@ pub struct Archiver {
     explained: Explained,
     /// The right to write to the folder, while it has it.
     lock: Option<Arc<FolderLock>>,
+}
+
+/// What became of a run that was to be added to an archive.
+enum Added {
+    /// It is in it.
+    Whole {
+        /// When it ended.
+        ended_at: Timestamp,
+        /// The numbers of its entries.
+        numbers: Vec<u64>,
+    },
+    /// Nothing was written.
+    Nothing,
+    /// Some of it was written before it could not be gone on with.
+    Part,
 }
 
 /// Where finished runs are looked for.
@@ -194,47 +211,40 @@ impl Archiver {
         let rows = self.store.rows_of_runs(&ids).await?;
         let numbers = numbers(&self.store, &self.trusted, &self.explained, &rows).await?;
         let header = Header::new(self.store.log_id().to_owned(), self.store.last_archive().await? + 1, day.to_owned());
-        let mut writer = Writer::new(&header)?;
+        let mut writer = Writer::new(&header, Spool::new(self.folder.path()))?;
         let (mut entries, mut written) = (EntryNumbers::default(), Vec::new());
+        let mut taken = Vec::new();
         for _ in 0..ids.len() {
             if writer.length() >= LENGTH {
                 break;
             }
             let Some(run) = runs.pop_front() else { break };
-            let whole = match self.store.whole_run(run.id).await {
-                Ok(whole) => whole,
-                Err(store::Error::Stored(why)) => {
-                    tracing::warn!(run = %run.id, %why, "the run cannot be read completely, and is not archived");
-                    continue;
+            match self.add(&mut writer, &run, &numbers).await? {
+                Added::Whole { ended_at, numbers } => {
+                    numbers.into_iter().for_each(|number| entries.add(number));
+                    let FinishedRun { id, flow, requested_by, last_row, .. } = run.clone();
+                    written.push(RunInArchive { id, flow, requested_by, ended_at, last_row });
+                    taken.push(run);
                 }
-                Err(error) => return Err(error.into()),
-            };
-            let Some(whole) = whole else { continue };
-            let numbered = |row: &store::RunRow| numbers.get(&row.number).is_some_and(|n| n.len() == row.entries.len());
-            let is_whole = whole.rows.last().is_some_and(|row| row.number == run.last_row);
-            if !is_whole || !whole.rows.iter().all(numbered) {
-                // Something has happened to it meanwhile: another pass will see.
-                continue;
+                Added::Nothing => {}
+                Added::Part => {
+                    // What was written of it cannot be taken back: the others are written again without it.
+                    taken.into_iter().rev().for_each(|run| runs.push_front(run));
+                    return Ok(0);
+                }
             }
-            let of_rows = whole.rows.iter().filter_map(|row| numbers.get(&row.number)).flatten();
-            of_rows.for_each(|entry| entries.add(entry.number));
-            let ended_at = crate::engine::summary(&whole.state).ended_at.unwrap_or(run.last_at);
-            let numbers_of = |row| numbers.get(&row).into_iter().flatten().map(|entry| entry.number).collect();
-            writer.run(run.id, whole, numbers_of)?;
-            let FinishedRun { id, flow, requested_by, last_row, .. } = run;
-            written.push(RunInArchive { id, flow, requested_by, ended_at, last_row });
         }
         let ended = || written.iter().map(|run| run.ended_at);
         let (Some(first_ended_at), Some(last_ended_at)) = (ended().min(), ended().max()) else { return Ok(0) };
-        let (bytes, count) = (writer.finish()?, written.len() as u64);
+        let (mut archive, count) = (writer.finish()?.finish()?, written.len() as u64);
         let file = format!("{day}.jsonl.gz");
         let position = self.store.end_of_archive_file(&file).await?;
         let entry = RunsArchived {
             archive: header.archive,
             file: file.clone(),
             position,
-            bytes: bytes.len() as u64,
-            digest: digest(&bytes),
+            bytes: archive.bytes,
+            digest: archive.digest.clone(),
             runs: count,
             first_ended_at,
             last_ended_at,
@@ -245,7 +255,7 @@ impl Archiver {
         // Whoever is stopped meanwhile does not end this thread: it keeps the folder until it has written.
         let append = move || {
             let _lock = lock;
-            folder.append(&file, position, &header, &bytes)
+            folder.append(&file, position, &header, &mut archive)
         };
         blocking(append).await?;
         rest_after(begun).await;
@@ -257,6 +267,51 @@ impl Archiver {
                 Ok(0)
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Adds a run, unless something has happened to it meanwhile or something of it cannot be read.
+    async fn add(
+        &self,
+        writer: &mut Writer<Spool>,
+        run: &FinishedRun,
+        numbers: &BTreeMap<i64, Vec<Numbered>>,
+    ) -> Result<Added, ArchiveError> {
+        let unreadable = |why: String| {
+            tracing::warn!(run = %run.id, %why, "the run cannot be read completely, and is not archived");
+        };
+        let whole = match self.store.whole_run(run.id).await {
+            Ok(Some(whole)) if whole.rows.last() == Some(run.last_row) => whole,
+            Ok(_) => return Ok(Added::Nothing),
+            Err(store::Error::Stored(why)) => {
+                unreadable(why);
+                return Ok(Added::Nothing);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let WholeRun { state, steps, reviews, deliveries, mut rows } = whole;
+        let ended_at = crate::engine::summary(&state).ended_at.unwrap_or(run.last_at);
+        writer.run(&RunLine { run: run.id, state, steps, reviews, deliveries })?;
+        let mut written = Vec::new();
+        loop {
+            let row = match rows.next().await {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(Added::Whole { ended_at, numbers: written }),
+                Err(store::Error::Stored(why)) => {
+                    unreadable(why);
+                    return Ok(Added::Part);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match numbers.get(&row.number) {
+                Some(numbers) if numbers.len() == row.entries.len() => {
+                    let numbers = || numbers.iter().map(|entry| entry.number);
+                    written.extend(numbers());
+                    writer.row(run.id, row, numbers())?;
+                }
+                // Something has happened to it meanwhile: another pass will see.
+                _ => return Ok(Added::Part),
+            }
         }
     }
 

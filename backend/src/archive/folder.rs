@@ -2,7 +2,7 @@
 //! knows.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -53,6 +53,11 @@ impl Folder {
         Self { path }
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The path of a file in it.
     pub fn path_of(&self, file: &str) -> PathBuf {
         self.path.join(file)
@@ -74,7 +79,13 @@ impl Folder {
 
     /// Puts an archive behind `end`, where those end in a file that the database knows, and waits until it is on disk.
     /// What a crash left there is written over.
-    pub fn append(&self, file: &str, end: u64, header: &Header, bytes: &[u8]) -> Result<(), FolderError> {
+    pub fn append(
+        &self,
+        file: &str,
+        end: u64,
+        header: &Header,
+        archive: &mut impl io::Read,
+    ) -> Result<(), FolderError> {
         let path = self.path_of(file);
         let failed = |source| FolderError::Io { path: path.clone(), source };
         let is_new = !path.exists();
@@ -98,7 +109,7 @@ impl Folder {
             open.set_len(end).map_err(failed)?;
         }
         open.seek(SeekFrom::Start(end)).map_err(failed)?;
-        open.write_all(bytes).map_err(failed)?;
+        io::copy(archive, &mut open).map_err(failed)?;
         open.sync_all().map_err(failed)?;
         if is_new {
             // The name of a new file is on disk with its folder.
@@ -138,7 +149,12 @@ fn is_name(file: &str) -> bool {
 
 /// `sha256:` of bytes.
 pub fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+    digest_of(Sha256::new_with_prefix(bytes))
+}
+
+/// The same of bytes that were hashed as they came.
+pub fn digest_of(hash: Sha256) -> String {
+    format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
 /// Why what stands behind the last archive of a file may not be written over: it is none that was begun and not

@@ -12,6 +12,7 @@ mod archiver;
 mod folder;
 mod lookup;
 mod piece;
+mod spool;
 #[cfg(test)]
 mod tests;
 mod verify;

@@ -17,7 +17,7 @@ use shared::time::Timestamp;
 
 use crate::audit::sealed_text;
 use crate::engine::RunState;
-use crate::store::WholeRun;
+use crate::store::RunRow;
 
 /// The format of what is written.
 const FORMAT: u32 = 1;
@@ -99,33 +99,34 @@ pub enum Line {
 const ENTRY: &str = "\"kind\":";
 
 /// An archive that is being written.
-pub struct Writer {
-    out: GzEncoder<Vec<u8>>,
+pub struct Writer<W: io::Write> {
+    out: GzEncoder<W>,
     /// How long its lines are so far.
     length: usize,
 }
 
-impl Writer {
+impl<W: io::Write> Writer<W> {
     /// Begins an archive with the line of its header.
-    pub fn new(header: &Header) -> io::Result<Self> {
-        let mut writer = Self { out: GzEncoder::new(Vec::new(), Compression::default()), length: 0 };
+    pub fn new(header: &Header, out: W) -> io::Result<Self> {
+        let mut writer = Self { out: GzEncoder::new(out, Compression::default()), length: 0 };
         writer.line(&serde_json::to_string(header)?)?;
         Ok(writer)
     }
 
-    /// Adds a run; `number` gives the numbers of each row's entries.
-    pub fn run(&mut self, id: RunId, run: WholeRun, numbers: impl Fn(i64) -> Vec<u64>) -> io::Result<()> {
-        let WholeRun { state, steps, reviews, deliveries, rows } = run;
-        self.line(&serde_json::to_string(&RunLine { run: id, state, steps, reviews, deliveries })?)?;
-        for row in rows {
-            let number = row.number;
-            let line = RowLine { row: number, run: id, at: row.at, inputs: row.inputs };
-            self.line(&serde_json::to_string(&line)?)?;
-            for (entry, event) in numbers(number).into_iter().zip(row.entries) {
-                let before = serde_json::to_string(&EntryBefore { entry, row: number })?;
-                // Two objects become one: the first without its end, the second without its beginning.
-                self.line(&format!("{},{}", &before[..before.len() - 1], &sealed_text(&event)?[1..]))?;
-            }
+    /// Begins a run, whose rows follow.
+    pub fn run(&mut self, run: &RunLine) -> io::Result<()> {
+        self.line(&serde_json::to_string(run)?)
+    }
+
+    /// Adds a row of the run, with the numbers of its entries.
+    pub fn row(&mut self, run: RunId, row: RunRow, entries: impl Iterator<Item = u64>) -> io::Result<()> {
+        let number = row.number;
+        let line = RowLine { row: number, run, at: row.at, inputs: row.inputs };
+        self.line(&serde_json::to_string(&line)?)?;
+        for (entry, event) in entries.zip(row.entries) {
+            let before = serde_json::to_string(&EntryBefore { entry, row: number })?;
+            // Two objects become one: the first without its end, the second without its beginning.
+            self.line(&format!("{},{}", &before[..before.len() - 1], &sealed_text(&event)?[1..]))?;
         }
         Ok(())
     }
@@ -135,8 +136,8 @@ impl Writer {
         self.length
     }
 
-    /// What is to stand in the file.
-    pub fn finish(self) -> io::Result<Vec<u8>> {
+    /// Ends it, and gives back where it was written to.
+    pub fn finish(self) -> io::Result<W> {
         self.out.finish()
     }
 

@@ -86,7 +86,7 @@ impl Store {
         let mut full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
         // A row without a number is refused where it is read.
         rows.sort_by_key(|row| row.int(0).ok());
-        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_page(MAX_PAGE_BYTES), &rows[..]);
+        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_log(MAX_PAGE_BYTES), &rows[..]);
         'page: while let Some(next) = bytes.next(&mut left) {
             for (place, events) in read_rows(&mut conn, next, Form::Whole).await? {
                 // What was seen before of the row of the cursor is no part of the page.

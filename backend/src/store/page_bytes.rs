@@ -12,19 +12,28 @@ pub(super) const MAX_PAGE_BYTES: usize = 4 << 20;
 const FIRST_READ: usize = 16;
 /// So many are read at once afterwards, since those that follow can be much longer than those before them.
 const NEXT_READ: usize = 64;
+/// So many rows of the log are read at once. Each shows its review with all large values, however often the values stand
+/// in other rows; those without large values need no statement.
+pub(super) const LOG_READ: usize = 8;
 
 /// What a page has taken so far.
 pub(super) struct PageBytes {
     max: usize,
     bytes: usize,
     to_read: usize,
+    next_read: usize,
     is_page: bool,
 }
 
 impl PageBytes {
     /// Of a page, which takes at least one row: whoever goes on behind its cursor comes to the end.
     pub fn of_page(max: usize) -> Self {
-        Self { max, bytes: 0, to_read: FIRST_READ, is_page: true }
+        Self { max, bytes: 0, to_read: FIRST_READ, next_read: NEXT_READ, is_page: true }
+    }
+
+    /// Of a page of the log.
+    pub fn of_log(max: usize) -> Self {
+        Self { to_read: LOG_READ, next_read: LOG_READ, ..Self::of_page(max) }
     }
 
     /// Of a list that is cut where it is too long, also before its first row.
@@ -35,7 +44,7 @@ impl PageBytes {
     /// Takes the rows to read next off those that are left; `None` where none is.
     pub fn next<'r, T>(&mut self, left: &mut &'r [T]) -> Option<&'r [T]> {
         let (next, later) = left.split_at(self.to_read.min(left.len()));
-        self.to_read = NEXT_READ;
+        self.to_read = self.next_read;
         *left = later;
         Some(next).filter(|next| !next.is_empty())
     }

@@ -12,6 +12,7 @@ use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::log::{COLUMNS, whole_rows};
 use super::log_row::Form;
+use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::row_mac::{Authenticity, RowKeys, Stored};
 use super::{Error, Store};
 
@@ -48,7 +49,7 @@ pub struct RecordRow {
 /// Rows of the log, in commit order.
 #[derive(Debug, Clone)]
 pub struct RecordPage {
-    /// The rows, at most as many as were asked for.
+    /// The rows, at most as many as were asked for, and fewer where they are long.
     pub rows: Vec<RecordRow>,
     /// Whether there are more.
     pub more: bool,
@@ -75,12 +76,22 @@ impl Store {
         };
         let mut rows = conn.fetch(between(after, up_to).push(" LIMIT ").bind(limit + 1)).await?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let more = rows.len() > limit;
+        let mut more = rows.len() > limit;
         rows.truncate(limit);
-        let read = whole_rows(Reader::verifying(), &mut conn, &rows, Form::Sealed).await?;
+        let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_log(MAX_PAGE_BYTES), &rows[..]);
+        'page: while let Some(next) = bytes.next(&mut left) {
+            for (row, (place, events)) in
+                next.iter().zip(whole_rows(Reader::verifying(), &mut conn, next, Form::Sealed).await?)
+            {
+                if !bytes.takes(&events.as_deref().unwrap_or_default())? {
+                    more = true;
+                    break 'page;
+                }
+                read.push(self.record_row(row, place, events)?);
+            }
+        }
         conn.rollback().await?;
-        let read = rows.iter().zip(read).map(|(row, (place, events))| self.record_row(row, place, events));
-        Ok(Some(RecordPage { rows: read.collect::<Result<_, _>>()?, more }))
+        Ok(Some(RecordPage { rows: read, more }))
     }
 
     fn record_row(&self, row: &Row, place: LogPlace, events: Result<Vec<Event>, String>) -> Result<RecordRow, Error> {

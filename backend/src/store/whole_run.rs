@@ -1,5 +1,7 @@
 //! All stored data of a run, to write them elsewhere. Unreadable data are an error here, and are not replaced.
 
+use std::collections::VecDeque;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::id::RunId;
@@ -9,14 +11,14 @@ use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::blobs::{Blobs, Reader};
-use super::db::{Conn, Sql};
+use super::db::{Conn, Row, Sql};
 use super::log::{COLUMNS, whole_rows};
 use super::log_row::Form;
+use super::page_bytes::LOG_READ;
 use super::{Error, Store};
 use crate::engine::RunState;
 
-/// A run with all that belongs to it.
-#[derive(Debug, Clone)]
+/// A run with all that belongs to it, as it is at one moment.
 pub struct WholeRun {
     /// The state, with large values in their places.
     pub state: RunState,
@@ -27,7 +29,19 @@ pub struct WholeRun {
     /// Who outside was told of them.
     pub deliveries: Vec<Value>,
     /// Its rows of the log.
-    pub rows: Vec<RunRow>,
+    pub rows: RunRows,
+}
+
+/// The rows of the log of one run. Each shows its review with all large values, however often these stand in other rows,
+/// so a few are read at a time.
+pub struct RunRows {
+    conn: Conn,
+    run: RunId,
+    blobs: Blobs,
+    stored: Vec<Row>,
+    /// How many of them were read.
+    begun: usize,
+    read: VecDeque<RunRow>,
 }
 
 /// A row of the log of one run.
@@ -53,15 +67,41 @@ struct RowInputs {
 impl Store {
     /// All of a run; none where there is no such run.
     pub async fn whole_run(&self, id: RunId) -> Result<Option<WholeRun>, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
-        let run = conn.whole_run(id).await?;
-        conn.rollback().await?;
-        Ok(run)
+        let conn = self.inner.db.snapshot().await?;
+        conn.whole_run(id).await
+    }
+}
+
+impl RunRows {
+    /// The number of the last row; none where there is none.
+    pub fn last(&self) -> Option<i64> {
+        self.stored.last().and_then(|row| row.int(0).ok())
+    }
+
+    /// The next row, in the order of the log.
+    pub async fn next(&mut self) -> Result<Option<RunRow>, Error> {
+        if self.read.is_empty() {
+            let stored = &self.stored[self.begun..];
+            let stored = &stored[..stored.len().min(LOG_READ)];
+            self.begun += stored.len();
+            let entries = whole_rows(Reader::verifying(), &mut self.conn, stored, Form::Sealed).await?;
+            let mut reader = Reader::verifying();
+            for row in stored {
+                reader.add_column(self.run.0, row.text(2));
+            }
+            let inputs = reader.finish::<RowInputs>("a row of the log", &mut self.conn, &mut self.blobs).await?;
+            for ((row, (place, entries)), inputs) in stored.iter().zip(entries).zip(inputs) {
+                let entries = entries.map_err(|why| Error::Stored(format!("row {} of the log: {why}", place.seq)))?;
+                let (number, at) = (place.seq, Timestamp(row.int(3)?));
+                self.read.push_back(RunRow { number, at, inputs: inputs.inputs, entries });
+            }
+        }
+        Ok(self.read.pop_front())
     }
 }
 
 impl Conn {
-    async fn whole_run(&mut self, id: RunId) -> Result<Option<WholeRun>, Error> {
+    async fn whole_run(mut self, id: RunId) -> Result<Option<WholeRun>, Error> {
         let of_run = |sql: &str, order: &str| Sql::new(sql).bind(id.0).push(order);
         let Some(row) = self.fetch_one(of_run("SELECT state, steps FROM runs WHERE id = ", "")).await? else {
             return Ok(None);
@@ -69,7 +109,7 @@ impl Conn {
         let mut blobs = Blobs::default();
         let mut reader = Reader::verifying();
         reader.add_state(id.0, row.text(0)?);
-        let Some(state) = reader.finish("the state", self, &mut blobs).await?.pop() else { return Ok(None) };
+        let Some(state) = reader.finish("the state", &mut self, &mut blobs).await?.pop() else { return Ok(None) };
         let mut reader = Reader::verifying();
         for row in self.fetch(of_run("SELECT body FROM steps WHERE run_id = ", " ORDER BY position")).await? {
             reader.add_column(id.0, row.text(0));
@@ -78,31 +118,17 @@ impl Conn {
             Some(column) => self.steps_in_run(id.0, column, &mut blobs).await?,
             None => Vec::new(),
         };
-        steps.extend(reader.finish::<Step>("a step", self, &mut blobs).await?);
+        steps.extend(reader.finish::<Step>("a step", &mut self, &mut blobs).await?);
         let mut reader = Reader::verifying();
         for row in self.fetch(of_run("SELECT body FROM reviews WHERE run_id = ", " ORDER BY created_at, id")).await? {
             reader.add_column(id.0, row.text(0));
         }
-        let reviews = reader.finish("a review", self, &mut blobs).await?;
-        let rows = self.rows_of_run(id, &mut blobs).await?;
-        Ok(Some(WholeRun { state, steps, reviews, deliveries: self.deliveries_of_run(id).await?, rows }))
-    }
-
-    async fn rows_of_run(&mut self, id: RunId, blobs: &mut Blobs) -> Result<Vec<RunRow>, Error> {
+        let reviews = reader.finish("a review", &mut self, &mut blobs).await?;
+        let deliveries = self.deliveries_of_run(id).await?;
         let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE run_id = ").bind(id.0).push(" ORDER BY seq");
-        let rows = self.fetch(sql).await?;
-        let entries = whole_rows(Reader::verifying(), self, &rows, Form::Sealed).await?;
-        let mut reader = Reader::verifying();
-        for row in &rows {
-            reader.add_column(id.0, row.text(2));
-        }
-        let inputs = reader.finish::<RowInputs>("a row of the log", self, blobs).await?;
-        let mut read = Vec::with_capacity(rows.len());
-        for ((row, (place, entries)), inputs) in rows.iter().zip(entries).zip(inputs) {
-            let entries = entries.map_err(|why| Error::Stored(format!("row {} of the log: {why}", place.seq)))?;
-            read.push(RunRow { number: place.seq, at: Timestamp(row.int(3)?), inputs: inputs.inputs, entries });
-        }
-        Ok(read)
+        let stored = self.fetch(sql).await?;
+        let rows = RunRows { conn: self, run: id, blobs, stored, begun: 0, read: VecDeque::new() };
+        Ok(Some(WholeRun { state, steps, reviews, deliveries, rows }))
     }
 
     async fn deliveries_of_run(&mut self, id: RunId) -> Result<Vec<Value>, Error> {

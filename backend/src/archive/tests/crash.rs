@@ -49,14 +49,14 @@ async fn what_a_crash_left_in_the_file_is_written_over(mut world: World) {
     let name = file.file_name().expect("a name").to_string_lossy().into_owned();
     let known = std::fs::read(&file).expect("reads").len() as u64;
     let header = |log: &str| Header::new(log.to_owned(), 2, "2026-01-01".to_owned());
-    let whole = |log: &str| Writer::new(&header(log)).expect("begins").finish().expect("ends");
+    let whole = |log: &str| Writer::new(&header(log), Vec::new()).expect("begins").finish().expect("ends");
     let log = world.store().log_id().to_owned();
     let ours = whole(&log);
     let append = |bytes: &[u8]| {
         let mut open = std::fs::OpenOptions::new().append(true).open(&file).expect("opens");
         open.write_all(bytes).expect("writes");
     };
-    let write = |folder: &Folder| folder.append(&name, known, &header(&log), &ours);
+    let write = |folder: &Folder| folder.append(&name, known, &header(&log), &mut &ours[..]);
     for left in [&ours[..], &ours[..ours.len() / 2], &ours[..1]] {
         append(left);
         write(&world.folder()).expect("it is written over");

@@ -99,17 +99,33 @@ struct ErasedLogRow {
     mac: Option<Vec<u8>>,
 }
 
-/// Something that is stored, as it is and as it is to be.
+/// Something that is stored, as it is to be, and as it is where that is something else.
 struct Document {
     of: StoredPart,
     stored: String,
-    before: Value,
+    before: Option<Value>,
     after: Value,
 }
 
 impl Document {
+    /// As it is stored.
+    fn before(&self) -> &Value {
+        self.before.as_ref().unwrap_or(&self.after)
+    }
+
     fn is_changed(&self) -> bool {
-        self.before != self.after
+        self.before.as_ref().is_some_and(|before| *before != self.after)
+    }
+
+    /// Changes it. What is as it was is kept once: a run's rows of the log show its review
+    /// again and again.
+    fn change(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut changed = self.after.clone();
+        change(&mut changed);
+        if changed != self.after {
+            let after = std::mem::replace(&mut self.after, changed);
+            self.before.get_or_insert(after);
+        }
     }
 }
 
@@ -205,7 +221,7 @@ impl Conn {
         }
         let values = reader.finish::<Value>("what is stored", self, blobs).await?;
         let documents = stored.into_iter().zip(values);
-        Ok(documents.map(|((of, stored), before)| Document { of, stored, after: before.clone(), before }).collect())
+        Ok(documents.map(|((of, stored), after)| Document { of, stored, before: None, after }).collect())
     }
 }
 
@@ -220,19 +236,19 @@ fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
     let rows: Vec<usize> =
         (0..documents.len()).filter(|index| matches!(documents[*index].of, StoredPart::Row(_))).collect();
     for (place, index) in rows.iter().enumerate() {
-        redaction.redact(&mut documents[*index].after);
+        documents[*index].change(|value| redaction.redact(value));
         // What was there before they typed it is not theirs: an approved text, or what somebody else has said. What they
         // have typed themselves is gone from there by now.
         let is_known = |word: &str| rows[..place].iter().any(|before| contains(&documents[*before].after, word));
         redaction.seek(&is_known);
-        redaction.trace(&mut documents[*index].after);
+        documents[*index].change(|value| redaction.trace(value));
     }
     for document in documents.iter_mut().filter(|document| !matches!(document.of, StoredPart::Row(_))) {
-        redaction.redact(&mut document.after);
+        document.change(|value| redaction.redact(value));
     }
     redaction.seek(&|_| false);
     for document in &mut documents {
-        redaction.trace(&mut document.after);
+        document.change(|value| redaction.trace(value));
     }
     documents
 }
@@ -303,7 +319,7 @@ impl<'a> Made<'a> {
                 statements.push(sql.push(" WHERE run_id = ").bind(key).push(" AND id = ").bind(*id));
             }
             StoredPart::Review(id) => {
-                let before: Review = typed("a review", document.before.clone())?;
+                let before: Review = typed("a review", document.before().clone())?;
                 let review: Review = typed("a review", value)?;
                 for row in audience_rows(&before) {
                     let sql = Sql::new(&AUDIENCE.delete()).push(" = (");
@@ -359,7 +375,7 @@ impl<'a> Made<'a> {
             let body: Body = typed("a row of the log", value.clone())?;
             Ok(body.unpack(Timestamp(at), run, form))
         };
-        let (before, after) = (events(&document.before, Form::Sealed)?, events(&document.after, Form::Sealed)?);
+        let (before, after) = (events(document.before(), Form::Sealed)?, events(&document.after, Form::Sealed)?);
         self.step.rows.push(ErasedRow { number: seq, before, after });
         self.indexed.insert(seq, events(&document.after, Form::Whole)?);
         Ok(())

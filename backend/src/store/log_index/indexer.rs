@@ -13,6 +13,7 @@ use super::super::db::{Arg, Conn, Sql, on_blocking_thread};
 use super::super::follow::{LogFollower, Resume, follow};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
+use super::super::page_bytes::LOG_READ;
 use super::super::{Commits, Error, Inner, Store};
 use super::BLOCK;
 use super::terms::{Terms, as_text};
@@ -117,25 +118,25 @@ impl Store {
         let erasures = conn.last_erasure().await?;
         let mut blocks: Vec<NewBlock> = Vec::new();
         let mut runs = BTreeSet::new();
-        for (row, (place, events)) in rows.iter().zip(read_rows(&mut conn, &rows, Form::Whole).await?) {
-            if place.seq >= to {
-                break;
-            }
-            let number = place.seq.div_euclid(BLOCK);
-            if blocks.last().is_none_or(|block| block.number != number) {
-                latest = blocks.last().map_or(latest, |before| before.latest);
-                blocks.push(NewBlock { number, latest, behind, terms: Terms::default() });
-            }
-            let Some(block) = blocks.last_mut() else { continue };
-            // An entry may be earlier than its row.
-            for event in &events {
-                block.terms.add(u32::try_from(place.seq.rem_euclid(BLOCK)).unwrap_or(0), event);
-                behind = behind.max(latest.saturating_sub(event.at.0));
-                block.latest = block.latest.max(event.at.0);
-            }
-            block.behind = block.behind.max(behind);
-            if events.iter().any(|event| event.kind.is_review()) {
-                runs.extend(row.uuid_opt(1)?.map(RunId));
+        let of_full_blocks = rows.partition_point(|row| row.int(0).is_ok_and(|seq| seq < to));
+        for rows in rows[..of_full_blocks].chunks(LOG_READ) {
+            for (row, (place, events)) in rows.iter().zip(read_rows(&mut conn, rows, Form::Whole).await?) {
+                let number = place.seq.div_euclid(BLOCK);
+                if blocks.last().is_none_or(|block| block.number != number) {
+                    latest = blocks.last().map_or(latest, |before| before.latest);
+                    blocks.push(NewBlock { number, latest, behind, terms: Terms::default() });
+                }
+                let Some(block) = blocks.last_mut() else { continue };
+                // An entry may be earlier than its row.
+                for event in &events {
+                    block.terms.add(u32::try_from(place.seq.rem_euclid(BLOCK)).unwrap_or(0), event);
+                    behind = behind.max(latest.saturating_sub(event.at.0));
+                    block.latest = block.latest.max(event.at.0);
+                }
+                block.behind = block.behind.max(behind);
+                if events.iter().any(|event| event.kind.is_review()) {
+                    runs.extend(row.uuid_opt(1)?.map(RunId));
+                }
             }
         }
         conn.rollback().await?;
