@@ -8,7 +8,7 @@ use shared::error::pointer;
 use shared::request::HttpRequest;
 use shared::time::Span;
 
-use super::{Error, MAX_RESULT, Secrets, failed, uncertain};
+use super::{Error, MAX_RESULT, Secrets, TOO_LARGE, failed, uncertain, unusable};
 use crate::engine::{TaskFailure, ToolRequest};
 use crate::flow::has_fixed_host;
 use crate::json;
@@ -48,9 +48,9 @@ impl Http {
         let status = response.status();
         let is_json = is_json(&response);
         let retry_after = retry_after(response.headers()).map(Span);
-        let body = read(response).await?;
+        let (body, is_whole) = read(response).await?;
         if status.is_success() {
-            return value(&body, is_json);
+            return if is_whole { value(&body, is_json) } else { Err(unusable(TOO_LARGE)) };
         }
         Err(TaskFailure { retry_after, ..refusal(status, &body) })
     }
@@ -126,15 +126,16 @@ fn is_json(response: &Response) -> bool {
     content_type.is_none_or(|content_type| content_type.to_ascii_lowercase().contains("json"))
 }
 
-async fn read(mut response: Response) -> Result<Vec<u8>, TaskFailure> {
+/// Reads a body as far as a result may go, and says whether that is all of it.
+async fn read(mut response: Response) -> Result<(Vec<u8>, bool), TaskFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| unreached(&error))? {
         if body.len() + chunk.len() > MAX_RESULT {
-            return Err(failed(format!("the answer is larger than {MAX_RESULT} bytes"), false));
+            return Ok((body, false));
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body)
+    Ok((body, true))
 }
 
 pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, TaskFailure> {
@@ -142,7 +143,7 @@ pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, TaskFailure> {
         return Ok(Value::Null);
     }
     let parsed = if is_json { json::answer(body) } else { Ok(None) };
-    let parsed = parsed.map_err(|why| failed(format!("the answer is {why}"), false))?;
+    let parsed = parsed.map_err(unusable)?;
     Ok(parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(body).into_owned())))
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use shared::definition::McpTool;
 use tokio::time::{Instant, timeout_at};
 
-use super::{MAX_RESULT, McpServer, failed, uncertain};
+use super::{MAX_RESULT, McpServer, TOO_LARGE, failed, uncertain, unusable};
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use connection::{Connection, ServerConnection};
 
@@ -121,7 +121,7 @@ pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
     }
     let value = result.structured_content.unwrap_or(Value::String(text));
     if value.to_string().len() > MAX_RESULT {
-        return Err(failed(format!("the result is larger than {MAX_RESULT} bytes"), false));
+        return Err(unusable(TOO_LARGE));
     }
     Ok(value)
 }

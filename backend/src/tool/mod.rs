@@ -13,6 +13,7 @@ mod secrets;
 pub(crate) mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -27,6 +28,8 @@ pub use secrets::{SecretSettings, Secrets};
 
 /// The largest result of a tool, in bytes.
 const MAX_RESULT: usize = 1024 * 1024;
+/// What is said of a larger one.
+const TOO_LARGE: &str = "larger than 1 MiB";
 
 /// A tool that an agent or a tool node can call.
 #[async_trait]
@@ -132,6 +135,12 @@ impl Tool for Tools {
 /// Creates a `TOOL_FAILED`: nothing was sent, or it was refused.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { retryable, ..TaskFailure::new(FlowCode::ToolFailed, message) }
+}
+
+/// Creates a `TOOL_FAILED` of a call that was carried out, and whose result cannot be used. Calling again would do it
+/// twice, so a person is asked.
+fn unusable(why: impl Display) -> TaskFailure {
+    uncertain(format!("the call was carried out, but its result cannot be used: it is {why}"), false)
 }
 
 /// Creates a `TOOL_FAILED` of a call that may nevertheless have taken effect.

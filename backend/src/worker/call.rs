@@ -191,9 +191,9 @@ async fn call_model(options: &Options, claimed: &Claimed, request: &ModelRequest
     Ok(answer)
 }
 
-/// What a tool returned, where it is within the limits of a value.
+/// What a tool returned, where it is within the limits of a value. It was carried out in any case.
 fn bounded(task: &Task, result: Value) -> Result<Value, TaskFailure> {
-    limits::check(&result).map_err(|exceeded| too_large(task, exceeded))?;
+    limits::check(&result).map_err(|exceeded| TaskFailure { uncertain: true, ..too_large(task, exceeded) })?;
     Ok(result)
 }
 
@@ -247,7 +247,8 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
             if code == FlowCode::EngineFailed =>
         {
             let message = format!("its result could not be stored: {why}");
-            Some(failed(claimed, TaskFailure::new(code, message)))
+            let uncertain = matches!(refused, Input::ToolReturned { .. });
+            Some(failed(claimed, TaskFailure { uncertain, ..TaskFailure::new(code, message) }))
         }
         _ => Some(end(claimed, code, why.to_owned())),
     }
