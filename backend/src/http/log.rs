@@ -8,7 +8,6 @@ use shared::api::{LogQuery, Page};
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
 use shared::log::{Cursor, Entry, EntryKind, Event};
-use shared::review::Review;
 
 use super::Caller;
 use super::api::{Api, OperationDoc};
@@ -88,8 +87,8 @@ impl CallerVisibility<'_> {
         if let Some(seen) = self.runs.get(&id) {
             return Ok(*seen);
         }
-        let seen = match self.caller.state.store.find_run(id).await? {
-            Some(run) => sees(self.caller, &run.summary()).await?,
+        let seen = match self.caller.state.store.run_summary(id).await? {
+            Some(run) => sees(self.caller, &run).await?,
             None => false,
         };
         self.runs.insert(id, seen);
@@ -101,7 +100,7 @@ impl CallerVisibility<'_> {
         if let Some(seen) = self.reviews.get(&id) {
             return Ok(*seen);
         }
-        let review: Option<Review> = self.caller.state.store.review(id).await?;
+        let review = self.caller.state.store.review_outline(id).await?;
         let seen = review.is_some_and(|review| access(self.caller.principal(), Act::SeeReview(&review)).is_allowed());
         self.reviews.insert(id, seen);
         Ok(seen)

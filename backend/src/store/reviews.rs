@@ -24,6 +24,12 @@ impl Store {
         Ok(self.without_lapsed_claims(reviews).pop())
     }
 
+    /// The same without large values, for what asks only whose it is.
+    pub async fn review_outline(&self, id: ReviewId) -> Result<Option<Review>, Error> {
+        let mut conn = self.inner.db.read().await?;
+        conn.review_outline(select().push(" FROM reviews r WHERE r.id = ").bind(id.0)).await
+    }
+
     /// Those of these reviews that do not wait any more.
     pub async fn over_among(&self, reviews: &[ReviewId]) -> Result<Vec<ReviewId>, Error> {
         /// How many one statement asks for.

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use shared::access::{Principal, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
+use shared::id::RunId;
 use shared::run::{RunStatus, RunSummary};
 use uuid::Uuid;
 
@@ -61,6 +62,13 @@ impl Store {
             VisibleRuns::All | VisibleRuns::Many(_) => list.along(&mut conn, place, limit).await?,
         };
         Ok(Page { items: conn.summaries(&ids).await?, next_cursor: next.map(ListPlace::encode) })
+    }
+}
+
+impl Store {
+    /// A run as lists show it; `None` where there is none.
+    pub async fn run_summary(&self, id: RunId) -> Result<Option<RunSummary>, Error> {
+        Ok(self.inner.db.read().await?.summaries(&[id.0]).await?.pop())
     }
 }
 

@@ -8,8 +8,8 @@ use shared::id::{ReviewId, RunId};
 use shared::review::Review;
 use uuid::Uuid;
 
-use super::blobs::{Blobs, Reader};
-use super::db::{Conn, Sql};
+use super::blobs::{Blobs, Reader, hollow};
+use super::db::{Conn, Row, Sql};
 use super::log_index::padded;
 use super::page_bytes::PageBytes;
 use super::{Error, unreadable};
@@ -74,16 +74,25 @@ impl Conn {
             reader.add_column(row.uuid(0)?, row.text(1));
         }
         let reviews = reader.finish_each("a review", self, blobs).await?.into_iter().zip(&rows);
-        let reviews = reviews.map(|(review, row)| {
-            let run = row.uuid(0)?;
-            let review = review.or_else(|error| {
-                tracing::error!(%error, "a review cannot be read");
-                unreadable::review(row, run, 2, &error)
-            });
-            Ok((RunId(run), review?))
-        });
-        reviews.collect()
+        reviews.map(|(review, row)| Ok((RunId(row.uuid(0)?), or_marked(review, row)?))).collect()
     }
+
+    /// The review of such a query without its large values.
+    pub async fn review_outline(&mut self, sql: Sql) -> Result<Option<Review>, Error> {
+        let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
+        let mut reader = Reader::default();
+        reader.add_prepared(row.uuid(0)?, row.text(1), hollow);
+        let read = reader.finish_each("a review", self, &mut Blobs::default()).await?.pop();
+        read.map(|review| or_marked(review, &row)).transpose()
+    }
+}
+
+/// A review of [`select`], or what its columns say where it cannot be read.
+fn or_marked(review: Result<Review, Error>, row: &Row) -> Result<Review, Error> {
+    review.or_else(|error| {
+        tracing::error!(%error, "a review cannot be read");
+        unreadable::review(row, row.uuid(0)?, 2, &error)
+    })
 }
 
 /// Reviews as somebody may see them.
