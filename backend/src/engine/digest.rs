@@ -1,10 +1,12 @@
-//! Digests of the content that people see: `sha256:` over canonical JSON (RFC 8785), so that the same content has the
-//! same digest in any order of keys. Numbers are compared as RFC 8785 writes them, as doubles.
+//! Digests of what people see: `sha256:` over canonical JSON (RFC 8785), so that the same content has the same digest
+//! whatever the order of its keys. RFC 8785 writes numbers as doubles, which would make one of many ids with more than 15
+//! digits: where there are integers that a double may not hold, they follow behind a zero byte, exact.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use sha2::{Digest, Sha256};
 use shared::JsonMap;
 use shared::decision::DecisionRequest;
@@ -92,8 +94,63 @@ pub(super) fn of_value(value: &Value) -> String {
 
 fn of(value: &impl Serialize) -> String {
     // By way of a `Value`, whose keys are strings and whose numbers are finite: it always has a canonical form.
-    let canonical = serde_json::to_value(value)
-        .and_then(|value: Value| serde_json_canonicalizer::to_vec(&value))
-        .expect("what is shown is plain JSON");
-    format!("sha256:{}", hex::encode(Sha256::digest(canonical)))
+    let value: Value = serde_json::to_value(value).expect("what is shown is plain JSON");
+    let canonical = serde_json_canonicalizer::to_vec(&value).expect("what is shown is plain JSON");
+    let mut hash = Sha256::new_with_prefix(canonical);
+    if has_long_integer(&value) {
+        let mut exact = Vec::new();
+        long_integers(&value, &mut exact);
+        hash.update(b"\0");
+        hash.update(exact.join(","));
+    }
+    format!("sha256:{}", hex::encode(hash.finalize()))
+}
+
+/// The integers from which on a double may hold another one: 2^53.
+const LONG: u64 = 1 << 53;
+
+fn is_long(number: &Number) -> bool {
+    number.as_i64().map(i64::unsigned_abs).or_else(|| number.as_u64()).is_some_and(|size| size >= LONG)
+}
+
+fn has_long_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => is_long(number),
+        Value::Array(items) => items.iter().any(has_long_integer),
+        Value::Object(members) => members.values().any(has_long_integer),
+        _ => false,
+    }
+}
+
+/// The long integers of a value, in the order of sorted keys.
+fn long_integers(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Number(number) if is_long(number) => found.push(number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| long_integers(item, found)),
+        Value::Object(members) => {
+            let sorted: BTreeMap<&String, &Value> = members.iter().collect();
+            sorted.values().for_each(|member| long_integers(member, found));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_differ_have_different_digests_however_long_they_are() {
+        let of = |text: &str| of_value(&serde_json::from_str(text).unwrap());
+        assert_ne!(of(r#"{"a": 1234567890123456789}"#), of(r#"{"a": 1234567890123456800}"#));
+        assert_ne!(of(r#"{"a": -9007199254740993}"#), of(r#"{"a": -9007199254740992}"#));
+        assert_ne!(of(r#"{"a": [9007199254740993], "b": 1}"#), of(r#"{"a": [9007199254740992], "b": 1}"#));
+        assert_eq!(
+            of(r#"{"a": 9007199254740993, "b": 9007199254740995}"#),
+            of(r#"{"b": 9007199254740995, "a": 9007199254740993}"#)
+        );
+        assert_eq!(of(r#"{"a": 1.0}"#), of(r#"{"a": 1}"#), "as RFC 8785 says");
+        let canonical = format!("sha256:{}", hex::encode(Sha256::digest(br#"{"a":9007199254740991}"#)));
+        assert_eq!(of(r#"{"a": 9007199254740991}"#), canonical);
+    }
 }
