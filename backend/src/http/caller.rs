@@ -33,6 +33,11 @@ impl Caller {
         allowed(self.principal(), act).map_err(Refused)
     }
 
+    /// Refuses tokens: only a person in a session may do this.
+    pub fn in_session(&self) -> Result<()> {
+        in_session(&self.identity)
+    }
+
     /// Commits an operation of the caller.
     pub async fn commit(&self, key: Option<IdempotencyKey>, operation: Operation) -> Result<Committed> {
         let change = Change { by: Some(self.identity.actor()), key, operation };
@@ -80,6 +85,14 @@ impl FromRequestParts<AppState> for Known {
     }
 }
 
+fn in_session(identity: &Identity) -> Result<()> {
+    if identity.kind == CredentialKind::Session {
+        Ok(())
+    } else {
+        Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in to do so").into())
+    }
+}
+
 /// A caller with a session, including one who must first set up a second factor.
 pub(super) struct InSession {
     pub identity: Identity,
@@ -89,9 +102,7 @@ pub(super) struct InSession {
 impl InSession {
     async fn find(parts: &Parts, state: &AppState) -> Result<Self> {
         let identity = state.authenticator.authenticate(&parts.headers).await?;
-        if identity.kind != CredentialKind::Session {
-            return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in to do so").into());
-        }
+        in_session(&identity)?;
         Ok(Self { identity, state: state.clone() })
     }
 }

@@ -100,6 +100,39 @@ async fn people_are_the_admins_to_change_and_lose_their_sessions_with_their_pass
 }
 
 #[tokio::test]
+async fn nobody_keeps_an_account_with_a_token_or_an_open_session() {
+    let site = Site::new().await;
+    let admin = site.login("admin").await;
+    site.join("ana", &["reviewer"]).await;
+    let made = admin.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["admin"] })).await.expect(201);
+    let secret = made["secret"].as_str().unwrap();
+    let by_token = async |method: &str, path: &str, body: Value| {
+        let request = Client { site: &site, cookie: None }.request(method, path);
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {secret}"));
+        let request = request.header("content-type", "application/json").body(Body::from(body.to_string()));
+        site.send(request.unwrap()).await
+    };
+    for (who, patch) in [
+        ("ana", json!({ "password": "Quartz-Lemur-93" })),
+        ("ana", json!({ "roles": ["admin"] })),
+        ("admin", json!({ "password": "Quartz-Lemur-93" })),
+    ] {
+        let path = format!("/api/v1/users/{who}");
+        assert_eq!(by_token("PATCH", &path, patch.clone()).await.code(403), "forbidden", "{patch}");
+    }
+    assert_eq!(by_token("DELETE", "/api/v1/users/ana/totp", Value::Null).await.code(403), "forbidden");
+    by_token("PATCH", "/api/v1/users/ana", json!({ "roles": ["developer"] })).await.expect(200);
+    for own in [
+        admin.patch("/api/v1/users/admin", &json!({ "password": "Quartz-Lemur-93" })).await,
+        admin.delete("/api/v1/users/admin/totp").await,
+    ] {
+        assert!(own.body["detail"].as_str().unwrap().contains("/api/v1/me"), "{:?}", own.body);
+        assert_eq!(own.code(403), "forbidden");
+    }
+    admin.patch("/api/v1/users/ana", &json!({ "password": "Quartz-Lemur-93" })).await.expect(200);
+}
+
+#[tokio::test]
 async fn a_token_acts_as_its_maker_with_no_more_than_its_roles() {
     let site = Site::new().await;
     let ana = site.join("ana", &["reviewer", "developer"]).await;
