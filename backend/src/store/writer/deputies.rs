@@ -13,7 +13,9 @@ use crate::clock::Moment;
 use crate::engine::Refusal;
 
 /// How many times one person may be somebody's deputy, now or later.
-const MAX_DEPUTYSHIPS: usize = 50;
+const MAX_DEPUTYSHIPS: usize = 100;
+/// How many times the same person may name them: nobody keeps a colleague from standing in for others.
+const MAX_OF_ONE: usize = 5;
 
 impl Group {
     pub fn name_deputy(
@@ -40,6 +42,11 @@ impl Group {
         }
         let Some(record) = self.users.get_mut(&span.deputy) else { return Err(CommitError::NotFound) };
         record.deputyships.retain(|other| moment.now < other.until);
+        if record.deputyships.iter().filter(|other| other.person == span.person).count() >= MAX_OF_ONE {
+            let message =
+                format!("`{}` stands in for `{}` {MAX_OF_ONE} times already: remove one", span.deputy, span.person);
+            return refused("/deputy", message);
+        }
         if record.deputyships.len() >= MAX_DEPUTYSHIPS {
             let message = format!("`{}` already stands in for {MAX_DEPUTYSHIPS} others: remove one", span.deputy);
             return refused("/deputy", message);
