@@ -254,6 +254,11 @@ pub struct UserChange {
 }
 
 impl UserChange {
+    /// Whether somebody may have fewer rights afterwards.
+    pub fn takes_rights(&self) -> bool {
+        self.patch.active == Some(false) || self.patch.roles.is_some()
+    }
+
     /// Whether somebody who is an admin would not be one any more.
     pub fn takes_admin(&self) -> bool {
         let UserPatch { active, roles, .. } = &self.patch;

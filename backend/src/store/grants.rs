@@ -28,13 +28,22 @@ impl Store {
 }
 
 impl Conn {
-    /// The grants that hold at these places.
+    /// The grants that hold at these places. Where servers write side by side, they are held until the transaction ends:
+    /// a grant is revoked before it is used, or after.
     pub async fn grants_at(&mut self, places: Vec<String>, now: Timestamp) -> Result<Vec<Grant>, Error> {
         if places.is_empty() {
             return Ok(Vec::new());
         }
         let sql = Sql::new("SELECT body FROM grants WHERE place IN (").list(places.iter().map(String::as_str));
         let sql = sql.push(") AND expires_at > ").bind(now.0).push(" ORDER BY id");
+        let sql = sql.push(if self.locks_rows() { " FOR SHARE" } else { "" });
+        self.fetch(sql).await?.iter().map(grant).collect()
+    }
+
+    /// All grants of these people, which are not used until the transaction ends.
+    pub async fn grants_of<'a>(&mut self, givers: impl IntoIterator<Item = &'a str>) -> Result<Vec<Grant>, Error> {
+        let sql = Sql::new("SELECT body FROM grants WHERE given_by IN (").list(givers).push(") ORDER BY id");
+        let sql = sql.push(if self.locks_rows() { " FOR UPDATE" } else { "" });
         self.fetch(sql).await?.iter().map(grant).collect()
     }
 

@@ -72,6 +72,14 @@ pub(super) struct Recorded {
     pub feedback: Vec<Feedback>,
 }
 
+impl Recorded {
+    /// An input that rests on nothing else.
+    pub fn of(moment: Moment, input: Input) -> Self {
+        let (grants, feedback) = (Vec::new(), Vec::new());
+        Self { moment, launch: None, input: Some(input), grants, people: None, feedback }
+    }
+}
+
 /// The same without what its row says already.
 #[derive(Debug, Clone, Serialize)]
 struct StoredInput<'a> {

@@ -34,6 +34,26 @@ async fn approve(client: &Client<'_>, review: &Value, remember: &Value, status: 
 }
 
 #[tokio::test]
+async fn what_somebody_allowed_does_not_come_back_with_them() {
+    let site = Site::new().await;
+    let admin = site.login("admin").await;
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    dev.put_flow("/api/v1/flows/deploy", FLOW).await.expect(200);
+    let run = launch(&dev).await;
+    let asked = reviews(&ana, &run).await.remove(0);
+    approve(&ana, &asked, &json!({ "scope": "flow" }), 200).await;
+    for active in [false, true] {
+        admin.patch("/api/v1/users/ana", &json!({ "active": active })).await.expect(200);
+    }
+    let next = launch(&dev).await;
+    assert_eq!(dev.get(&next).await.expect(200)["status"], "waiting_for_human", "they are asked anew");
+    assert_eq!(admin.get("/api/v1/grants").await.expect(200)["items"], json!([]));
+    let revoked = admin.get("/api/v1/audit?kind=grant.revoked").await.expect(200);
+    assert_eq!(revoked["items"][0]["actor"], "admin", "{revoked}");
+}
+
+#[tokio::test]
 async fn what_was_allowed_is_not_asked_again_until_it_is_taken_back() {
     let site = Site::new().await;
     let dev = site.join("dev", &["developer"]).await;

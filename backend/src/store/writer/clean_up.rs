@@ -36,7 +36,7 @@ pub(super) async fn some(db: &Db, now: Timestamp) -> Result<bool, DriverError> {
     let mut conn = db.write_on_this_thread().await?;
     let classes = conn.fetch(Sql::new("SELECT class FROM classes LIMIT ").bind(KEPT_CLASSES + 1)).await?;
     if i64::try_from(classes.len()).unwrap_or(i64::MAX) > KEPT_CLASSES {
-        conn.forget_classes().await?;
+        more |= conn.forget_classes().await?;
     }
     conn.commit().await?;
     Ok(more)

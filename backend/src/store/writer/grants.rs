@@ -6,7 +6,7 @@ use shared::access::{Act, Principal};
 use shared::decision::{ActionDecision, Verdict};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope};
-use shared::id::{FlowId, GrantId, RunId};
+use shared::id::{FlowId, GrantId, RunId, Username};
 use shared::log::{EventData, OfGrant};
 use shared::time::Timestamp;
 
@@ -50,6 +50,15 @@ impl Group {
         self.grants.remove(&id);
         if self.out.new_grants.remove(&id).is_none() {
             self.out.ended_grants.insert(id);
+        }
+    }
+
+    /// Takes back all that somebody has given.
+    pub fn revoke_grants_of(&mut self, by: Option<&Principal>, giver: &Username, moment: Moment) {
+        let given: Vec<Grant> = self.grants.values().filter(|grant| grant.given_by == *giver).cloned().collect();
+        for grant in given {
+            self.forget(grant.id);
+            self.emit(by, &EventData::GrantRevoked(OfGrant { grant: Box::new(grant) }), moment);
         }
     }
 

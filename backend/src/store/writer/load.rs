@@ -249,6 +249,14 @@ impl Group {
         if changes.iter().any(steers) {
             self.grants.extend(conn.grants_at(places, now).await?.into_iter().map(|grant| (grant.id, grant)));
         }
+        let losers = changes.iter().filter_map(|change| match &change.operation {
+            Operation::UpdateUser(change) if change.takes_rights() => Some(change.username.as_str()),
+            _ => None,
+        });
+        let losers: BTreeSet<&str> = losers.collect();
+        if !losers.is_empty() {
+            self.grants.extend(conn.grants_of(losers).await?.into_iter().map(|grant| (grant.id, grant)));
+        }
         if !named.is_empty() {
             self.grants.extend(conn.grants(named).await?.into_iter().map(|grant| (grant.id, grant)));
         }

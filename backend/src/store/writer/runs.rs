@@ -150,15 +150,7 @@ impl Group {
             let transition = engine::give_up(snapshot.clone(), why, tasks, by, reason.as_deref(), moment)?;
             let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
             work.unreadable = None;
-            let recorded = Recorded {
-                moment,
-                launch: None,
-                input: Some(input),
-                grants: Vec::new(),
-                people: None,
-                feedback: Vec::new(),
-            };
-            let answer = work.absorb(transition, recorded);
+            let answer = work.absorb(transition, Recorded::of(moment, input));
             self.keep_grants(run, Vec::new(), true);
             return answer;
         }
@@ -194,7 +186,7 @@ impl Group {
         let said = std::mem::take(&mut transition.feedback_given);
         let over = transition.state.outcome.is_some();
         let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
-        let recorded = Recorded { moment, launch: None, input: Some(input), grants, people, feedback };
+        let recorded = Recorded { grants, people, feedback, ..Recorded::of(moment, input) };
         let answer = work.absorb(transition, recorded);
         self.out.feedback.extend(said);
         self.keep_grants(run, given, over);
@@ -205,14 +197,7 @@ impl Group {
     fn end_run(&mut self, run: RunId, input: Input, moment: Moment) -> Result<(), CommitError> {
         let snapshot = self.snapshot(run)?.clone();
         let transition = engine::end(snapshot, input.clone(), moment)?;
-        let recorded = Recorded {
-            moment,
-            launch: None,
-            input: Some(input),
-            grants: Vec::new(),
-            people: None,
-            feedback: Vec::new(),
-        };
+        let recorded = Recorded::of(moment, input);
         let answer = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?.absorb(transition, recorded);
         self.keep_grants(run, Vec::new(), true);
         answer

@@ -57,6 +57,7 @@ impl Group {
             return Err(CommitError::Conflict(why));
         }
         let user = &mut record.user;
+        let before = user.clone();
         let mut changed = UserChanged::of(user.username.clone());
         let patch = change.patch;
         if let Some(name) = patch.display_name {
@@ -87,6 +88,10 @@ impl Group {
         }
         self.out.users.insert(user.username.clone());
         self.emit(by, &EventData::UserUpdated(changed), moment);
+        // What somebody approved for later does not come back to life with the rights that they had.
+        if !user.active || before.roles.iter().any(|role| !user.roles.contains(role)) {
+            self.revoke_grants_of(by, &user.username, moment);
+        }
         Ok(Committed::User { user: Box::new(user) })
     }
 
