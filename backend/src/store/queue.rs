@@ -340,8 +340,8 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
 }
 
 impl Conn {
-    /// Removes some classes of which no review is pending; true: there may be more. The first thing that a transaction does: whoever writes reviews
-    /// takes the lock of classes before any row that a clean-up locks.
+    /// Removes some classes of which no review is pending; true: there may be more. The first thing that a transaction
+    /// does: whoever writes reviews takes the lock of classes before any row that a clean-up locks.
     pub async fn forget_classes(&mut self) -> Result<bool, DriverError> {
         // Without a lock, however large the queue is; EXCEPT is hashed or sorted by both databases.
         let unused =
