@@ -14,6 +14,7 @@ use crate::components::arrival;
 use crate::components::dialog::Dialog;
 use crate::components::glyph::Glyph;
 use crate::components::graph::{FlowGraph, glyph};
+use crate::components::inert::inert;
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 use crate::state::words;
@@ -124,8 +125,8 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
                 })}
             </a>
             <div class="flow-about">
-                <h2><a href=format!("/flows/{}", flow.id)>{flow.title}</a></h2>
-                <p class="soft">{flow.description.unwrap_or_default()}</p>
+                <h2><a href=format!("/flows/{}", flow.id)>{inert(&flow.title)}</a></h2>
+                <p class="soft">{inert(&flow.description.unwrap_or_default())}</p>
                 <div class="flow-kinds">
                     {move || detail.with(|detail| kinds(detail.as_ref())).into_iter().map(|(kind, count)| view! {
                         <span class="kind" >

@@ -13,6 +13,7 @@ use shared::time::Timestamp;
 use crate::client::{Connection, FlowVersion, Live, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
 use crate::components::states::{Empty, LoadOlder, Loaded, Loading};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
@@ -214,7 +215,7 @@ fn RunRow(id: RunId) -> impl IntoView {
             view! {
                 <tr>
                     <td class="run-name">
-                        <a href=format!("/runs/{id}")>{run.title.clone()}</a>
+                        <a href=format!("/runs/{id}")>{inert(&run.title)}</a>
                         <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{short(id)}</span></span>
                         {error}
                     </td>

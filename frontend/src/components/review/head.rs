@@ -46,7 +46,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                 {move || {
                     let (flow, flow_title, run, node) = crumbs.get();
                     let name = flow_title.or_else(|| flow.clone()).unwrap_or_default();
-                    let flow = flow.map(|flow| view! { <a href=format!("/flows/{flow}") class="cut">{name}</a> });
+                    let flow = flow.map(|flow| view! { <a href=format!("/flows/{flow}") class="cut">{inert(&name)}</a> });
                     let run = run.map(|run| {
                         let short = words::run_tail(run);
                         view! { <span aria-hidden="true">"›"</span><a href=format!("/runs/{run}") class="nowrap" title=run.to_string()>"run "{short}</a> }
