@@ -6,6 +6,7 @@ pub mod changes;
 pub mod diffs;
 pub mod drafts;
 pub mod durations;
+pub mod earlier;
 pub mod effects;
 pub mod ending;
 pub mod extent;

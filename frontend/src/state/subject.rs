@@ -26,6 +26,13 @@ pub fn subject(review: &Review) -> Option<String> {
     (!named.is_empty()).then(|| named.join(", "))
 }
 
+/// The question in its own words; none where the title is all of it, letter by letter.
+pub fn prompt(review: &Review) -> Option<&str> {
+    let prompt = review.prompt.trim();
+    let title = review.title.split(" · ").next().unwrap_or_default();
+    (prompt.trim_end_matches('.') != title).then_some(&review.prompt)
+}
+
 fn of_item(item: &Item) -> Option<String> {
     match &item.value {
         Value::Number(number) => Some(format!("{} {number}", item.label.as_ref().unwrap_or(&item.key))),

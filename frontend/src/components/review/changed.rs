@@ -1,11 +1,29 @@
-//! Shows that the content has changed since it was read. A decision requires that this was seen.
+//! Says that the content has changed since it was read, and what was asked for in the round before. Nothing can be decided
+//! before a change was seen.
 
 use leptos::prelude::*;
 
 use super::pane::Pane;
 use crate::client::Session;
 use crate::components::glyph::Glyph;
-use crate::state::changes;
+use crate::components::inert::inert;
+use crate::state::{changes, earlier};
+
+/// Says what was asked for in the round before.
+#[component]
+pub fn LastRound(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    move || {
+        let me = session.username();
+        let (who, text) = pane.round.with(|round| earlier::asked(round.as_deref()?, me.as_deref()))?;
+        Some(view! {
+            <div class="banner">
+                <Glyph icon=icondata::LuUndo2 />
+                <span class="grow"><b>{format!("{who} asked for this change:")}</b>" "{inert(&text)}</span>
+            </div>
+        })
+    }
+}
 
 /// Says that the content has changed.
 #[component]

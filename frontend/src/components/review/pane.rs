@@ -28,6 +28,8 @@ pub struct Pane {
     pub review: Memo<Arc<Review>>,
     /// As the person saw it before it changed, until they have read the change.
     pub before: RwSignal<Option<Arc<Review>>>,
+    /// The review of the round before, once the run's report is there.
+    pub round: RwSignal<Option<Arc<Review>>>,
     /// The revision that the person knows.
     pub known: RwSignal<u32>,
     /// Whether this person may decide it, and if not, why.

@@ -13,7 +13,7 @@ use shared::review::{Action, Item, Review};
 
 use super::action::ActionCard;
 use super::bar::Bar;
-use super::changed::Changed;
+use super::changed::{Changed, LastRound};
 use super::head::Head;
 use super::item::ItemCard;
 use super::keys;
@@ -25,11 +25,12 @@ use crate::components::arrival;
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert_code, named};
+use crate::components::markdown::Markdown;
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::state::option_fields::{self, PLACE};
 use crate::state::outbox::{Sending, Stage};
-use crate::state::{changes, words};
+use crate::state::{changes, subject, words};
 
 /// A review, to be read and decided.
 #[component]
@@ -123,6 +124,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         id,
         review,
         before: RwSignal::new(before),
+        round: RwSignal::new(None),
         known: RwSignal::new(known),
         access,
         mistakes: RwSignal::new(Vec::new()),
@@ -191,7 +193,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         },
         Duration::ZERO,
     );
-    let prompt = Memo::new(move |_| review.with(|review| review.prompt.clone()));
+    let prompt = Memo::new(move |_| review.with(|review| subject::prompt(review).map(ToOwned::to_owned)));
     let asks = Memo::new(move |_| review.with(|review| words::who_asks(review)));
     let items = Memo::new(move |_| review.with(|review| review.items.clone()));
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
@@ -201,9 +203,10 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         <div class="body" tabindex=move || (!pane.is_open()).then_some("0")>
             <div class="main">
                 <Changed pane=pane />
+                <LastRound pane=pane />
                 <div class="prompt">
                     {move || asks.get().map(|asks| view! { <p class="asks small muted">{inert_code(&asks)}</p> })}
-                    {move || view! { <crate::components::markdown::Markdown text=prompt.get() /> }}
+                    {move || prompt.get().map(|prompt| view! { <Markdown text=prompt /> })}
                 </div>
                 <For each=move || items.get() key=item_key let:item>
                     <ItemCard pane=pane item=item />

@@ -1,6 +1,8 @@
 //! The column beside the content: why the person is asked, where the run is, what came before, what follows, and the
 //! comments.
 
+use std::sync::Arc;
+
 use leptos::prelude::*;
 use shared::api::NewComment;
 use shared::review::{Review, ReviewKind};
@@ -14,7 +16,7 @@ use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::time::{Ago, full};
-use crate::state::words;
+use crate::state::{earlier, words};
 
 /// Steps that say nothing to a reviewer: reviews are listed by their resolution, the others only move values.
 const QUIET: &[&str] = &["human", "set", "router"];
@@ -48,6 +50,18 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let report = Memo::new(move |known: Option<&Option<Report>>| {
         loaded.with(|loaded| loaded.as_ref()?.as_ref()?.1.clone()).or_else(|| known.cloned().flatten())
     });
+    Effect::new(move |_| {
+        let round = report.with(|report| {
+            pane.review
+                .with(|review| earlier::round(review, &report.as_ref()?.reviews).map(|round| Arc::new(round.clone())))
+        });
+        if pane
+            .round
+            .with_untracked(|known| known.as_ref().map(|known| known.id) != round.as_ref().map(|round| round.id))
+        {
+            pane.round.set(round);
+        }
+    });
     let version =
         Memo::new(move |_| run.with(|run| run.as_ref().map(|run| (run.summary.flow.clone(), run.summary.version))));
     let flow = LocalResource::new(move || {
@@ -66,7 +80,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
         <aside class="side" aria-label="Context">
             <section>
                 <h2 class="sub">"Requested by"</h2>
-                <p>{move || pane.review.with(|review| why(review))}</p>
+                <p>{move || pane.review.with(|review| inert(&why(review)))}</p>
                 {move || {
                     let said = pane.review.with(|review| review.advice.clone());
                     said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()

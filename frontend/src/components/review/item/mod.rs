@@ -16,8 +16,8 @@ use super::value::ValueView;
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::state::guardrail_notes::NotePlace;
-use crate::state::record;
 use crate::state::verdict::is_at;
+use crate::state::{earlier, record};
 
 /// The card of a shown value, with tabs to read it, edit it, and compare its versions.
 #[component]
@@ -45,9 +45,9 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         pane.mistakes.with(here)
     });
     let before = Memo::new(move |_| {
-        let before = pane.before.get()?;
-        let old = key.with_value(|key| before.items.iter().find(|old| old.key == *key).map(|old| old.value.clone()))?;
-        item.with_value(|item| old != item.value).then_some((before.revision, old))
+        let (read, round) = (pane.before.get(), pane.round.get());
+        let now = pane.review.get();
+        key.with_value(|key| earlier::value(key, &now, read.as_deref(), round.as_deref()))
     });
     let OpenTab { tab, chosen } = use_tab(pane, item, ItemStates { may_edit, over, edited, before, mistakes });
     let kind = match content_type {
@@ -87,7 +87,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                         tab
                         panel=panel.clone()
                         own=ItemTab::Since
-                        label=Signal::derive(move || before.with(|b| b.as_ref().map(|(r, _)| format!("Since revision {r}"))).unwrap_or_default())
+                        label=Signal::derive(move || before.with(|before| before.as_ref().map(|(since, _)| since.label())).unwrap_or_default())
                         shown=Signal::derive(move || before.with(Option::is_some))
                     />
                 </div>

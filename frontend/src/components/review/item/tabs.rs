@@ -6,6 +6,7 @@ use shared::review::Item;
 use wasm_bindgen::JsCast;
 
 use crate::components::review::pane::Pane;
+use crate::state::earlier::Since;
 use crate::state::verdict::unwritten;
 
 /// A tab of a card.
@@ -32,8 +33,8 @@ pub struct ItemStates {
     pub over: Memo<bool>,
     /// The value as the person would have it; as it was accepted, once that is over.
     pub edited: Memo<Option<Value>>,
-    /// The value of an earlier revision that they have seen, with its number.
-    pub before: Memo<Option<(u32, Value)>>,
+    /// What the value was before.
+    pub before: Memo<Option<(Since, Value)>>,
     /// What is wrong with it.
     pub mistakes: Memo<Vec<String>>,
 }

@@ -1,0 +1,108 @@
+//! What a value was before: on the revision that the person has read, before somebody changed it with their vote, or in
+//! the round before this one; and what was asked for then.
+
+use serde_json::Value;
+use shared::decision::{Decision, Verdict};
+use shared::review::{Outcome, Review};
+
+use super::words;
+
+/// Since when a value is another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Since {
+    /// Since the revision that the person has read.
+    Revision(u32),
+    /// Since this person voted with changes.
+    Vote(String),
+    /// Since this round.
+    Round(u32),
+}
+
+impl Since {
+    /// As the label of a tab.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Revision(revision) => format!("Since revision {revision}"),
+            Self::Vote(by) => format!("Changed by {by}"),
+            Self::Round(visit) => format!("Since visit {visit}"),
+        }
+    }
+}
+
+/// What a value was before, where it was something else. `read`: the review as the person has read it; `round`: the one
+/// of the round before.
+pub fn value(key: &str, now: &Review, read: Option<&Review>, round: Option<&Review>) -> Option<(Since, Value)> {
+    let of = |review: &Review| review.items.iter().find(|item| item.key == key).map(|item| item.value.clone());
+    let current = of(now)?;
+    let read = read.and_then(|read| Some((Since::Revision(read.revision), of(read)?)));
+    let voted = now
+        .decisions
+        .iter()
+        .find_map(|vote| Some((Since::Vote(vote.by.to_string()), vote.shown.as_ref()?.values.get(key)?.clone())));
+    let round = round.and_then(|round| Some((Since::Round(round.visit?), of(round)?)));
+    [read, voted, round].into_iter().flatten().find(|(_, value)| *value != current)
+}
+
+/// The review of the round before: the newest one that was resolved at the same place on an earlier visit.
+pub fn round<'a>(now: &Review, others: &'a [Review]) -> Option<&'a Review> {
+    let is_before = |other: &&Review| {
+        other.node.is_some() && other.node == now.node && other.part == now.part && other.visit < now.visit
+    };
+    others.iter().filter(|other| other.resolution.is_some()).filter(is_before).max_by_key(|other| other.visit)
+}
+
+/// What was asked for in a round: who asked, and their words.
+pub fn asked(round: &Review, me: Option<&str>) -> Option<(String, String)> {
+    let resolution = round.resolution.as_ref().filter(|resolution| resolution.outcome == Outcome::Corrected)?;
+    let decision: &Decision = resolution.decision.as_deref()?;
+    let text = match &decision.verdict {
+        Verdict::Text { text } => Some(text.as_str()),
+        Verdict::Choose { .. } | Verdict::Actions { .. } => decision.comment.as_deref(),
+    };
+    let text = text.map(str::trim).filter(|text| !text.is_empty())?;
+    Some((words::people_first(&resolution.by, me), text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::fixtures::review;
+
+    fn draft(visit: u32, value: &str, more: Value) -> Review {
+        let item = json!({ "key": "draft", "content_type": "text", "value": value, "editable": true });
+        let mut patch = json!({ "items": [item], "visit": visit });
+        patch.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        review(u8::try_from(visit).unwrap(), 1, patch)
+    }
+
+    #[test]
+    fn a_value_is_compared_with_what_was_read_then_with_what_was_shown_before_a_vote_then_with_the_last_round() {
+        let first = draft(1, "sea", json!({}));
+        let now = draft(2, "ocean", json!({}));
+        assert_eq!(value("draft", &now, None, None), None);
+        assert_eq!(value("draft", &now, None, Some(&now)), None, "it is the same");
+        assert_eq!(value("draft", &now, None, Some(&first)), Some((Since::Round(1), json!("sea"))));
+        let vote = json!({"by": "tom", "at": "2026-11-20T10:05:00Z", "via": "human", "revision": 2,
+            "digest": "sha256:bb", "verdict": {"type": "choose", "option": "approve"},
+            "shown": {"revision": 1, "digest": "sha256:aa", "values": {"draft": "the sea"}}});
+        let voted = draft(2, "ocean", json!({ "decisions": [vote] }));
+        assert_eq!(value("draft", &voted, None, Some(&first)), Some((Since::Vote("tom".to_owned()), json!("the sea"))));
+        assert_eq!(value("draft", &voted, Some(&first), None), Some((Since::Revision(1), json!("sea"))));
+    }
+
+    #[test]
+    fn the_last_round_is_found_and_says_what_was_asked() {
+        let resolution = json!({"status": "resolved", "outcome": "corrected", "by": ["ana"], "via": "human",
+            "at": "2026-11-20T10:05:00Z", "decision": {"by": "ana", "at": "2026-11-20T10:05:00Z", "via": "human",
+            "revision": 1, "digest": "sha256:aa", "verdict": {"type": "text", "text": " Mention whales "}}});
+        let first = draft(1, "sea", json!({ "node": "review", "resolution": resolution }));
+        let now = draft(2, "ocean", json!({ "node": "review" }));
+        let others = [first.clone(), now.clone()];
+        assert_eq!(round(&now, &others).map(|round| round.id), Some(first.id));
+        assert_eq!(round(&first, &others), None);
+        assert_eq!(asked(&first, Some("ana")), Some(("You".to_owned(), "Mention whales".to_owned())));
+        assert_eq!(asked(&now, None), None);
+    }
+}
