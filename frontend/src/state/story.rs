@@ -1,12 +1,14 @@
 //! Events in words: decisions and resolutions, for the timeline of a run and for the audit log.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ChoiceKind, Effect, OnTimeout};
 use shared::log::{Entry, EventData, ReviewAct, ReviewActs, ReviewChange, ReviewUpdated};
-use shared::review::{Outcome, Resolution, Review, ReviewKind};
+use shared::review::{Outcome, Resolution, Review, ReviewKind, ReviewOption};
 
+use super::ending::Ending;
 use super::sentences::{listed, quoted};
 use super::{action_words, effects, option_fields, words};
 
@@ -32,6 +34,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
             let offered = review.options.iter().find(|one| one.id == *option && !one.alternative);
             let kind = offered.map(|chosen| chosen.kind);
             let tone = match kind {
+                Some(ChoiceKind::Accept) if is_one_of_several(review) => EventTone::Plain,
                 Some(ChoiceKind::Accept) => EventTone::Go,
                 Some(ChoiceKind::Correct) => EventTone::Again,
                 Some(ChoiceKind::Stop) => EventTone::Stop,
@@ -45,7 +48,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
         Verdict::Actions { decisions, .. } => actions(review, decisions),
     };
     if decision.grant.is_some() {
-        text += " under a remembered approval";
+        let _ = write!(text, " under the remembered approval of {}", decision.by);
     }
     if let Some(owner) = &decision.on_behalf_of {
         text = format!("{text} on behalf of {owner}");
@@ -70,10 +73,18 @@ fn chose(review: &Review, title: &str, kind: Option<ChoiceKind>, answer: &str) -
         (ReviewKind::Handoff, Some(_)) => format!("took {title}"),
         (ReviewKind::Edit, Some(_)) => format!("finished {title}"),
         (ReviewKind::Escalation | ReviewKind::Checkpoint, _) | (_, None) => format!("chose {answer} for {title}"),
+        // It may be the one that says no.
+        (_, Some(ChoiceKind::Accept)) if is_one_of_several(review) => format!("chose {answer} for {title}"),
         (_, Some(ChoiceKind::Accept)) => format!("approved {title}: {answer}"),
         (_, Some(ChoiceKind::Correct)) => format!("asked for changes to {title}: {answer}"),
         (_, Some(ChoiceKind::Stop)) => format!("rejected {title}: {answer}"),
     }
+}
+
+/// Whether a review offers several ways to go on: which of them approves anything, nobody but the flow knows.
+pub fn is_one_of_several(review: &Review) -> bool {
+    let accepts = |option: &&ReviewOption| option.kind == ChoiceKind::Accept && !option.alternative;
+    review.options.iter().filter(accepts).count() > 1
 }
 
 /// The guardrails that blocked what was approved, each once.
@@ -173,8 +184,14 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         EventData::WorkflowWaiting(of) => plain(format!("paused {} for a person", quoted(&of.run.title))),
         EventData::RunCompleted(done) => (format!("completed {}", quoted(&done.run.title)), EventTone::Go),
         EventData::RunFailed(of) => {
-            let why = of.run.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
-            (format!("failed {}: {why}", quoted(&of.run.title)), EventTone::Stop)
+            let (title, error) = (quoted(&of.run.title), of.run.error.as_ref());
+            let why = error.map(|error| error.message.as_str()).unwrap_or_default();
+            let what = match Ending::of(error) {
+                Some(Ending::Rejected) => format!("ended {title}, since it was rejected: {why}"),
+                Some(Ending::TimedOut) => format!("ended {title}, since nobody decided in time"),
+                None => format!("could not finish {title}: {why}"),
+            };
+            (what, EventTone::Stop)
         }
         EventData::RunCancelled(cancelled) => {
             let why = cancelled.reason.map(|why| format!(": {why}")).unwrap_or_default();
@@ -186,8 +203,14 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         }
         EventData::StepCompleted(done) => plain(format!("finished {}", done.step.node)),
         EventData::StepFailed(of) => {
-            let why = of.step.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
-            (format!("failed at {}: {why}", of.step.node), EventTone::Stop)
+            let (node, error) = (&of.step.node, of.step.error.as_ref());
+            let why = error.map(|error| error.message.as_str()).unwrap_or_default();
+            let what = match Ending::of(error) {
+                Some(Ending::Rejected) => format!("stopped at {node}, since it was rejected: {why}"),
+                Some(Ending::TimedOut) => format!("stopped at {node}, since nobody decided in time"),
+                None => format!("failed at {node}: {why}"),
+            };
+            (what, EventTone::Stop)
         }
         EventData::ModelAnswered(answered) => plain(format!("received a model's answer at {}", answered.node)),
         EventData::ToolExecuted(call) => match call.error {
@@ -228,6 +251,10 @@ pub fn describe(entry: &Entry) -> (String, EventTone) {
         EventData::ReviewUpdated(updated) => changed(entry, acts, &updated),
         EventData::ReviewResolved(of) => match &of.review.resolution {
             Some(Resolution { decision: Some(decision), .. }) => decided(&of.review, decision),
+            Some(Resolution { outcome: Outcome::Withdrawn, reason, .. }) if entry.event.actor.is_some() => {
+                let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                plain(format!("withdrew {}{why}", quoted(&of.review.title)))
+            }
             Some(resolution) => {
                 let (what, tone) = resolved(&of.review, resolution);
                 (format!("recorded that {what}"), tone)

@@ -4,6 +4,7 @@ use serde_json::Value;
 use shared::api::User;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::Reviewers;
+use shared::grant::GrantScope;
 use shared::id::{RunId, Username};
 use shared::log::ReviewAct;
 use shared::review::{AskedHandler, Outcome, Resolution, Review, ReviewKind};
@@ -87,7 +88,10 @@ pub fn people_first(names: &[Username], me: Option<&str>) -> String {
 pub fn verdict(review: &Review, decision: &Decision) -> String {
     let owner = decision.on_behalf_of.as_ref();
     let before = if decision.grant.is_some() { " beforehand" } else { "" };
-    said(review, decision) + before + &owner.map(|owner| format!(" on behalf of {owner}")).unwrap_or_default()
+    let owner = owner.map(|owner| format!(" on behalf of {owner}")).unwrap_or_default();
+    let comment = decision.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
+    let comment = comment.map(|comment| format!(": “{}”", cut(comment))).unwrap_or_default();
+    said(review, decision) + before + &owner + &comment
 }
 
 fn said(review: &Review, decision: &Decision) -> String {
@@ -111,7 +115,14 @@ fn said(review: &Review, decision: &Decision) -> String {
             };
             if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
                 return match decision {
-                    ActionDecision::Approve { .. } => format!("approved {}", name(id)),
+                    ActionDecision::Approve { remember: None } => format!("approved {}", name(id)),
+                    ActionDecision::Approve { remember: Some(remember) } => {
+                        let place = match remember.scope {
+                            GrantScope::Run => "this run",
+                            GrantScope::Flow => "this flow",
+                        };
+                        format!("approved {}, and later calls in {place}", name(id))
+                    }
                     ActionDecision::Edit { .. } => format!("approved {} with an edit", name(id)),
                     ActionDecision::Reject { message: Some(message) } => {
                         format!("rejected {}: “{}”", name(id), cut(message))

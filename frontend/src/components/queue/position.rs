@@ -131,7 +131,8 @@ impl Position {
         let Self { live, rows, above, search, .. } = self;
         let version = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().version()));
         Effect::new(move |_| {
-            version.track();
+            // Read, not only tracked: a memo that nobody reads follows nothing.
+            version.with(|_| ());
             if rows.get().is_none() {
                 return;
             }

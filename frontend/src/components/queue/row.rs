@@ -1,7 +1,8 @@
 //! A row of the inbox: the question, its flow, what is at stake, and the remaining time.
 
 use leptos::prelude::*;
-use shared::definition::Severity;
+use shared::decision::Via;
+use shared::definition::{OnTimeout, Severity};
 use shared::id::ReviewId;
 use shared::inbox::SOON;
 use shared::review::{Outcome, Review, ReviewKind, ReviewStatus};
@@ -12,7 +13,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::state::inbox::InboxRow;
 use crate::state::subject::subject;
-use crate::state::{record, words};
+use crate::state::{record, story, words};
 
 /// For so long a row that has just come is lit, in microseconds.
 const FRESH: i64 = 8_000_000;
@@ -126,6 +127,14 @@ pub fn QueueRow(
             let resolution = row.as_ref().and_then(|row| row.review.resolution.as_ref())?;
             let review = row.as_ref().map(|row| &row.review);
             Some(match resolution.outcome {
+                _ if resolution.via == Via::Timeout => match review.and_then(|review| review.on_timeout.as_ref()) {
+                    Some(OnTimeout::Approve) => ("go", icondata::LuCheck),
+                    Some(OnTimeout::Follow | OnTimeout::Goto { .. }) => ("muted", icondata::LuClock),
+                    _ => ("muted", icondata::LuX),
+                },
+                Outcome::Accepted if review.is_some_and(|review| story::is_one_of_several(review)) => {
+                    ("muted", icondata::LuCheck)
+                }
                 // Decided is no leave: every call may have been rejected, and a guardrail may have blocked what was approved.
                 Outcome::Decided | Outcome::Accepted
                     if review.is_some_and(|review| record::nothing_happens(review)) =>
@@ -160,7 +169,7 @@ pub fn QueueRow(
                     {move || time().map(|time| time.0)}
                 </span>
                 <p>
-                    <span class="cut">{flow}</span>
+                    <span class="cut">{move || inert(&flow.get())}</span>
                     {move || run.get().map(|run| view! { <span class="tail">{format!("run {}", words::run_tail(run))}</span> })}
                 </p>
                 <span class="m">

@@ -18,6 +18,6 @@ mod review_pane;
 mod side;
 mod standing;
 mod took;
-mod value;
+pub mod value;
 
 pub use review_pane::ReviewPane;

@@ -9,7 +9,7 @@ use shared::review::{Action, Item, Review};
 
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
-use crate::components::markdown::Markdown;
+use crate::components::review::value::ValueView;
 use crate::state::story::{channel, decision_of};
 
 /// What stands below a row.
@@ -47,7 +47,12 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
                 .is_some_and(|review| review.digest == *digest)
                 .then(|| "Digest matches the content below.".to_owned()),
         };
+        // Whoever gave the approval did not see this review.
+        let grant = decision.grant.map(|grant| view! {
+            {fact("approved by", format!("{}, with the remembered approval {grant}", decision.by))}
+        });
         view! {
+            {grant}
             {fact("seen", format!("revision {revision}, {digest}"))}
             {below.map(|below| view! { <dt></dt><dd class="go">{below}</dd> })}
             {fact("through", if channel(decision.via).is_empty() { "the console or the API".to_owned() } else { channel(decision.via).trim().to_owned() })}
@@ -135,25 +140,19 @@ fn changes(review: &Review, decision: &Decision) -> Vec<EditedValue> {
 }
 
 fn item_view(item: Item) -> impl IntoView {
-    let content = match (&item.content_type, &item.value) {
-        (ContentType::Markdown, Value::String(text)) => view! { <Markdown text=text.clone()/> }.into_any(),
-        (_, Value::String(text)) => view! { <div class="value-text">{inert(text)}</div> }.into_any(),
-        (_, other) => {
-            view! { <pre class="value-code">{inert(&serde_json::to_string_pretty(other).unwrap_or_default())}</pre> }
-                .into_any()
-        }
-    };
     view! {
-        <section class="card"><header><code>{item.key}</code>{item.label.map(|label| view! { <span class="muted">{label}</span> })}</header><div class="in">{content}</div></section>
+        <section class="card">
+            <header><code>{item.key}</code>{item.label.map(|label| view! { <span class="muted">{label}</span> })}</header>
+            <ValueView content_type=item.content_type value=item.value/>
+        </section>
     }
 }
 
 fn action_view(action: Action) -> impl IntoView {
-    let arguments = serde_json::to_string_pretty(&action.arguments).unwrap_or_default();
     view! {
         <section class="card">
             <header><code>{action.name}</code><span class="muted">{action.agent.map(|agent| format!("for {agent}"))}</span></header>
-            <pre class="value-code">{inert(&arguments)}</pre>
+            <ValueView content_type=ContentType::Json value=Value::Object(action.arguments)/>
             {action.request.and_then(|request| request.text()).map(|text| view! { <pre class="value-code">{inert(&text)}</pre> })}
         </section>
     }
