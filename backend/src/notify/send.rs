@@ -182,8 +182,7 @@ impl Sender {
 
     /// The entry that a delivery tells of.
     async fn entry(&self, held: &ClaimedDelivery) -> Result<Option<Entry>, DeliveryFailure> {
-        let page = self.store.log(&held.place, None, 1).await.map_err(|error| unread(&error))?;
-        let entry = page.and_then(|page| page.entries.into_iter().next());
+        let entry = self.store.entry_of_review(held.review, &held.place).await.map_err(|error| unread(&error))?;
         Ok(entry.filter(|entry| entry.event.review_id == Some(held.review)))
     }
 }

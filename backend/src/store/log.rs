@@ -5,7 +5,7 @@
 //! without it). So no row ever appears below one that can be read.
 
 use serde::de::DeserializeOwned;
-use shared::id::RunId;
+use shared::id::{ReviewId, RunId};
 use shared::log::{Cursor, Entry, Event};
 use shared::time::Timestamp;
 use uuid::Uuid;
@@ -60,6 +60,16 @@ impl Store {
     /// between them is not read.
     pub async fn log_beside_runs(&self, after: &Cursor, limit: u32) -> Result<Option<LogPage>, Error> {
         self.page(after, RowsOf::OfNoRun, limit).await
+    }
+
+    /// The first entry behind a place that is of the run of a review. What stands at the place may be of another run, and
+    /// archived: it is not too old for this.
+    pub async fn entry_of_review(&self, review: ReviewId, after: &Cursor) -> Result<Option<Entry>, Error> {
+        // A run that only carries a question is named by nothing that people see: the row of the review knows it.
+        let sql = Sql::new("SELECT run_id FROM reviews WHERE id = ").bind(review.0);
+        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
+        let page = self.page(after, RowsOf::OfRun(RunId(row.uuid(0)?)), 1).await?;
+        Ok(page.and_then(|page| page.entries.into_iter().next()))
     }
 
     async fn page(&self, after: &Cursor, of: RowsOf, limit: u32) -> Result<Option<LogPage>, Error> {

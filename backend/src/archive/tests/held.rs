@@ -3,15 +3,21 @@
 use std::time::Duration;
 
 use serde_json::json;
+use shared::id::{ReviewId, RunId};
+use shared::log::{Cursor, EntryKind};
 
 use super::support::{DAY, KEPT, World, key, launch};
-use crate::store::tests::support::on_both;
+use crate::clock::{Clock as _, Moment, SystemClock};
+use crate::engine::Carrier;
+use crate::store::tests::support::{actor, decide, on_both};
+use crate::store::{Change, Committed, NewUserRecord, Operation};
 
 on_both! {
     what_is_not_sealed_stays,
     a_run_with_an_answer_under_a_key_stays,
     a_run_with_a_pending_review_stays,
     each_flow_says_for_how_long,
+    what_a_message_tells_of_is_found_where_the_run_before_it_is_archived,
 }
 
 async fn what_is_not_sealed_stays(mut world: World) {
@@ -62,4 +68,57 @@ async fn each_flow_says_for_how_long(mut world: World) {
         assert_eq!(world.archiver_of(None).pass().await.expect("archives"), without_setting, "after {days} days more");
         assert_eq!(world.archiver().pass().await.expect("archives"), with_setting, "after {days} days more");
     }
+}
+
+/// Asks people something without a flow.
+async fn ask(world: &World) -> ReviewId {
+    let asked = json!({"kind": "handoff", "to": "reviewer", "reason": "Not mine."});
+    let question = Carrier::of(&serde_json::from_value(asked).expect("a question")).expect("it can be asked");
+    let run = RunId(Moment::of(&SystemClock).ids().uuid());
+    let operation = Operation::Ask { run, question: Box::new(question) };
+    let asked = world.store().commit(Change { by: Some(actor("dev")), key: None, operation }).await;
+    let Ok(Committed::Review { review }) = asked else { panic!("{asked:?}") };
+    review.id
+}
+
+/// The place before what is told next.
+async fn end_of_the_log(world: &World) -> Cursor {
+    let origin = world.store().origin().await.expect("reads");
+    let page = world.store().log(&origin, None, 1000).await.expect("reads").expect("of this log");
+    page.entries.last().expect("an entry").cursor.clone()
+}
+
+async fn what_a_message_tells_of_is_found_where_the_run_before_it_is_archived(mut world: World) {
+    let user = json!({"username": "ana", "roles": ["reviewer"], "created_at": world.record.clock.now()});
+    let record = NewUserRecord { user: serde_json::from_value(user).expect("a person"), password_hash: None };
+    let added = Change::by_server(Operation::CreateUser(Box::new(record)));
+    world.store().commit(added).await.expect("a person is added");
+    let human = json!({"prompt": "May it go out?", "options": [{"id": "yes", "kind": "accept", "label": "Yes"}]});
+    world.save(json!({"id": "long", "retention": "365d", "nodes": {"check": {"human": human}}})).await;
+    let run = world.launch("long", "may it?").await;
+    let review = world.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
+    world.launch("note", "one").await;
+    let before_question = end_of_the_log(&world).await;
+    let question = ask(&world).await;
+    world.launch("note", "two").await;
+    let before_decision = end_of_the_log(&world).await;
+    world.store().commit(decide(&review, "ana", "yes")).await.expect("it is decided");
+    world.launch("note", "three").await;
+    world.grow_old().await;
+    assert_eq!(world.archiver().pass().await.expect("archives"), 3);
+
+    // A server that has read none of it before.
+    let store = world.record.another_store().await;
+    let told = [
+        (before_question, question, EntryKind::ReviewRequested),
+        (before_decision, review.id, EntryKind::ReviewResolved),
+    ];
+    for (place, review, kind) in told {
+        assert!(store.log(&place, None, 1).await.expect("reads").is_none(), "{kind:?}: too old for who reads all");
+        let entry = store.entry_of_review(review, &place).await.expect("reads").expect("it is there");
+        assert_eq!((entry.event.kind, entry.event.review_id), (kind, Some(review)));
+    }
+    let nothing = store.entry_of_review(review.id, &end_of_the_log(&world).await).await.expect("reads");
+    assert_eq!(nothing, None);
+    store.close().await;
 }
