@@ -23,7 +23,7 @@ use crate::store::{
 
 /// How many messages are under way at once.
 const SLOTS: usize = 32;
-/// How long ended deliveries are kept, and how often older ones are removed.
+/// How long ended deliveries are kept at least, and how often older ones are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
 /// How soon more of them are removed, where not all were.

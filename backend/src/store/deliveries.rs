@@ -1,6 +1,6 @@
 //! Deliveries, and their outcomes. They are claimed under leases (`store/leases.rs`), like tasks, but from their own
-//! table, so that a slow receiver never delays a run. Sent deliveries are kept for a while, to update a message when
-//! its review is resolved, and to count the recent messages to a person.
+//! table, so that a slow receiver never delays a run. Sent deliveries are kept for a while, to count the recent messages to
+//! a person; a message that can be changed is kept at least until its review is resolved.
 
 use std::time::Duration;
 
@@ -207,14 +207,22 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
-    /// Removes some of the deliveries that ended longer ago than this. `true`: there may be more.
+    /// Removes some of the deliveries that ended longer ago than this, but for messages that can still be changed and whose
+    /// review is pending. `true`: there may be more.
     pub async fn forget_deliveries(&self, older_than: Duration) -> Result<bool, Error> {
         let sql = Sql::new(
-            "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE status IN ('sent', 'dropped', 'given_up') AND ready_at < ",
+            "DELETE FROM deliveries WHERE id IN (SELECT d.id FROM deliveries d \
+             WHERE d.status IN ('sent', 'dropped', 'given_up') AND d.ready_at < ",
         );
-        let sql = self.now(sql).push(" - ").bind(micros(older_than)).push(" LIMIT ").bind(FORGOTTEN_AT_ONCE);
+        let sql = self.now(sql).push(" - ").bind(micros(older_than));
+        // A value, and no EXISTS: each review is looked up by its id, and PostgreSQL never reads all that are pending.
+        let sql = sql.push(
+            " AND (d.receipt IS NULL \
+             OR COALESCE((SELECT v.status FROM reviews v WHERE v.id = d.review_id), '') <> 'pending') LIMIT ",
+        );
+        let sql = sql.bind(FORGOTTEN_AT_ONCE);
         // One that is tried again at this moment is not removed.
-        let sql = sql.push(if self.inner.db.is_postgres() { " FOR UPDATE SKIP LOCKED)" } else { ")" });
+        let sql = sql.push(if self.inner.db.is_postgres() { " FOR UPDATE OF d SKIP LOCKED)" } else { ")" });
         Ok(self.inner.db.execute(sql).await? >= FORGOTTEN_AT_ONCE.unsigned_abs())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shared::id::ReviewId;
 use shared::notification::{DeliveryQuery, DeliveryStatus};
 
-use super::support::{World, after, on_both};
+use super::support::{World, after, decide, on_both};
 use crate::store::{ClaimedDelivery, DeliveryOutcome, NewDelivery, Store, WorkTable};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -17,6 +17,7 @@ on_both! {
     what_was_given_up_is_listed_and_tried_again,
     a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released,
     a_delivery_whose_server_ended_counts_as_failed,
+    a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits,
 }
 
 fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
@@ -141,4 +142,31 @@ async fn a_delivery_whose_server_ended_counts_as_failed(world: World) {
     let failed = DeliveryOutcome::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
     assert!(settle(store, &held, &failed).await);
     assert_eq!(store.claim_deliveries("lives", 1, LEASE).await.expect("claims").remove(0).failures, 4);
+}
+
+/// However long that is: its buttons are to go then, and reactions to it decide.
+async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world: World) {
+    let review = world.launched_review("hello").await;
+    let about = |target| NewDelivery { review: review.id, ..delivery(&world, target, -1) };
+    // The last one is about a review that is not there any more.
+    let made = [about("ana"), about("desk"), delivery(&world, "tom", -1)];
+    world.store.add_deliveries(&made).await.expect("writes");
+    for held in world.store.claim_deliveries("a", 10, LEASE).await.expect("claims") {
+        let receipt = (held.target != "desk").then(|| format!("the message to {}", held.target));
+        let sent = DeliveryOutcome::Sent { shown: receipt.clone(), receipt };
+        assert!(settle(&world.store, &held, &sent).await);
+    }
+    world.clock.advance(Duration::from_secs(1));
+    let query = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
+    let kept = async || {
+        assert!(!world.store.forget_deliveries(Duration::ZERO).await.expect("writes"));
+        let left = world.store.deliveries(&query).await.expect("reads").items;
+        left.into_iter().map(|delivery| delivery.target).collect::<Vec<_>>()
+    };
+    assert_eq!(kept().await, ["ana"]);
+    assert_eq!(world.store.messages(review.id, "webhook").await.expect("reads").len(), 1);
+    let reacted = world.store.message_with_reactions("the message to ana").await.expect("reads");
+    assert_eq!(reacted.map(|(review, ..)| review), Some(review.id));
+    world.store.commit(decide(&review, "ana", "yes")).await.expect("it is decided");
+    assert_eq!(kept().await, Vec::<String>::new());
 }
