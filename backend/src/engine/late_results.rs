@@ -1,7 +1,8 @@
 //! Results that come after the end of the run, or of the map that they belong to: recorded once, without any effect.
 //!
 //! When a run ends, the outcome of calls in progress is unknown: a message may have been sent, a model may have been
-//! paid. So their workers may still report the results, which are recorded in the log.
+//! paid. So their workers may still report the results, which are recorded in the log. The store says afterwards which
+//! calls no worker had claimed: no result of these can come.
 
 use shared::error::FlowCode;
 use shared::id::TaskId;
@@ -14,7 +15,7 @@ use super::invoke::is_sleep;
 use super::model_call::usage;
 use super::phase::{Phase, is_due};
 use super::question::Asked;
-use super::state::Unanswered;
+use super::state::{RunState, Unanswered};
 use super::transition::Refusal;
 
 impl Builder<'_> {
@@ -97,5 +98,13 @@ impl Builder<'_> {
         self.state.unanswered.remove(&task);
         self.end_task(task);
         Ok(())
+    }
+}
+
+impl RunState {
+    /// Forgets the calls of which no task is left, since no word of them can come, and answers with their tasks. It is
+    /// recorded with the input before it: a replay forgets the same.
+    pub fn forget_unanswered(&mut self, is_left: impl Fn(TaskId) -> bool) -> Vec<TaskId> {
+        self.unanswered.extract_if(.., |task, _| !is_left(*task)).map(|(task, _)| task).collect()
     }
 }

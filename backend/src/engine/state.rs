@@ -87,7 +87,8 @@ pub struct RunState {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RunOutcome>,
-    /// The calls that were under way at its end, or at that of their map, until there is word of them.
+    /// The calls that were under way at its end, or at that of their map, until there is word of them or none can come
+    /// ([`RunState::forget_unanswered`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unanswered: BTreeMap<TaskId, Unanswered>,
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::feedback::Feedback;
-use shared::id::{ReviewId, RunId, Username};
+use shared::id::{ReviewId, RunId, TaskId, Username};
 use shared::log::{EntryKind, Event};
 use shared::time::Timestamp;
 
@@ -70,13 +70,15 @@ pub(super) struct Recorded {
     pub people: Option<Arc<[Principal]>>,
     /// The feedback that there was, where an agent was told of it.
     pub feedback: Vec<Feedback>,
+    /// The tasks of calls that the run forgot after it, since no worker has them.
+    pub forgotten: Vec<TaskId>,
 }
 
 impl Recorded {
     /// An input that rests on nothing else.
     pub fn of(moment: Moment, input: Input) -> Self {
-        let (grants, feedback) = (Vec::new(), Vec::new());
-        Self { moment, launch: None, input: Some(input), grants, people: None, feedback }
+        let (grants, feedback, forgotten) = (Vec::new(), Vec::new(), Vec::new());
+        Self { moment, launch: None, input: Some(input), grants, people: None, feedback, forgotten }
     }
 }
 
@@ -97,6 +99,8 @@ struct StoredInput<'a> {
     people: Option<BTreeMap<&'a Username, &'a BTreeSet<String>>>,
     #[serde(skip_serializing_if = "<[Feedback]>::is_empty")]
     feedback: &'a [Feedback],
+    #[serde(skip_serializing_if = "<[TaskId]>::is_empty")]
+    forgotten: &'a [TaskId],
 }
 
 /// An event without what its row or its data says already.
@@ -187,16 +191,17 @@ impl<'a> NewBody<'a> {
 
     /// The same, with what the engine was told, and the format that it wrote.
     pub fn with_inputs(mut self, at: Timestamp, inputs: &'a [Recorded], format: u32) -> Self {
-        let inputs = inputs.iter().map(|Recorded { moment, launch, input, grants, people, feedback }| StoredInput {
-            feedback,
-            at: Some(moment.now).filter(|own| *own != at),
-            seed: hex::encode(moment.seed),
-            launch: launch.as_ref(),
-            input: input.as_ref(),
-            grants,
-            people: people.as_ref().map(|all| all.iter().map(|person| (&person.username, &person.roles)).collect()),
-        });
-        self.inputs = inputs.collect();
+        let stored = |recorded: &'a Recorded| StoredInput {
+            at: Some(recorded.moment.now).filter(|own| *own != at),
+            seed: hex::encode(recorded.moment.seed),
+            launch: recorded.launch.as_ref(),
+            input: recorded.input.as_ref(),
+            grants: &recorded.grants,
+            people: recorded.people.as_ref().map(|all| all.iter().map(|one| (&one.username, &one.roles)).collect()),
+            feedback: &recorded.feedback,
+            forgotten: &recorded.forgotten,
+        };
+        self.inputs = inputs.iter().map(stored).collect();
         self.format = Some(format);
         self
     }

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::id::RunId;
+use shared::error::FlowCode;
+use shared::id::{FlowId, RunId, TaskId};
 use shared::log::EntryKind;
 use shared::time::Timestamp;
 
-use super::support::{World, actor, new_run, on_both, person};
-use crate::clock::Clock as _;
-use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
+use super::support::{World, actor, decide, new_run, on_both, person};
+use crate::clock::{Clock as _, Moment};
+use crate::engine::{self, Input, Refusal, RunState, Snapshot, TaskFailure, TaskKind};
+use crate::flow::Compiled;
 use crate::store::{Change, Claimed, CommitError, Committed, NewFlow, Operation, Room, WorkTable};
 
 const ROOM: Room = Room { calls: 10, timers: 10, suspects: 1 };
@@ -23,6 +25,8 @@ on_both! {
     a_task_that_cannot_be_read_waits_as_it_was,
     a_result_after_the_runs_end_is_recorded_once,
     a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent,
+    calls_that_nobody_had_claimed_when_their_map_failed_leave_nothing_in_the_run,
+    a_call_that_is_made_and_ended_in_one_commit_leaves_nothing_in_the_run,
 }
 
 /// Makes every task due now: PostgreSQL has a clock of its own.
@@ -76,7 +80,7 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     assert_eq!((second.attempt, second.lost_before), (2, true));
     assert_eq!(renew("a").await, Vec::new());
     let failure = TaskFailure {
-        code: shared::error::FlowCode::ToolFailed,
+        code: FlowCode::ToolFailed,
         message: "late".to_owned(),
         retryable: true,
         uncertain: false,
@@ -119,15 +123,27 @@ async fn launched_calls(world: &World) -> RunId {
         "tools": { "send": { "http": { "url": "https://x" }, "idempotent": true } },
         "nodes": { "fork": { "set": { "forked": true }, "next": ["a", "b"] }, "a": node, "b": node },
     });
-    let source = flow.to_string();
-    let flow = serde_json::from_value(flow).expect("the flow is well-formed");
-    let new = NewFlow { flow, source, digest: "sha256:calls".to_owned() };
-    world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
-    let (run, flow) = (new_run(), "calls".parse().expect("an id"));
-    let context = shared::run::Context::default();
-    let launch = Operation::Launch { run, flow, version: None, input: JsonMap::new(), context };
-    world.store.commit(Change { by: Some(actor("dev")), key: None, operation: launch }).await.expect("it starts");
+    launched(world, &flow).await
+}
+
+async fn launched(world: &World, flow: &Value) -> RunId {
+    save(world, flow).await;
+    let (run, id) = (new_run(), flow["id"].as_str().expect("a name").parse().expect("an id"));
+    world.store.commit(launch(run, id)).await.expect("it starts");
     run
+}
+
+async fn save(world: &World, flow: &Value) {
+    let source = flow.to_string();
+    let flow = serde_json::from_value(flow.clone()).expect("the flow is well-formed");
+    let new = NewFlow { digest: crate::flow::digest(&source), flow, source };
+    world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
+}
+
+fn launch(run: RunId, flow: FlowId) -> Change {
+    let context = shared::run::Context::default();
+    let operation = Operation::Launch { run, flow, version: None, input: JsonMap::new(), context };
+    Change { by: Some(actor("dev")), key: None, operation }
 }
 
 async fn return_from(world: &World, claimed: &Claimed) -> Result<Committed, CommitError> {
@@ -137,9 +153,12 @@ async fn return_from(world: &World, claimed: &Claimed) -> Result<Committed, Comm
 }
 
 async fn cancel(world: &World, run: RunId) {
+    world.store.commit(cancelling(run)).await.expect("it ends");
+}
+
+fn cancelling(run: RunId) -> Change {
     let input = Box::new(Input::Cancel { by: person("dev"), reason: None });
-    let change = Change { by: Some(actor("dev")), key: None, operation: Operation::Run { run, input } };
-    world.store.commit(change).await.expect("it ends");
+    Change { by: Some(actor("dev")), key: None, operation: Operation::Run { run, input } }
 }
 
 async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
@@ -195,4 +214,100 @@ async fn a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent(
     tokio::time::timeout(Duration::from_secs(20), forgotten).await.expect("the tasks go");
     let late = return_from(&world, &held).await;
     assert!(matches!(late, Err(CommitError::Refused(Refusal::TaskOver))), "{late:?}");
+}
+
+async fn state(world: &World, run: RunId) -> RunState {
+    world.store.run(run).await.expect("reads").expect("is there")
+}
+
+/// The state to which what is recorded of a run leads.
+async fn replayed(world: &World, run: RunId, flow: &Value) -> RunState {
+    let flow = serde_json::from_value(flow.clone()).expect("the flow is well-formed");
+    let flow = Compiled::new(flow, 1).expect("the flow can be run");
+    let mut snapshot: Option<Snapshot> = None;
+    for row in world.store.whole_run(run).await.expect("reads").expect("is there").rows {
+        for recorded in row.inputs.as_array().expect("inputs") {
+            let mut seed = [0; 16];
+            hex::decode_to_slice(recorded["seed"].as_str().expect("a seed"), &mut seed).expect("hexadecimal");
+            let now = recorded.get("at").map_or(row.at, |at| serde_json::from_value(at.clone()).expect("a time"));
+            let (moment, recorded) = (Moment { now, seed }, |name: &str| recorded.get(name).cloned());
+            let transition = match (snapshot.clone(), recorded("launch")) {
+                (None, Some(launch)) => {
+                    engine::launch(&flow, serde_json::from_value(launch).expect("a launch"), Vec::new(), moment)
+                }
+                (Some(before), None) => {
+                    let input = recorded("input").expect("an input");
+                    engine::apply(&flow, before, serde_json::from_value(input).expect("an input"), moment)
+                }
+                other => panic!("{other:?}"),
+            };
+            let transition = transition.expect("it was taken");
+            let snapshot = snapshot.get_or_insert_with(|| Snapshot::new(transition.state.clone(), []));
+            snapshot.fold(transition.state, transition.reviews);
+            let forgotten = recorded("forgotten").unwrap_or_else(|| json!([]));
+            let forgotten: Vec<TaskId> = serde_json::from_value(forgotten).expect("tasks");
+            snapshot.state.forget_unanswered(|task| !forgotten.contains(&task));
+        }
+    }
+    snapshot.expect("it has begun").state
+}
+
+async fn calls_that_nobody_had_claimed_when_their_map_failed_leave_nothing_in_the_run(world: World) {
+    let names: Vec<_> = (0..151).map(|n| format!("name {n}")).collect();
+    let flow = json!({
+        "id": "batch",
+        "input": { "type": "object", "properties": { "names": { "default": names } } },
+        "tools": { "send": { "http": { "url": "https://x" }, "idempotent": true } },
+        "nodes": {
+            "each": { "map": { "over": "names", "as": "one", "node": "send" }, "failure": { "then": { "goto": "ask" } } },
+            "send": { "tool": "send", "arguments": { "to": "{{ one }}" } },
+            "ask": { "human": { "prompt": "What now?", "options": [{ "id": "yes", "label": "Go on" }] } },
+        },
+    });
+    let run = launched(&world, &flow).await;
+    let slots = Room { calls: 16, timers: 0, suspects: 1 };
+    let mut held = world.store.claim("worker", slots, LEASE).await.expect("claims");
+    let failed = held.remove(0);
+    let failure = TaskFailure::new(FlowCode::ToolFailed, "no such address");
+    let input = Box::new(Input::TaskFailed { task: failed.task.id, attempt: failed.attempt, failure });
+    world.store.commit(Change::by_server(Operation::Run { run, input })).await.expect("the map fails");
+    let unanswered: Vec<_> = state(&world, run).await.unanswered.into_keys().collect();
+    let mut under_way: Vec<_> = held.iter().map(|claimed| claimed.task.id).collect();
+    under_way.sort_unstable();
+    assert_eq!(unanswered, under_way, "only of these can there be word");
+    assert_eq!(world.store.counts().await.expect("reads")["tasks"], 15);
+
+    return_from(&world, &held.remove(0)).await.expect("it is recorded");
+    assert_eq!(state(&world, run).await.unanswered.len(), 14);
+    assert_eq!(replayed(&world, run, &flow).await, state(&world, run).await);
+    // The others were silent for too long.
+    world.database.execute("DELETE FROM tasks WHERE lane = 'over'").await.expect("writes");
+    let review = world.review_of(run).await;
+    world.store.commit(decide(&review, "ana", "yes")).await.expect("it is decided");
+    assert_eq!(state(&world, run).await.unanswered.len(), 0);
+    assert_eq!(replayed(&world, run, &flow).await, state(&world, run).await);
+}
+
+async fn a_call_that_is_made_and_ended_in_one_commit_leaves_nothing_in_the_run(world: World) {
+    let flow = json!({
+        "id": "call",
+        "tools": { "send": { "http": { "url": "https://x" } } },
+        "nodes": { "send": { "tool": "send", "arguments": {} } },
+    });
+    save(&world, &flow).await;
+    // What comes while the writer is busy, it writes as one group.
+    let mut busy = Vec::new();
+    let runs: Vec<_> = (0..20).map(|_| new_run()).collect();
+    for run in &runs {
+        busy.push(world.store.commit(launch(*run, "call".parse().expect("an id"))));
+        busy.push(world.store.commit(cancelling(*run)));
+    }
+    for answer in futures::future::join_all(busy).await {
+        answer.expect("it is made");
+    }
+    for run in runs {
+        assert_eq!(state(&world, run).await.unanswered.len(), 0);
+        assert_eq!(replayed(&world, run, &flow).await, state(&world, run).await);
+    }
+    assert_eq!(world.store.counts().await.expect("reads")["tasks"], 0);
 }

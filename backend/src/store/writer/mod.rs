@@ -31,6 +31,7 @@ mod questions;
 mod rights;
 mod runs;
 mod sign_in;
+mod unanswered;
 mod users;
 mod write;
 

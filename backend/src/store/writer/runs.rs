@@ -81,7 +81,8 @@ impl Group {
         let grants = std::mem::take(&mut transition.used);
         let people = people.filter(|_| transition.people_asked);
         let feedback = if transition.feedback_told { feedback } else { Vec::new() };
-        let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people, feedback };
+        let recorded =
+            Recorded { moment, launch: Some(launch), input: None, grants, people, feedback, forgotten: Vec::new() };
         self.runs.entry(run).or_default().absorb(transition, recorded)
     }
 

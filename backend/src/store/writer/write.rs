@@ -75,6 +75,7 @@ pub(super) struct LogRow {
 impl Group {
     /// Writes all that the group decided, and answers with the first row of the log that it wrote.
     pub async fn write(&mut self, inner: &Inner, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
+        self.forget_unanswered(conn).await?;
         let rows = self.rows()?;
         self.write_flows_and_people(conn).await?;
         self.write_erased_people(conn, inner.clock.now().0).await?;
@@ -116,8 +117,6 @@ impl Group {
         batch.insert(&FEEDBACK, given, "");
         batch.insert(&IDEMPOTENCY, rows.keys, "");
         conn.write(batch).await?;
-        let unclaimed = "DELETE FROM tasks WHERE owner IS NULL AND (id)";
-        conn.change_by(unclaimed.to_owned(), rows.abandoned_tasks.clone()).await?;
         conn.change_by("UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks).await?;
         // Behind the batch: a task may have ended, and begun again.
         conn.insert(
