@@ -1,6 +1,6 @@
 //! The messages and calls in a step of an agent, of a tool node, or with a judge.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,6 +11,7 @@ use shared::id::{NodeId, TaskId};
 use shared::request::Request;
 
 use super::digest;
+use super::spent::Spent;
 use crate::flow::{Compiled, DELEGATE};
 
 /// What was said in an agent's step.
@@ -25,9 +26,9 @@ pub struct Conversation {
     pub messages: Vec<Message>,
     /// The turn that is under way, from 1.
     pub turn: u32,
-    /// The turns that its agent had before in the step, where it has several conversations there.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub turns_before: u32,
+    /// What those have used, by agent, who worked on it before and handed it over: its own agent too, where it has it back.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub handed_over: BTreeMap<String, Spent>,
     /// The model call that is due or running; none while tool calls are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_task: Option<TaskId>,
@@ -40,16 +41,16 @@ pub struct Conversation {
     /// What reviewers want the agent to be told, after the results of the turn's calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructed: Vec<String>,
-    /// How often it has asked people by itself.
+    /// How often its agent has asked people in it by itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub asks: u32,
     /// The state keys that `set_state` wrote in this step.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub wrote: BTreeSet<String>,
-    /// Tokens of this step, for its budget.
+    /// Tokens that its agent used in it, for its budget.
     #[serde(default)]
     pub tokens: u64,
-    /// Cost of this step, for its budget.
+    /// What they cost, for its budget.
     #[serde(default)]
     pub cost_usd: f64,
     /// The agent, where a team has made it and the flow does not name it.
@@ -75,7 +76,7 @@ impl Conversation {
             instructions,
             messages,
             turn: 1,
-            turns_before: 0,
+            handed_over: BTreeMap::new(),
             model_task: None,
             tries: 0,
             calls: Vec::new(),

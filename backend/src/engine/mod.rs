@@ -4,6 +4,7 @@
 //!
 //! Imports only `shared`, `crate::clock` (for [`Moment`]) and `crate::flow`.
 
+mod accounts;
 mod advance;
 mod answer;
 mod ask;

@@ -1,7 +1,7 @@
 //! The pending work of a transition: answers that arrived, steps that are over, branches on their way. It is reported
 //! here and done in `advance.rs`, so that no node and no review needs to know the consequences.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use shared::JsonMap;
@@ -159,8 +159,8 @@ pub(super) struct TurnEnded {
     pub round: u32,
     /// Whether it answered for all.
     pub as_lead: bool,
-    /// What the member has used in this step so far.
-    pub spent: Spent,
+    /// What was used in it, by agent: another one may have taken it over.
+    pub spent: BTreeMap<String, Spent>,
     /// The state keys that it wrote.
     pub wrote: BTreeSet<String>,
     /// How it ended.

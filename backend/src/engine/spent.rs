@@ -1,8 +1,8 @@
-//! The usage of an agent in a step: its limits apply to the step, across all of its conversations.
+//! The usage of an agent: its limits apply to the step, across all of its conversations.
+
+use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
-
-use super::conversation::Conversation;
 
 /// What was used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -17,23 +17,12 @@ pub struct Spent {
     pub cost_usd: f64,
 }
 
-impl Spent {
-    /// What the agent of a conversation has used, with what it had used before.
-    pub(super) fn of(conversation: &Conversation) -> Self {
-        let Conversation { tokens, cost_usd, asks, .. } = *conversation;
-        Self { turns: conversation.turns_used(), asks, tokens, cost_usd }
-    }
-}
-
-impl Conversation {
-    /// The same of an agent that has used this before in its step.
-    pub(super) fn after(self, spent: &Spent) -> Self {
-        let Spent { turns, asks, tokens, cost_usd } = *spent;
-        Self { turns_before: turns, asks, tokens, cost_usd, ..self }
-    }
-
-    /// The model calls that its agent has made in the step, the one that is under way included.
-    pub(super) fn turns_used(&self) -> u32 {
-        self.turns_before.saturating_add(self.turn)
+impl AddAssign<&Self> for Spent {
+    fn add_assign(&mut self, more: &Self) {
+        self.turns = self.turns.saturating_add(more.turns);
+        self.asks = self.asks.saturating_add(more.asks);
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        // JSON has no infinite numbers.
+        self.cost_usd = (self.cost_usd + more.cost_usd).min(f64::MAX);
     }
 }

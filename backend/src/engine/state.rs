@@ -94,12 +94,13 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked
-    /// stands beside what waits for it; since 4, it may be about an agent that begins, or about an output; since 5, a
-    /// question says whether its review is pending; since 6, agents work for others, and something may be handed over;
-    /// since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may ask programs
-    /// about an approval; since 9, a call may be asked about at each of its gates ([`super::upgrade`]).
-    pub const FORMAT: u32 = 9;
+    /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked stands
+    /// beside what waits for it; since 4, it may be about an agent that begins, or about an output; since 5, a question
+    /// says whether its review is pending; since 6, agents work for others, and something may be handed over;
+    /// since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may ask
+    /// programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a conversation counts
+    /// what was used in it alone ([`super::upgrade`]).
+    pub const FORMAT: u32 = 10;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
 

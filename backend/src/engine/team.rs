@@ -44,7 +44,7 @@ pub struct TeamWork {
     /// How many turns have begun.
     #[serde(default)]
     pub turns: u32,
-    /// What each member has used in this visit, for its limits.
+    /// What each agent has used in the turns of this visit that are over, for its limits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spent: BTreeMap<String, Spent>,
     /// The state keys that members wrote.

@@ -20,6 +20,31 @@ impl RunState {
         if stored["format"].as_u64().is_some_and(|format| format < 5) {
             mark_pending(stored);
         }
+        if stored["format"].as_u64().is_some_and(|format| format < 10) {
+            count_apart(stored);
+        }
+    }
+}
+
+/// Until format 9, what a member of a team had used before its turn was counted together with what it used in it.
+fn count_apart(state: &mut Value) {
+    let branches = state["branches"].clone();
+    for branch in state.get_mut("branches").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        let Some(conversation) = branch.pointer_mut("/phase/conversation") else { continue };
+        if conversation.as_object_mut().and_then(|own| own.remove("turns_before")).is_none() {
+            continue;
+        }
+        let team = conversation["purpose"]["turn"]["team"].to_string();
+        let agent = conversation["agent"].as_str().unwrap_or_default();
+        let before = branches[&team]["phase"]["team"]["spent"][agent].clone();
+        for name in ["asks", "tokens"] {
+            if let (Some(both), Some(before)) = (conversation[name].as_u64(), before[name].as_u64()) {
+                conversation[name] = both.saturating_sub(before).into();
+            }
+        }
+        if let (Some(both), Some(before)) = (conversation["cost_usd"].as_f64(), before["cost_usd"].as_f64()) {
+            conversation["cost_usd"] = (both - before).max(0.0).into();
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use shared::JsonMap;
 use shared::definition::Agent;
 use shared::error::FlowCode;
-use shared::id::TaskId;
+use shared::id::{NodeId, TaskId};
 use shared::run::Step;
 
 use crate::engine::answer::{ParsedAnswer, read_answer};
@@ -14,6 +14,7 @@ use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::phase::{Branch, Phase};
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
+use crate::engine::spent::Spent;
 use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
@@ -54,7 +55,8 @@ impl Builder<'_> {
         let model = conversation.model_in(self.flow, &step.node).unwrap_or_default().to_owned();
         self.count_answer(&step, &mut conversation, &model, &answer);
 
-        if let Some(over) = over_budget(conversation.agent_in(self.flow, &step.node), &conversation) {
+        let used = self.state.used_by_agent_of(&conversation);
+        if let Some(over) = over_budget(conversation.agent_in(self.flow, &step.node), &conversation.agent, &used) {
             let error = failure(FlowCode::BudgetExceeded, &step.node, over);
             self.fail_conversation(branch, step, &conversation, error);
             return Ok(());
@@ -67,10 +69,9 @@ impl Builder<'_> {
         conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
             self.answered(branch, step, conversation, text);
-        } else if conversation.turns_used() >= self.max_turns(&step.node, &conversation) {
+        } else if !self.has_turns_left(&step.node, &conversation) {
             // Its calls are not run: nobody would hear their results.
-            let message =
-                format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turns_used());
+            let message = format!("agent `{}` had no answer after {} turns", conversation.agent, used.turns);
             let error = failure(FlowCode::ModelFailed, &step.node, message);
             self.fail_conversation(branch, step, &conversation, error);
         } else {
@@ -119,7 +120,7 @@ impl Builder<'_> {
                 self.made(branch, step, &conversation, text, value);
             }
             Ok(ParsedAnswer::Chose(target)) => self.chose(branch, step, target),
-            Err(mistakes) if conversation.turns_used() < self.max_turns(&step.node, &conversation) => {
+            Err(mistakes) if self.has_turns_left(&step.node, &conversation) => {
                 conversation.say_again(&mistakes);
                 self.start_turn(branch, step, conversation);
             }
@@ -131,6 +132,10 @@ impl Builder<'_> {
                 self.does_not_fit(branch, step, &conversation, code, &mistakes);
             }
         }
+    }
+
+    fn has_turns_left(&self, node: &NodeId, conversation: &Conversation) -> bool {
+        self.state.used_by_agent_of(conversation).turns < self.max_turns(node, conversation)
     }
 
     fn does_not_fit(&mut self, branch: u32, step: Step, conversation: &Conversation, code: FlowCode, mistakes: &str) {
@@ -174,21 +179,22 @@ impl Builder<'_> {
     }
 }
 
-fn over_budget(agent: Option<&Agent>, conversation: &Conversation) -> Option<String> {
+fn over_budget(agent: Option<&Agent>, name: &str, used: &Spent) -> Option<String> {
     let budget = agent?.budget.as_ref()?;
-    let name = &conversation.agent;
-    if let Some(limit) = budget.tokens.filter(|limit| conversation.tokens > *limit) {
-        return Some(format!("agent `{name}` used {} tokens of {limit}", conversation.tokens));
+    if let Some(limit) = budget.tokens.filter(|limit| used.tokens > *limit) {
+        return Some(format!("agent `{name}` used {} tokens of {limit}", used.tokens));
     }
-    let limit = budget.cost_usd.filter(|limit| conversation.cost_usd > *limit)?;
-    Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(conversation.cost_usd)))
+    let limit = budget.cost_usd.filter(|limit| used.cost_usd > *limit)?;
+    Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(used.cost_usd)))
 }
 
-/// What a step used, in a few words.
+/// What a step used, whoever worked on it, in a few words.
 fn spent(conversation: &Conversation) -> String {
-    let cost = rounded(conversation.cost_usd);
+    let mut all = Spent::default();
+    conversation.spent().values().for_each(|spent| all += spent);
+    let cost = rounded(all.cost_usd);
     let cost = if cost > 0.0 { format!(", {cost} US dollars") } else { String::new() };
-    format!("{} tokens{cost}", conversation.tokens)
+    format!("{} tokens{cost}", all.tokens)
 }
 
 /// To a millionth, for people: sums of binary fractions have long tails.

@@ -107,7 +107,7 @@ impl<'f> Builder<'f> {
     fn start_agent_call(&mut self, step: &Step, conversation: &mut Conversation, call: &mut ToolCall) {
         let asks = self.asks_people(step, call);
         let most = conversation.agent_in(self.flow, &step.node).map_or(Agent::DEFAULT_MAX_ASKS, Agent::max_asks);
-        if asks && conversation.asks >= most {
+        if asks && self.state.used_by_agent_of(conversation).asks >= most {
             let why = format!("you have asked people {most} times in this step, and may not ask again");
             call.state = ToolCallState::failed(FlowCode::ToolFailed, &why);
             return;

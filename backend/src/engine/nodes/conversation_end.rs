@@ -13,7 +13,6 @@ use crate::engine::next::{QuestionAnswer, Reply, TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope;
-use crate::engine::spent::Spent;
 
 impl Builder<'_> {
     /// Whoever waits for a call hears what came of it.
@@ -79,8 +78,8 @@ impl Builder<'_> {
         let Purpose::Turn { team, round, as_lead, member } = &conversation.purpose else { return };
         let (team, round, as_lead) = (*team, *round, *as_lead);
         let agent = member.as_ref().unwrap_or(&conversation.agent).clone();
-        let spent = Spent::of(conversation);
-        let ended = TurnEnded { agent, round, as_lead, spent, wrote: conversation.wrote.clone(), end };
+        let (spent, wrote) = (conversation.spent(), conversation.wrote.clone());
+        let ended = TurnEnded { agent, round, as_lead, spent, wrote, end };
         self.answer(Subject::Agent { branch: team }, QuestionAnswer::Turn(Box::new(ended)));
     }
 

@@ -97,8 +97,9 @@ impl Builder<'_> {
                 let id_prefix = format!("{}{agent}.", before.id_prefix);
                 // What it is to do is the same, and so are those whom it may call for it.
                 let (purpose, delegates) = (before.purpose.taken_over(&before.agent), before.delegates.clone());
-                let wrote = before.wrote.clone();
-                self.begin(branch, step, Conversation { wrote, delegates, id_prefix, purpose, ..conversation });
+                let (handed_over, wrote) = (before.spent(), before.wrote.clone());
+                let kept = Conversation { handed_over, wrote, delegates, id_prefix, purpose, ..conversation };
+                self.begin(branch, step, kept);
             }
             Err(error) => self.fail_conversation(branch, step, before, error),
         }

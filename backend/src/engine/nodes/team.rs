@@ -55,11 +55,7 @@ impl Builder<'_> {
                     let purpose = Purpose::Turn { team: branch, round, as_lead, member: None };
                     let id_prefix = format!("{agent}.{}-", team.turns);
                     let delegates = if as_lead { team.delegates() } else { Vec::new() };
-                    let conversation = Conversation { delegates, id_prefix, purpose, ..conversation };
-                    begun.push(match team.spent.get(&agent) {
-                        Some(spent) => conversation.after(spent),
-                        None => conversation,
-                    });
+                    begun.push(Conversation { delegates, id_prefix, purpose, ..conversation });
                 }
                 Err(error) => return self.fail_step(branch, step, error),
             }
@@ -75,9 +71,10 @@ impl Builder<'_> {
     /// A member's turn is over. Once none is under way, the next begin.
     pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
         let TurnEnded { agent, round, as_lead, spent, wrote, end } = ended;
-        let before = team.spent.get(&agent).map_or(0, |before| before.tokens);
-        let tokens = spent.tokens.saturating_sub(before);
-        team.spent.insert(agent.clone(), spent);
+        let tokens = spent.values().fold(0, |tokens: u64, spent| tokens.saturating_add(spent.tokens));
+        for (agent, spent) in spent {
+            *team.spent.entry(agent).or_default() += &spent;
+        }
         team.wrote.extend(wrote);
         let left_out =
             |team: &TeamWork| !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate);

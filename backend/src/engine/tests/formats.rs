@@ -176,3 +176,46 @@ fn what_was_asked_in_format_4_is_still_asked_by_whom_it_was_and_as_long() {
     expected.format = 4;
     assert_eq!(stored(&in_format_4(&play.snapshot.state)), expected);
 }
+
+/// The state as format 9 had it: what a member of a team had used before its turn was counted together with the turn.
+fn in_format_9(state: &RunState) -> Value {
+    let mut stored = json!(state);
+    stored["format"] = json!(9);
+    let branches = stored["branches"].clone();
+    for branch in stored["branches"].as_object_mut().unwrap().values_mut() {
+        let Some(own) = branch.pointer_mut("/phase/conversation") else { continue };
+        let team = own["purpose"]["turn"]["team"].to_string();
+        let before = &branches[&team]["phase"]["team"]["spent"][own["agent"].as_str().unwrap()];
+        own["turns_before"] = before["turns"].clone();
+        for name in ["asks", "tokens"] {
+            own[name] = json!(own[name].as_u64().unwrap() + before[name].as_u64().unwrap());
+        }
+        own["cost_usd"] = json!(own["cost_usd"].as_f64().unwrap() + before["cost_usd"].as_f64().unwrap());
+    }
+    stored
+}
+
+#[test]
+fn what_a_member_had_used_in_format_9_counts_once() {
+    let source = r"
+id: team
+agents:
+  one: { model: demo/1, tools: [which], budget: { tokens: 35 } }
+  two: { model: demo/2 }
+tools: { which: { builtin: ask_human } }
+nodes: { work: { team: { agents: [one, two], lead: two, strategy: debate, rounds: 2, prompt: Work. } } }
+";
+    let mut play = Play::start(source, json!({}));
+    let ask = || calls([("which", json!({ "question": "Which?" }))]);
+    play.model("work", ask());
+    play.decide(say("That one."));
+    play.model("work", text("That one."));
+    play.model("work", ask());
+    let mut expected = play.snapshot.state.clone();
+    expected.format = 9;
+    play.snapshot.state = stored(&in_format_9(&play.snapshot.state));
+    assert_eq!(play.snapshot.state, expected);
+    play.decide(say("The other."));
+    play.model("work", text("The other."));
+    assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `one` used 40 tokens of 35".to_owned()));
+}

@@ -30,6 +30,7 @@ mod programs;
 mod random;
 mod skipped;
 mod stakes;
+mod takeovers;
 mod team_changes;
 mod teams;
 mod timers;

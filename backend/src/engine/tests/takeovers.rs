@@ -1,0 +1,113 @@
+//! Steps that are handed from agent to agent: the limits of each hold for all that it does in the step.
+
+use super::teams::{due, says, task_of};
+use super::*;
+
+const STEP: &str = "
+id: step
+agents:
+  clerk: { model: demo/c, tools: [stuck], LIMITS }
+  expert: { model: demo/x, tools: [stuck] }
+tools: { stuck: { builtin: escalate } }
+nodes: { serve: { agent: clerk, prompt: Serve. } }
+";
+
+const TEAM: &str = "
+id: team
+agents:
+  one: { model: demo/1, tools: [stuck, look], LIMITS }
+  two: { model: demo/2, tools: [look], budget: { tokens: 25 } }
+  lead: { model: demo/l }
+tools:
+  stuck: { builtin: escalate }
+  look: { http: { url: 'https://example.com' }, idempotent: true }
+nodes: { work: { team: { agents: [one, two], lead: lead, prompt: Work., MORE } } }
+";
+
+fn step(limits: &str) -> Play {
+    Play::start(&STEP.replace("LIMITS", limits), json!({}))
+}
+
+fn team(more: &str, limits: &str) -> Play {
+    Play::start(&TEAM.replace("MORE", more).replace("LIMITS", limits), json!({}))
+}
+
+fn stuck() -> ModelAnswer {
+    calls([("stuck", json!({ "reason": "out_of_scope", "explanation": "Not mine." }))])
+}
+
+/// An agent cannot go on, and its step is given to another one.
+fn hands_over(play: &mut Play, from: &str, to: &str) {
+    says(play, from, stuck());
+    let fields = object(json!({ "agent": to, "instructions": "Help out." }));
+    play.decide(Verdict::Choose { option: "delegate".to_owned(), fields });
+}
+
+/// The same answer for no tokens.
+fn for_nothing(answer: ModelAnswer) -> ModelAnswer {
+    ModelAnswer { tokens: 0, ..answer }
+}
+
+#[test]
+fn an_agent_that_has_its_step_back_goes_on_with_what_it_had_used() {
+    let back = |limits: &str| {
+        let mut play = step(limits);
+        hands_over(&mut play, "clerk", "expert");
+        hands_over(&mut play, "expert", "clerk");
+        play
+    };
+    let mut play = back("budget: { tokens: 15 }");
+    says(&mut play, "clerk", text("Done."));
+    assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `clerk` used 20 tokens of 15".to_owned()));
+
+    let mut play = back("max_turns: 2");
+    says(&mut play, "clerk", stuck());
+    assert_eq!(play.error(), (FlowCode::ModelFailed, "agent `clerk` had no answer after 2 turns".to_owned()));
+
+    let mut play = back("max_asks: 1");
+    says(&mut play, "clerk", stuck());
+    let heard = play.heard("serve");
+    let Some(Message::Tool { content, .. }) = heard.last() else { panic!("{heard:?}") };
+    assert_eq!(content, "TOOL_FAILED: you have asked people 1 times in this step, and may not ask again");
+    says(&mut play, "clerk", text("Done."));
+    assert_eq!((play.status(), play.key("serve")), (RunStatus::Completed, &json!("Done.")));
+    assert_eq!(play.steps[0].note.as_deref(), Some("40 tokens, 0.004 US dollars"), "of both");
+}
+
+#[test]
+fn who_takes_over_a_turn_uses_its_own_account_and_leaves_the_members_as_it_is() {
+    let mut play = team("strategy: debate, rounds: 2", "budget: { tokens: 15 }");
+    hands_over(&mut play, "one", "two");
+    says(&mut play, "two", for_nothing(text("In its place.")));
+    says(&mut play, "two", text("Mine."));
+    assert_eq!(due(&play), ["one"]);
+    let mut over = play.again();
+    says(&mut over, "one", text("More."));
+    assert_eq!(over.error(), (FlowCode::BudgetExceeded, "agent `one` used 20 tokens of 15".to_owned()));
+    says(&mut play, "one", for_nothing(text("Little.")));
+    says(&mut play, "two", text("Mine."));
+    says(&mut play, "lead", text("All."));
+    let note = "lead ×1 (10 tokens), one ×2 (10 tokens), two ×2 (20 tokens)";
+    assert_eq!((play.status(), play.steps[0].note.as_deref()), (RunStatus::Completed, Some(note)));
+
+    let mut play = team("strategy: debate, rounds: 2", "max_turns: 9");
+    hands_over(&mut play, "one", "two");
+    says(&mut play, "two", text("In its place."));
+    says(&mut play, "two", text("Mine."));
+    says(&mut play, "one", text("More."));
+    says(&mut play, "two", text("Mine."));
+    assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `two` used 30 tokens of 25".to_owned()));
+}
+
+#[test]
+fn an_agent_that_has_two_turns_at_once_has_one_account() {
+    let mut play = team("strategy: parallel", "max_turns: 9");
+    says(&mut play, "two", calls([("look", json!({}))]));
+    hands_over(&mut play, "one", "two");
+    let taken_over = task_of(&play, "two");
+    let look = play.call_task("two.2-c1-1");
+    play.returned(&look, json!("seen"));
+    play.apply(Input::ModelAnswered { task: taken_over, attempt: 1, answer: text("In its place.") });
+    says(&mut play, "two", text("Mine."));
+    assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `two` used 30 tokens of 25".to_owned()));
+}
