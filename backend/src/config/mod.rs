@@ -350,6 +350,21 @@ mod tests {
     }
 
     #[test]
+    fn an_mcp_server_may_be_given_more_time_to_start() {
+        let read = |time: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let text = format!("[mcp.files]\ncommand = \"x\"\nstart_timeout = \"{time}\"\n");
+            std::fs::write(folder.path().join(FILE), text).unwrap();
+            Settings::resolve(args(folder.path()))
+        };
+        assert!(read("2m").unwrap().mcp.contains_key("files"));
+        for wrong in ["0s", "11m", "soon"] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(error.contains("start_timeout (at most 10m)"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_mistake_in_the_file_names_file_and_key() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "wrokers = 3\n").unwrap();

@@ -10,6 +10,7 @@ use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode, RequestMetaO
 use rmcp::service::ServiceError;
 use serde_json::Value;
 use shared::definition::McpTool;
+use shared::time::Span;
 use tokio::time::{Instant, timeout_at};
 
 use super::{MAX_RESULT, McpServer, TOO_LARGE, failed, uncertain, unusable};
@@ -44,9 +45,12 @@ impl Mcp {
         };
         let limit = request.tool.timeout().0;
         let end = Instant::now() + limit;
-        let unreached = |_| failed(format!("the MCP server `{name}` cannot be reached within {limit:?}"), true);
-        let connection = timeout_at(end, server.connection(end)).await.map_err(unreached)??;
-        timeout_at(end, offers(name, &connection, tool)).await.map_err(unreached)??;
+        let late = |what: &str| {
+            failed(format!("the MCP server `{name}` {what} within {} (`timeout` of the tool)", Span(limit)), true)
+        };
+        let connection = timeout_at(end, server.connection()).await.map_err(|_| late("did not start"))??;
+        let offered = timeout_at(end, offers(name, &connection, tool)).await;
+        offered.map_err(|_| late("did not say which tools it has"))??;
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(request.arguments.clone());
         let mut meta = RequestMetaObject::new();
         meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), request.idempotency_key.as_str().into());
@@ -66,7 +70,7 @@ impl Mcp {
             let Some(McpTool { server, tool }) = &spec.mcp else { continue };
             let is_told = spec.description.is_some() && spec.parameters.is_some();
             let Some(known) = self.servers.get(server).filter(|_| !is_told) else { continue };
-            match timeout_at(end, known.listed(end, tool)).await {
+            match timeout_at(end, known.listed(tool)).await {
                 Ok(Ok(Some(listed))) => {
                     spec.description = spec.description.take().or(listed.description);
                     spec.parameters = spec.parameters.take().or(listed.parameters);
@@ -86,8 +90,8 @@ impl Mcp {
     }
 
     #[cfg(test)]
-    pub(super) async fn use_service(&self, server: &str, service: connection::Service) {
-        self.servers[server].use_service(service).await;
+    pub(super) fn use_service(&self, server: &str, service: connection::Service) {
+        self.servers[server].use_service(service);
     }
 }
 

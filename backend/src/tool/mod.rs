@@ -14,12 +14,15 @@ pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shared::error::FlowCode;
 use shared::request::Request;
+use shared::time::Span;
 
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use http::Http;
@@ -57,7 +60,11 @@ pub struct Options {
 
 /// The settings of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, deny_unknown_fields, expecting = "expected an MCP server: {command, args, env} or {url}")]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected an MCP server: {command, args, env, start_timeout (at most 10m)} or {url}"
+)]
 pub enum McpServer {
     /// A program that is started, and used over its standard input and output.
     Command {
@@ -69,12 +76,26 @@ pub enum McpServer {
         /// Its environment, in addition to `PATH`, `HOME` and `LANG`; nothing else of this server's environment.
         #[serde(default)]
         env: BTreeMap<String, String>,
+        /// How long it may take to start; 30 seconds where nothing is said.
+        #[serde(default, deserialize_with = "start_timeout")]
+        start_timeout: Option<Span>,
     },
     /// A server that is reached over streamable HTTP.
     Url {
         /// The URL of the server's endpoint.
         url: String,
     },
+}
+
+/// The longest `start_timeout`.
+const LONGEST_START: Duration = Duration::from_mins(10);
+
+fn start_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {
+    let limit = Span::deserialize(deserializer)?;
+    if limit.0.is_zero() || limit.0 > LONGEST_START {
+        return Err(D::Error::custom("expected a time, at most 10m"));
+    }
+    Ok(Some(limit))
 }
 
 /// Why tools could not be set up.

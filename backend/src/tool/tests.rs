@@ -1,11 +1,11 @@
 //! HTTP tools against real sockets; MCP servers in a module of their own.
 
 pub(crate) mod mcp;
+mod mcp_start;
 
 use serde_json::json;
 use shared::JsonMap;
 use shared::id::RunId;
-use shared::time::Span;
 use wiremock::matchers::{body_json, header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -141,7 +141,7 @@ async fn an_answer_without_end_is_cut_off() {
 #[tokio::test]
 async fn a_slow_tool_is_given_up_after_its_timeout() {
     let server = MockServer::start().await;
-    let answer = ResponseTemplate::new(200).set_delay(std::time::Duration::from_secs(30));
+    let answer = ResponseTemplate::new(200).set_delay(Duration::from_secs(30));
     Mock::given(method("POST")).respond_with(answer).mount(&server).await;
     let tool = json!({ "http": { "url": server.uri() }, "timeout": "100ms" });
     let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();

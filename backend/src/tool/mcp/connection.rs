@@ -11,13 +11,19 @@ use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::Value;
 use shared::time::Span;
 use tokio::process::Command;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::engine::TaskFailure;
 use crate::tool::{McpServer, failed};
 
 /// What a started program sees of this server's environment: enough to be found and to run.
 const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
+
+/// How long a server may take to start where the settings say nothing.
+const TO_START: Span = Span(Duration::from_secs(30));
 
 /// The wait after a server did not start, or did not stay; each is twice the one before.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -32,22 +38,45 @@ const MAX_SCHEMA: usize = 64 * 1024;
 /// The library's connection: its task speaks to the server.
 pub(super) type Service = RunningService<RoleClient, ()>;
 
-/// A server, connected or not.
+/// A server, connected or not. Where it is dropped, nothing is started any more.
 pub(super) struct ServerConnection {
+    server: Arc<Server>,
+    _closing: DropGuard,
+}
+
+struct Server {
     name: String,
     how: McpServer,
-    /// Held while connecting, so that two calls do not connect twice; not while calling.
-    state: tokio::sync::Mutex<ProcessState>,
+    state: Mutex<ProcessState>,
+    /// It is to end, and is not started again.
+    closing: CancellationToken,
 }
 
 #[derive(Default)]
 struct ProcessState {
     live: Option<Live>,
+    /// The start that is under way.
+    start: Option<Start>,
     /// How often in a row it did not start, or did not stay.
     failures: u32,
     /// When it may be started again, after that.
     not_before: Option<Instant>,
 }
+
+/// A start, in a task of its own: it goes on whoever stops waiting for it, and all who wait hear how it ends.
+struct Start {
+    outcome: StartOutcome,
+    task: JoinHandle<()>,
+}
+
+/// What somebody who needs a connection finds.
+enum Reached {
+    Connected(Connection),
+    Starting(StartOutcome),
+}
+
+/// How a start ends; nothing as long as it is under way.
+type StartOutcome = watch::Receiver<Option<Result<Connection, TaskFailure>>>;
 
 /// A server that is, or was, connected.
 struct Live {
@@ -69,6 +98,7 @@ pub(super) struct Listed {
 }
 
 /// What a call needs of a connection.
+#[derive(Clone)]
 pub(super) struct Connection {
     /// Whom to ask.
     pub(super) peer: Peer<RoleClient>,
@@ -99,16 +129,72 @@ impl Connection {
 
 impl ServerConnection {
     pub(super) fn new(name: String, how: McpServer) -> Self {
-        Self { name, how, state: tokio::sync::Mutex::default() }
+        let closing = CancellationToken::new();
+        let server = Server { name, how, state: Mutex::default(), closing: closing.clone() };
+        Self { server: Arc::new(server), _closing: closing.drop_guard() }
     }
 
-    /// The connection; made by `end`, where there is none and it is not too early for another try. Nothing was called
-    /// where this fails.
-    pub(super) async fn connection(&self, end: Instant) -> Result<Connection, TaskFailure> {
-        let name = &self.name;
-        let mut state = self.state.lock().await;
+    /// The connection; where there is none and it is not too early for another try, the server is started. Whoever stops
+    /// waiting leaves the start to others. Nothing was called where this fails.
+    pub(super) async fn connection(&self) -> Result<Connection, TaskFailure> {
+        let mut outcome = match self.server.connect_or_start()? {
+            Reached::Connected(connection) => return Ok(connection),
+            Reached::Starting(outcome) => outcome,
+        };
+        let ended = outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+        ended.unwrap_or_else(|| Err(self.server.is_closing()))
+    }
+
+    /// What it says of one of its tools; none where it has no such tool.
+    pub(super) async fn listed(&self, tool: &str) -> Result<Option<Listed>, TaskFailure> {
+        let connection = self.connection().await?;
+        let known = connection.tools().iter().find(|known| known.name == tool).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let listed = connection.list().await;
+        let listed = listed.map_err(|error| failed(format!("the MCP server `{}`: {error}", self.server.name), true))?;
+        Ok(listed.into_iter().find(|known| known.name == tool))
+    }
+
+    /// Ends it, and waits until it has ended: first by the end of its input, as the protocol wants it, then by signals. A
+    /// start that is under way is broken off.
+    pub(super) async fn close(&self) {
+        self.server.closing.cancel();
+        let start = self.server.state.lock().start.take();
+        if let Some(Start { task, .. }) = start {
+            // One that has panicked has left nothing either.
+            let _ = task.await;
+        }
+        let live = self.server.state.lock().live.take();
+        if let Some(live) = live {
+            live.close().await;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn use_service(&self, service: Service) {
+        self.server.state.lock().live = Some(Live::new(service, ProcessGroup(None)));
+    }
+}
+
+impl Server {
+    /// The connection, or the outcome of the start that is under way. Where there is neither, it is started.
+    fn connect_or_start(self: &Arc<Self>) -> Result<Reached, TaskFailure> {
+        let mut state = self.state.lock();
         if let Some(live) = state.live.as_ref().filter(|live| live.is_connected()) {
-            return Ok(live.connection());
+            return Ok(Reached::Connected(live.connection()));
+        }
+        if let Some(start) = state.start.as_ref().filter(|start| !start.task.is_finished()) {
+            return Ok(Reached::Starting(start.outcome.clone()));
+        }
+        if self.closing.is_cancelled() {
+            return Err(self.is_closing());
+        }
+        let name = &self.name;
+        if state.start.take().is_some() {
+            tracing::error!(server = %name, "the start of an MCP server has panicked");
+            state.ended(false);
         }
         if let Some(dead) = state.live.take() {
             tracing::warn!(server = %name, "an MCP server has ended; it will be restarted when needed");
@@ -120,48 +206,47 @@ impl ServerConnection {
             let message = format!("the MCP server `{name}` has ended, and will not be restarted for {}", seconds(wait));
             return Err(TaskFailure { retry_after: Some(Span(wait)), ..failed(message, true) });
         }
-        match timeout_at(end, self.how.connect()).await {
+        let (ended, outcome) = watch::channel(None);
+        let task = tokio::spawn(Arc::clone(self).start(ended));
+        state.start = Some(Start { outcome: outcome.clone(), task });
+        Ok(Reached::Starting(outcome))
+    }
+
+    /// Starts it, and says how that ended.
+    async fn start(self: Arc<Self>, ended: watch::Sender<Option<Result<Connection, TaskFailure>>>) {
+        let limit = self.how.start_timeout();
+        let connect = timeout(limit.0, self.how.connect());
+        // What was begun ends with what is dropped here.
+        let Some(connected) = self.closing.run_until_cancelled(connect).await else { return };
+        let name = &self.name;
+        let why = match connected {
             Ok(Ok(live)) => {
                 let connection = live.connection();
+                let mut state = self.state.lock();
                 state.live = Some(live);
-                Ok(connection)
+                state.start = None;
+                ended.send_replace(Some(Ok(connection)));
+                return;
             }
-            outcome => {
-                state.ended(false);
-                let why = match outcome {
-                    Ok(Err(error)) => error.to_string(),
-                    _ => "it does not answer".to_owned(),
-                };
-                let retry_after = state.wait().map(Span);
-                let message = format!("the MCP server `{name}` cannot be reached: {why}");
-                Err(TaskFailure { retry_after, ..failed(message, true) })
+            Ok(Err(error)) => format!("the MCP server `{name}` cannot be reached: {error}"),
+            Err(_) if matches!(self.how, McpServer::Url { .. }) => {
+                format!(
+                    "the MCP server `{name}` did not answer within {limit} (`url` of `[mcp.{name}]` in the settings)"
+                )
             }
-        }
+            Err(_) => format!(
+                "the MCP server `{name}` did not start within {limit} (`start_timeout` of `[mcp.{name}]` in the settings)"
+            ),
+        };
+        let mut state = self.state.lock();
+        state.ended(false);
+        state.start = None;
+        let retry_after = state.wait().map(Span);
+        ended.send_replace(Some(Err(TaskFailure { retry_after, ..failed(why, true) })));
     }
 
-    /// What it says of one of its tools; none where it has no such tool.
-    pub(super) async fn listed(&self, end: Instant, tool: &str) -> Result<Option<Listed>, TaskFailure> {
-        let connection = self.connection(end).await?;
-        let known = connection.tools().iter().find(|known| known.name == tool).cloned();
-        if known.is_some() {
-            return Ok(known);
-        }
-        let listed = connection.list().await;
-        let listed = listed.map_err(|error| failed(format!("the MCP server `{}`: {error}", self.name), true))?;
-        Ok(listed.into_iter().find(|known| known.name == tool))
-    }
-
-    /// Ends it, and waits until it has ended: first by the end of its input, as the protocol wants it, then by signals.
-    pub(super) async fn close(&self) {
-        let live = self.state.lock().await.live.take();
-        if let Some(live) = live {
-            live.close().await;
-        }
-    }
-
-    #[cfg(test)]
-    pub(super) async fn use_service(&self, service: Service) {
-        self.state.lock().await.live = Some(Live::new(service, ProcessGroup(None)));
+    fn is_closing(&self) -> TaskFailure {
+        failed(format!("the MCP server `{}` is not started any more: this server is stopping", self.name), true)
     }
 }
 
@@ -223,9 +308,17 @@ impl Drop for ProcessGroup {
 }
 
 impl McpServer {
+    /// How long it may take to start, or to answer for the first time.
+    fn start_timeout(&self) -> Span {
+        match self {
+            Self::Command { start_timeout: Some(limit), .. } => *limit,
+            Self::Command { .. } | Self::Url { .. } => TO_START,
+        }
+    }
+
     async fn connect(&self) -> Result<Live, Box<dyn std::error::Error + Send + Sync>> {
         match self {
-            Self::Command { command, args, env } => {
+            Self::Command { command, args, env, .. } => {
                 let mut process = Command::new(command);
                 process.args(args).env_clear().envs(env);
                 for name in INHERITED {

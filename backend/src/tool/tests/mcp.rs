@@ -8,6 +8,7 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams, Tool};
 use rmcp::service::{RequestContext, RoleServer, ServiceExt};
 use shared::definition::McpTool;
+use shared::time::Span;
 use tempfile::TempDir;
 
 use super::*;
@@ -62,9 +63,9 @@ async fn connected_to(server: Server) -> (Mcp, tokio::task::JoinHandle<()>) {
         let running = server.serve(theirs).await.unwrap();
         running.waiting().await.unwrap();
     });
-    let how = McpServer::Command { command: "/no/such/program".to_owned(), args: Vec::new(), env: BTreeMap::new() };
+    let how = serde_json::from_value(json!({ "command": "/no/such/program" })).unwrap();
     let mcp = Mcp::new(BTreeMap::from([("files".to_owned(), how)]));
-    mcp.use_service("files", ().serve(ours).await.unwrap()).await;
+    mcp.use_service("files", ().serve(ours).await.unwrap());
     (mcp, server)
 }
 
@@ -100,6 +101,7 @@ async fn an_mcp_call_carries_its_key_and_is_cancelled_when_its_time_is_up() {
 const PROGRAM: &str = r#"
 echo $$ >> "$DIR/pids"
 [ -e "$DIR/broken" ] && exit 1
+while [ -e "$DIR/slow" ]; do sleep 0.05; done
 [ -e "$DIR/stubborn" ] && trap '' TERM
 while :; do
   if ! read -r line; then
@@ -126,8 +128,8 @@ done
 
 /// That program, as the only server of the settings.
 pub(crate) struct Program {
-    mcp: Mcp,
-    folder: TempDir,
+    pub(super) mcp: Mcp,
+    pub(super) folder: TempDir,
 }
 
 impl Program {
@@ -138,7 +140,7 @@ impl Program {
         program
     }
 
-    fn lists(&self, tools: &[&str]) {
+    pub(super) fn lists(&self, tools: &[&str]) {
         let tools = tools.iter().map(|tool| json!({ "name": tool, "inputSchema": { "type": "object" } }).to_string());
         std::fs::write(self.path("tools"), tools.collect::<Vec<_>>().join(",")).unwrap();
     }
@@ -148,11 +150,11 @@ impl Program {
         settings(self.folder.path())
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(super) fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
 
-    fn has(&self, file: &str) {
+    pub(super) fn has(&self, file: &str) {
         std::fs::write(self.path(file), "").unwrap();
     }
 
@@ -161,21 +163,30 @@ impl Program {
         text.lines().map(str::to_owned).collect()
     }
 
-    fn starts(&self) -> usize {
+    pub(super) fn starts(&self) -> usize {
         self.lines("pids").len()
     }
 
-    async fn call(&self, tool: &str) -> Result<Value, TaskFailure> {
-        let settings = json!({ "mcp": { "server": "sh", "tool": tool }, "timeout": "20s" });
+    pub(super) async fn call(&self, tool: &str) -> Result<Value, TaskFailure> {
+        self.call_within("20s", tool).await
+    }
+
+    pub(super) async fn call_within(&self, timeout: &str, tool: &str) -> Result<Value, TaskFailure> {
+        let settings = json!({ "mcp": { "server": "sh", "tool": tool }, "timeout": timeout });
         self.mcp.call("sh", tool, &request(settings, json!({}))).await
     }
 }
 
 fn settings(folder: &Path) -> BTreeMap<String, McpServer> {
+    settings_with(folder, None)
+}
+
+pub(super) fn settings_with(folder: &Path, start_timeout: Option<Span>) -> BTreeMap<String, McpServer> {
     let how = McpServer::Command {
         command: "sh".to_owned(),
         args: vec!["-c".to_owned(), PROGRAM.to_owned()],
         env: BTreeMap::from([("DIR".to_owned(), folder.to_str().unwrap().to_owned())]),
+        start_timeout,
     };
     BTreeMap::from([("sh".to_owned(), how)])
 }
@@ -310,8 +321,12 @@ async fn nothing_is_left_of_a_server_that_has_died() {
 }
 
 fn told(name: &str, tool: &str, parameters: Option<Value>) -> ToolSpec {
-    let mcp = McpTool { server: "files".to_owned(), tool: tool.to_owned() };
-    ToolSpec { name: name.to_owned(), description: None, parameters, mcp: Some(mcp) }
+    ToolSpec { name: name.to_owned(), parameters, ..told_by("files", tool) }
+}
+
+pub(super) fn told_by(server: &str, tool: &str) -> ToolSpec {
+    let mcp = McpTool { server: server.to_owned(), tool: tool.to_owned() };
+    ToolSpec { name: tool.to_owned(), description: None, parameters: None, mcp: Some(mcp) }
 }
 
 #[tokio::test]
