@@ -225,7 +225,8 @@ async fn replayed(world: &World, run: RunId, flow: &Value) -> RunState {
     let flow = serde_json::from_value(flow.clone()).expect("the flow is well-formed");
     let flow = Compiled::new(flow, 1).expect("the flow can be run");
     let mut snapshot: Option<Snapshot> = None;
-    for row in world.store.whole_run(run).await.expect("reads").expect("is there").rows {
+    let mut rows = world.store.whole_run(run).await.expect("reads").expect("is there").rows;
+    while let Some(row) = rows.next().await.expect("reads") {
         for recorded in row.inputs.as_array().expect("inputs") {
             let mut seed = [0; 16];
             hex::decode_to_slice(recorded["seed"].as_str().expect("a seed"), &mut seed).expect("hexadecimal");
