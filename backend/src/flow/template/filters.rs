@@ -1,13 +1,14 @@
 //! Filters and functions whose results can be larger than their arguments: each takes from the budget what it will
 //! create, before it does so.
 
-use minijinja::value::{Rest, Value, ValueOrKwargs};
+use indexmap::IndexMap;
+use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, filters, functions};
 
-use super::meter::{take, weigh};
+use super::meter::{settled, take, weigh};
 
 /// How far a value is indented, padded or rounded at most.
-const WIDEST: u64 = 1000;
+const WIDEST: u32 = 1000;
 
 /// Puts the bounded filters in the place of the built-in ones.
 pub fn declare(environment: &mut Environment<'_>) {
@@ -45,15 +46,34 @@ pub fn declare(environment: &mut Environment<'_>) {
         ("format", Value::from_function(filters::format), |state, args| {
             let format = args.first().and_then(Value::as_str).unwrap_or_default();
             let numbers = format.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
-            let is_wide = |digits: &str| digits.parse::<u64>().is_ok_and(|width| width <= WIDEST);
+            let is_wide = |digits: &str| digits.parse::<u32>().is_ok_and(|width| width <= WIDEST);
             if format.contains('*') || !numbers.clone().all(is_wide) {
                 return Err(too_wide());
             }
-            take(state, numbers.count() as u64 * WIDEST)
+            take(state, numbers.count() as u64 * u64::from(WIDEST))
         }),
     ];
     for (name, inner, cost) in filters {
         environment.add_filter(name, bounded(inner, cost));
+    }
+    environment.add_filter("chain", chain);
+}
+
+/// What is chained is one list or map from then on: otherwise, each look at it goes through all that it was made from.
+fn chain(state: &mut State<'_, '_>, value: Value, others: Rest<Value>) -> Result<Value, Error> {
+    let chained = filters::chain(state, value, others)?;
+    match chained.kind() {
+        ValueKind::Seq => settled(state, &chained),
+        ValueKind::Map => {
+            let mut members = IndexMap::new();
+            for key in chained.try_iter()? {
+                take(state, 64)?;
+                let member = chained.get_item(&key)?;
+                members.insert(key, member);
+            }
+            Ok(Value::from_object(members))
+        }
+        _ => Ok(chained),
     }
 }
 
@@ -82,9 +102,15 @@ fn length(value: &Value) -> u64 {
     value.len().unwrap_or(0) as u64
 }
 
-/// The largest number among the arguments behind the value, also of those with names.
+/// The largest number among the arguments behind the value, also of those with names. A whole decimal number passes for an
+/// integer, so it counts; a fraction or a negative number is no count.
 fn widest(args: &[Value]) -> Result<u64, Error> {
-    let number = |value: &Value| if value.is_integer() { u64::try_from(value.clone()).unwrap_or(u64::MAX) } else { 0 };
+    let number = |value: &Value| match (i64::try_from(value.clone()), f64::try_from(value.clone())) {
+        (Ok(integer), _) => u64::try_from(integer).unwrap_or(0),
+        (Err(_), Ok(number)) if number < f64::from(WIDEST) => 0,
+        (Err(_), Ok(_)) => u64::MAX,
+        (Err(_), Err(_)) => 0,
+    };
     let mut widest = 0;
     for arg in args.iter().skip(1) {
         widest = widest.max(number(arg));
@@ -94,7 +120,7 @@ fn widest(args: &[Value]) -> Result<u64, Error> {
             }
         }
     }
-    if widest > WIDEST { Err(too_wide()) } else { Ok(widest) }
+    if widest > u64::from(WIDEST) { Err(too_wide()) } else { Ok(widest) }
 }
 
 fn too_wide() -> Error {

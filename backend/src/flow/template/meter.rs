@@ -26,7 +26,11 @@ const SORT: &str = "@sort";
 const EACH: &str = "@each";
 const NUMBERS: &str = "@numbers";
 const ITEM: &str = "@item";
+const CHANGED: &str = "@changed";
+const SLICE: &str = "@slice";
 const SETTLE: &str = "@settle";
+const JOINED: &str = "@joined";
+const RESULT: &str = "@result";
 
 /// What is left.
 struct Left(u64);
@@ -104,22 +108,78 @@ pub fn declare(environment: &mut Environment<'_>) {
     });
     environment.add_function(ITEM, |state: &mut State<'_, '_>, args: Args| -> Put {
         let args = args.into_values();
-        args.last().map_or(Ok(0), |key| weigh(state, key, 1))?;
+        if let [of, key] = &args[..] {
+            weigh(state, key, 1)?;
+            take(state, passed(of, key))?;
+        }
         Ok(put_back(args))
+    });
+    environment.add_function(SLICE, |state: &mut State<'_, '_>, args: Args| -> Put {
+        let mut args = args.into_values();
+        for value in &args {
+            weigh(state, value, 1)?;
+        }
+        // The engine steps back from the last item also where there is none, and panics.
+        if args[0].try_iter().is_ok_and(|mut items| items.next().is_none()) {
+            args[3] = Value::from(());
+        }
+        Ok(put_back(args))
+    });
+    environment.add_function(CHANGED, |state: &mut State<'_, '_>, args: Args| -> Put {
+        let args = args.into_values();
+        for value in args.iter().skip(1) {
+            weigh(state, value, 1)?;
+        }
+        Ok(put_back(args))
+    });
+    // What a template evaluates to is copied once more, with everything that stands in it several times.
+    environment.add_function(RESULT, |args: Args| -> Put {
+        let value = args.into_values().pop().unwrap_or_default();
+        let large = |_| {
+            let message =
+                format!("it renders to more than {WORK} bytes of values and text, each counted wherever it stands");
+            Error::new(ErrorKind::InvalidOperation, message)
+        };
+        size(&value, 0, &mut { WORK }).map_err(large)?;
+        Ok(value)
     });
     environment.add_function(SETTLE, |state: &mut State<'_, '_>, args: Args| -> Put {
         let value = args.into_values().pop().unwrap_or_default();
-        if value.kind() != ValueKind::Iterable {
-            take(state, VALUE + value.as_str().map_or(0, |text| text.len() as u64))?;
-            return Ok(value);
+        if value.kind() == ValueKind::Iterable {
+            return settled(state, &value);
         }
-        let mut items = Vec::new();
-        for item in value.try_iter()? {
-            take(state, VALUE)?;
-            items.push(item);
-        }
-        Ok(Value::from(items))
+        take(state, VALUE + value.as_str().map_or(0, |text| text.len() as u64))?;
+        Ok(value)
     });
+    // What is joined or cut has been paid for. Left as it is, it would go through all that it was made from each time.
+    environment.add_function(JOINED, |state: &mut State<'_, '_>, args: Args| -> Put {
+        let value = args.into_values().pop().unwrap_or_default();
+        if value.kind() == ValueKind::Iterable { settled(state, &value) } else { Ok(value) }
+    });
+}
+
+/// The items of what is iterated over or joined, as one list.
+pub fn settled(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let mut items = Vec::new();
+    for item in value.try_iter()? {
+        take(state, VALUE)?;
+        items.push(item);
+    }
+    Ok(Value::from(items))
+}
+
+/// What is passed on the way to an item: texts and what is iterated over have no places.
+fn passed(of: &Value, key: &Value) -> u64 {
+    let Ok(at) = i64::try_from(key.clone()) else { return 0 };
+    let up_to = |all: u64, each: u64| match u64::try_from(at) {
+        Ok(at) => all.min(at.saturating_add(1).saturating_mul(each)),
+        Err(_) => all,
+    };
+    match (of.as_str(), of.kind()) {
+        (Some(text), _) => up_to(text.len() as u64, 4),
+        (None, ValueKind::Iterable) => up_to(of.len().map_or(WORK, |items| items as u64 * VALUE), VALUE),
+        _ => 0,
+    }
 }
 
 fn weighed(state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>, times: u64) -> Result<Value, Error> {
@@ -139,7 +199,8 @@ fn put_back(mut args: Vec<Value>) -> Value {
 /// The same template with a budget. `is_value`: it is one expression, and its value is wanted, not its text.
 pub fn metered<'s>(code: &Instructions<'s>, is_value: bool) -> Instructions<'s> {
     let all: Vec<&Instruction<'s>> = (0..).map_while(|at| code.get(at)).collect();
-    let shown = if is_value && matches!(all.last(), Some(Instruction::Emit)) { all.len() - 1 } else { all.len() };
+    let is_result = is_value && matches!(all.last(), Some(Instruction::Emit));
+    let shown = if is_result { all.len() - 1 } else { all.len() };
     let mut places = Vec::with_capacity(all.len() + 1);
     let mut next = 0_u32;
     for instruction in &all {
@@ -173,15 +234,24 @@ pub fn metered<'s>(code: &Instructions<'s>, is_value: bool) -> Instructions<'s> 
             Instruction::ApplyFilter(..) => {
                 add(Instruction::CallFunction(SETTLE, Some(1)));
             }
+            Instruction::Add | Instruction::Slice => {
+                add(Instruction::CallFunction(JOINED, Some(1)));
+            }
             _ => {}
         }
+    }
+    if is_result {
+        metered.add(Instruction::CallFunction(RESULT, Some(1)));
     }
     metered
 }
 
 /// Whether an instruction becomes two.
 fn has_second(instruction: &Instruction<'_>) -> bool {
-    matches!(instruction, Instruction::EmitRaw(_) | Instruction::ApplyFilter(..))
+    matches!(
+        instruction,
+        Instruction::EmitRaw(_) | Instruction::ApplyFilter(..) | Instruction::Add | Instruction::Slice
+    )
 }
 
 /// What looks at the values on which an instruction works, and at how many.
@@ -198,12 +268,15 @@ fn check(instruction: &Instruction<'_>) -> Option<(&'static str, u16)> {
         | Instruction::In
         | Instruction::CompareAndPreserve(_) => (WEIGH, 2),
         Instruction::Mul => (NUMBERS, 2),
-        Instruction::GetItem => (ITEM, 2),
-        Instruction::Slice => (WEIGH, 4),
+        Instruction::GetItem | Instruction::ApplyFilter("attr", Some(2), _) => (ITEM, 2),
+        Instruction::Slice => (SLICE, 4),
+        // `loop.changed` compares its arguments.
+        Instruction::CallMethod(_, Some(count)) => (CHANGED, *count),
         Instruction::BuildMap(pairs) if *pairs > 0 => (WEIGH, u16::try_from(pairs * 2).ok()?),
         Instruction::ApplyFilter(name, Some(count), _) => match *name {
-            "length" | "count" | "first" | "last" | "default" | "d" | "attr" | "int" | "float" | "abs" | "round"
-            | "bool" => (GLANCE, *count),
+            "length" | "count" | "first" | "default" | "d" | "int" | "float" | "abs" | "round" | "bool" => {
+                (GLANCE, *count)
+            }
             "sort" | "dictsort" | "unique" | "groupby" => (SORT, *count),
             "map" | "select" | "reject" | "selectattr" | "rejectattr" => (EACH, *count),
             _ => (WEIGH, *count),

@@ -23,7 +23,7 @@ use serde_json::{Number, Value};
 use super::stack::on_large_stack;
 use super::{EvalError, Scope};
 use crate::flow::limits::{MAX_NESTING, MAX_TEMPLATE};
-use crate::limits;
+use crate::limits::{self, Exceeded, Size};
 
 /// What stands for itself in a piece of a URL (RFC 3986, unreserved).
 const PIECE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -98,20 +98,24 @@ impl Templates {
     }
 
     /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type. What is
-    /// rendered is within the limits of a value.
+    /// rendered is within the limits of a value, and so is what is rendered so far.
     pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
-        let rendered = self.render_parts(value, scope)?;
-        limits::check(&rendered).map_err(|exceeded| EvalError(format!("the rendered value is {exceeded}")))?;
+        let rendered = self.render_parts(value, scope, &mut Size::default())?;
+        limits::check(&rendered).map_err(too_large)?;
         Ok(rendered)
     }
 
-    fn render_parts(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
+    fn render_parts(&self, value: &Value, scope: &Scope, size: &mut Size) -> Result<Value, EvalError> {
         match value {
-            Value::String(template) => self.render_string(template, scope),
-            Value::Array(items) => items.iter().map(|item| self.render_parts(item, scope)).collect(),
+            Value::String(template) => {
+                let rendered = self.render_string(template, scope)?;
+                size.value(&rendered).map_err(too_large)?;
+                Ok(rendered)
+            }
+            Value::Array(items) => items.iter().map(|item| self.render_parts(item, scope, size)).collect(),
             Value::Object(map) => map
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), self.render_parts(value, scope)?)))
+                .map(|(key, value)| Ok((key.clone(), self.render_parts(value, scope, size)?)))
                 .collect::<Result<_, _>>()
                 .map(Value::Object),
             other => Ok(other.clone()),
@@ -261,6 +265,10 @@ fn urlencode(piece: &Rendered) -> Result<Rendered, Error> {
 /// A text as one piece of a URL.
 pub fn url_piece(piece: &str) -> String {
     utf8_percent_encode(piece, PIECE).to_string()
+}
+
+fn too_large(exceeded: Exceeded) -> EvalError {
+    EvalError(format!("the rendered value is {exceeded}"))
 }
 
 fn failed(template: &str, error: &Error) -> EvalError {

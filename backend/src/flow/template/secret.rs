@@ -13,9 +13,10 @@ use serde_json::Value;
 use shared::error::pointer;
 use shared::request::SecretUse;
 
-use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json};
+use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json, too_large};
 use crate::flow::stack::on_large_stack;
 use crate::flow::{EvalError, Scope};
+use crate::limits::Size;
 
 /// The name under which templates see secrets.
 const NAMESPACE: &str = "secret";
@@ -147,7 +148,8 @@ impl Templates {
         }
     }
 
-    /// The same for every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type.
+    /// The same for every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type. What is
+    /// rendered so far is within the limits of a value.
     pub fn render_request_value(
         &self,
         value: &Value,
@@ -155,17 +157,32 @@ impl Templates {
         at: &str,
         secrets: &mut Vec<SecretUse>,
     ) -> Result<Value, EvalError> {
-        let inside = |name: &str| format!("{at}{}", pointer([name]));
+        self.render_request_parts(value, scope, at, secrets, &mut Size::default())
+    }
+
+    fn render_request_parts(
+        &self,
+        value: &Value,
+        scope: &Scope,
+        at: &str,
+        secrets: &mut Vec<SecretUse>,
+        size: &mut Size,
+    ) -> Result<Value, EvalError> {
+        let mut inside = |name: &str, value: &Value| {
+            self.render_request_parts(value, scope, &format!("{at}{}", pointer([name])), secrets, size)
+        };
         match value {
-            Value::String(template) => self.render_request_string(template, scope, at, secrets),
-            Value::Array(items) => items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| self.render_request_value(item, scope, &inside(&index.to_string()), secrets))
-                .collect(),
+            Value::String(template) => {
+                let rendered = self.render_request_string(template, scope, at, secrets)?;
+                size.value(&rendered).map_err(too_large)?;
+                Ok(rendered)
+            }
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(index, item)| inside(&index.to_string(), item)).collect()
+            }
             Value::Object(map) => map
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), self.render_request_value(value, scope, &inside(key), secrets)?)))
+                .map(|(key, value)| Ok((key.clone(), inside(key, value)?)))
                 .collect::<Result<_, _>>()
                 .map(Value::Object),
             other => Ok(other.clone()),

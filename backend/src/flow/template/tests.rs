@@ -90,6 +90,24 @@ fn nothing_is_multiplied_without_a_bound() {
         "{{ items|slice(100000000)|list }}",
         "{{ items|map('indent', 1000000)|list }}",
         "{{ items|tojson(100000000) }}",
+        "{{ 'a\nb'|indent(100000000.0) }}|",
+        "{{ 'a\nb'|indent(1e13) }}",
+        "{{ 'a\nb'|indent(width=2000.0) }}",
+        "{{ [1]|batch(3000000.0, 0)|length }}|",
+        "{{ [1]|slice(3000000.0)|length }}",
+        "{{ [1]|tojson(300000000.0) }}",
+        "{{ [1]|tojson(indent=2e9) }}",
+        "{{ ['a\nb']|map('indent', 1e8)|list }}",
+        "{{ text * 1e8 }}",
+        "{{ 'ab' * 1e8 }}",
+        "{{ 3000000.0 * [1] }}",
+        "{% for i in range(20000) %}{% set x = text[-1] %}{% endfor %}",
+        "{% for i in range(20000) %}{% set x = text[99000 + i % 2] %}{% endfor %}",
+        "{% for i in range(20000) %}{% set x = text|attr(-1) %}{% endfor %}",
+        "{% set r = range(100000) %}{% for i in range(20000) %}{% set x = r[-1] %}{% endfor %}",
+        "{% set r = range(100000) %}{% for i in range(20000) %}{% set x = r|attr(99999) %}{% endfor %}",
+        "{% set r = range(100000) %}{% for i in range(20000) %}{% set x = r|last %}{% endfor %}",
+        "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}{% for i in [ns.x, ns.y] %}{{ loop.changed(i) }}{% endfor %}",
         "{% for i in items %}{{ text }}{% endfor %}",
         "{% set all %}{% for i in items %}A text of some length that stands in the template.{% for j in items %}And one more.{% endfor %}{% endfor %}{% endset %}",
         "{% macro f(x, n) %}{% if n %}{{ f(x ~ x, n - 1) }}{% endif %}{% endmacro %}{{ f(text, 60) }}",
@@ -99,6 +117,67 @@ fn nothing_is_multiplied_without_a_bound() {
     ] {
         assert!(render(endless, &scope).is_err(), "{endless}");
     }
+}
+
+#[test]
+fn what_is_repeated_counts_each_time_before_it_is_copied() {
+    let scope = json!({ "text": "x".repeat(900_000), "n": 3 });
+    let list = format!("{{{{ [{}] }}}}", ["text"; 480].join(", "));
+    assert!(render(&list, &scope).unwrap_err().0.contains("renders to more than 8388608 bytes"), "a list literal");
+    let nested = "{{ {'a': [text, text, text], 'b': {'c': [text, text, text, text, text, text, text]}} }}";
+    assert!(render(nested, &scope).is_err(), "in lists and objects");
+    assert!(render("{{ [text, text] if n > 2 else n }}", &scope).is_ok(), "what a value may hold");
+
+    let mut templates = Templates::default();
+    let scope = Scope(scope.as_object().unwrap().clone());
+    templates.add("{{ text }}").unwrap();
+    let parts = |count| Value::from(vec!["{{ text }}"; count]);
+    assert!(templates.render_value(&parts(4), &scope).is_ok());
+    // The fifth is one too many, and ends it: the template behind it, which cannot be filled in, is not rendered.
+    let Value::Array(mut many) = parts(5) else { unreachable!() };
+    many.push(Value::from("{{ missing }}"));
+    let error = templates.render_value(&Value::from(many.clone()), &scope).unwrap_err();
+    assert_eq!(error.0, "what is rendered is more than 4194304 bytes of text");
+    let error = templates.render_request_value(&Value::from(many), &scope, "", &mut Vec::new()).unwrap_err();
+    assert_eq!(error.0, "what is rendered is more than 4194304 bytes of text");
+}
+
+#[test]
+fn an_item_costs_what_is_passed_on_the_way_to_it() {
+    let scope = json!({ "text": "äx".repeat(100_000), "items": ["a", "b"] });
+    for (template, text) in [
+        ("{% for i in range(9000) %}{% if text[0] != 'ä' %}no{% endif %}{% endfor %}", ""),
+        ("{{ text[-1] }}{{ text[1] }}{{ text[1.0] }}{{ text|attr(0) }}", "xxxä"),
+        ("{{ items[-1] }}{{ items|attr(0) }}{{ items|last }}{{ range(9)[3] }}{{ range(9)|last }}", "bab38"),
+        ("{{ 'a\nb'|indent(2.0) }}|{{ [1, 2, 3]|batch(2.0, 0.5)|list }}", "a\n  b|[[1,2],[3,0.5]]"),
+        ("{% if items %}{{ items[::-1][0] }}{% endif %}{{ range(9)[2:4] }}{{ ''[::-1] }}{{ [][::-1] }}", "b[2,3][]"),
+    ] {
+        assert_eq!(render(template, &scope).as_deref(), Ok(text), "{template}");
+    }
+}
+
+#[test]
+fn lists_that_were_cut_or_joined_often_are_as_easy_to_read_as_others() {
+    let scope = json!({ "empty": [], "map": { "a": 1 } });
+    for step in [
+        "ns.x[:]",
+        "ns.x + empty",
+        "empty + ns.x",
+        "ns.x + range(0)",
+        "ns.x|chain(empty)",
+        "ns.x|reverse",
+        "ns.x[::-1]",
+    ] {
+        let often = format!(
+            "{{% set ns = namespace(x=range(0)) %}}{{% for i in range(3000) %}}{{% set ns.x = {step} %}}{{% endfor %}}{{{{ ns.x|list|length }}}}"
+        );
+        assert_eq!(render(&often, &scope).as_deref(), Ok("0"), "{step}");
+    }
+    let often = "{% set ns = namespace(x=map) %}{% for i in range(3000) %}{% set ns.x = ns.x|chain(map) %}{% endfor %}{{ ns.x|length }}";
+    assert_eq!(render(often, &scope).as_deref(), Ok("1"));
+    let joined =
+        "{{ ({'a': 1, 'b': 1}|chain({'b': 2}))|tojson }}{{ ([1]|chain([2]))[-1] }}{{ [1]|chain(range(2))|list }}";
+    assert_eq!(render(joined, &scope).as_deref(), Ok("{\"a\": 1, \"b\": 2}2[1,0,1]"));
 }
 
 /// Templates that put pieces together in any order.
