@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::error::{FlowCode, Mistake, json_type, pointer};
 
 use super::limits::{MAX_MISTAKES, MAX_NESTING};
+use super::pattern::Pattern;
 use super::schema_work;
 use super::stack::on_large_stack;
 use super::value_size::{ValueSize, value_size};
@@ -14,9 +15,11 @@ use super::value_size::{ValueSize, value_size};
 const MAX_BACKTRACKING: usize = 20_000;
 /// How large a pattern may become when it is compiled, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
+/// What a pattern counts for that looks around or refers back, and so is not made of states alone.
+const STATES_OF_OTHERS: usize = 1000;
 
 /// How much checking a value may take: how often the schema may look at one value, or of how many it is made itself, times
-/// the values of what is checked. A list whose items may each have many forms is looked at once for each of them.
+/// the values of what is checked, and of how many states its patterns are made, times the bytes of that. A list whose items may each have many forms is looked at once for each of them.
 const MAX_WORK: usize = 200_000_000;
 
 /// A compiled schema.
@@ -28,6 +31,8 @@ pub enum Schema {
         validator: Box<Validator>,
         /// Of how many values it is made, or how often it may look at one value, where that is more.
         work: usize,
+        /// Of how many states its patterns are made.
+        states: usize,
     },
     /// One that could look at a value for ever, for this reason: no value fits it.
     Unbounded(String),
@@ -55,7 +60,10 @@ pub fn compile_stored(schema: &Value) -> Result<Schema, Mistake> {
     let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING).size_limit(MAX_PATTERN);
     let options = jsonschema::options().should_validate_formats(true).with_pattern_options(patterns);
     let compiled = on_large_stack(|| options.build(schema));
-    let bounded = |validator| Schema::Bounded { validator: Box::new(validator), work: values.max(passes) };
+    let bounded = |validator| {
+        let (validator, work) = (Box::new(validator), values.max(passes));
+        Schema::Bounded { validator, work, states: pattern_states(schema) }
+    };
     compiled.map(bounded).map_err(|error| {
         let reason = match error.kind() {
             ValidationErrorKind::AnyOf { .. } => format!("{} is not allowed here", error.instance()),
@@ -84,30 +92,55 @@ pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
 
 /// How many regular expressions a schema has: each takes far longer to compile than the rest of it.
 pub fn patterns(schema: &Value) -> usize {
+    let mut count = 0;
+    each_pattern(schema, &mut |_| count += 1);
+    count
+}
+
+/// Of how many states the regular expressions of a schema are made: at worst, all are looked at for each byte of a text.
+fn pattern_states(schema: &Value) -> usize {
+    let mut states = 0_usize;
+    each_pattern(schema, &mut |pattern| {
+        let own = Pattern::new(pattern, MAX_PATTERN).map_or(STATES_OF_OTHERS, |pattern| pattern.states());
+        states = states.saturating_add(own);
+    });
+    states
+}
+
+fn each_pattern(schema: &Value, seen: &mut dyn FnMut(&str)) {
     match schema {
-        Value::Array(items) => items.iter().map(patterns).sum(),
+        Value::Array(items) => items.iter().for_each(|item| each_pattern(item, seen)),
         Value::Object(members) => {
-            let own = members.iter().map(|(key, member)| match (key.as_str(), member) {
-                ("pattern", Value::String(_)) => 1,
-                ("patternProperties", Value::Object(of)) => of.len(),
-                _ => 0,
-            });
-            own.sum::<usize>() + members.values().map(patterns).sum::<usize>()
+            for (key, member) in members {
+                match (key.as_str(), member) {
+                    ("pattern", Value::String(pattern)) => seen(pattern),
+                    ("patternProperties", Value::Object(of)) => of.keys().for_each(|pattern| seen(pattern)),
+                    _ => {}
+                }
+                each_pattern(member, seen);
+            }
         }
-        _ => 0,
+        _ => {}
     }
 }
 
 impl Schema {
     /// Every mistake of a value, with paths below `base`.
     pub fn check(&self, value: &Value, base: &str) -> Vec<Mistake> {
-        let (validator, work) = match self {
-            Self::Bounded { validator, work } => (validator, *work),
+        let (validator, work, states) = match self {
+            Self::Bounded { validator, work, states } => (validator, *work, *states),
             Self::Unbounded(why) => {
                 return vec![Mistake::new(base, "invalid", format!("its JSON Schema is refused: {why}"))];
             }
         };
-        let values = on_large_stack(|| value_size(value).values);
+        let ValueSize { values, bytes, .. } = on_large_stack(|| value_size(value));
+        if bytes.saturating_mul(states) > MAX_WORK {
+            let message = format!(
+                "has too much text for the patterns of its JSON Schema: {bytes} bytes against {states} states; shorten \
+                 the text, or repeat less in the patterns (`[a-z]` has fewer states than `\\w`)"
+            );
+            return vec![Mistake::new(base, "invalid", message)];
+        }
         if values.saturating_mul(work) > MAX_WORK {
             let message = format!("is too large for its JSON Schema: {values} values against {work}");
             return vec![Mistake::new(base, "invalid", message)];
@@ -197,5 +230,29 @@ fn a(name: &str) -> String {
         "boolean" => "true or false".to_owned(),
         "string" => "text".to_owned(),
         other => format!("a {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_beyond_what_the_patterns_of_a_schema_may_take_is_refused() {
+        let schema =
+            json!({ "properties": { "name": { "pattern": "^[a-z]{1,40}$" } }, "patternProperties": { "^x-": {} } });
+        assert_eq!(patterns(&schema), 2);
+        let long = |length: usize| json!({ "name": "ana", "text": "x".repeat(length) });
+        assert_eq!(check_value(&schema, &long(1_000_000), ""), []);
+        let heavy = json!({ "properties": { "text": { "pattern": "^(x|y)*x(x|y){1000}z" } } });
+        assert_eq!(check_value(&heavy, &json!({ "text": "xyz" }), "").len(), 1, "it does not match");
+        let refused = check_value(&heavy, &long(900_000), "/input");
+        assert_eq!((refused.len(), refused[0].path.as_str()), (1, "/input"));
+        assert!(refused[0].message.contains("too much text for the patterns of its JSON Schema"), "{refused:?}");
+        let looks_around = json!({ "properties": { "text": { "pattern": "^(?=.*[0-9]).{8,}$" } } });
+        assert_eq!(check_value(&looks_around, &json!({ "text": "abcdefg1" }), ""), []);
+        assert_eq!(check_value(&looks_around, &long(900_000), "").len(), 1);
     }
 }

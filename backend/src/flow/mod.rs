@@ -18,6 +18,7 @@ mod json_schema;
 mod keys;
 pub mod limits;
 mod parallel;
+mod pattern;
 mod reachability;
 mod read;
 mod scalar;

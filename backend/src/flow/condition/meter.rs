@@ -20,10 +20,11 @@ use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, 
 use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 use parking_lot::Mutex;
-use regex::{Regex, RegexBuilder};
+
+use crate::flow::pattern::{BadPattern, Pattern, Scratch, Spent, Work};
 
 /// What one evaluation may take: a step is a node that is evaluated, or a value, or 32 bytes of a text that are looked
-/// at or copied.
+/// at or copied. Matching takes one for 8 bytes of the text, and for every [`MATCHING`] steps of the search.
 pub const STEPS: u64 = 200_000;
 /// The name under which a condition sees its budget.
 pub const METER: &str = "@meter";
@@ -34,8 +35,10 @@ const MATCHES: &str = "@matches";
 /// The longest regular expression, in bytes, and what it may take when it is compiled.
 const MAX_PATTERN: usize = 1000;
 const MAX_COMPILED: usize = 512 * 1024;
-/// The steps that compiling a regular expression takes.
+/// The steps that compiling a regular expression takes, beside one for 32 bytes of what it is compiled to.
 const COMPILING: u64 = 5_000;
+/// How many steps of a search count as one here.
+const MATCHING: u64 = 32;
 
 static TYPE: Type = Type::new_unspecified_type("@meter");
 
@@ -48,7 +51,7 @@ struct EvalBudget {
     left: AtomicU64,
     spent: AtomicBool,
     /// The regular expressions that were compiled.
-    patterns: Mutex<Vec<(String, Regex)>>,
+    patterns: Mutex<Vec<(String, Pattern, Scratch)>>,
 }
 
 impl Meter {
@@ -83,21 +86,32 @@ impl Meter {
 
     fn matches(&self, text: &str, pattern: &str) -> Result<bool, ExecutionError> {
         let mut patterns = self.0.patterns.lock();
-        let at = if let Some(at) = patterns.iter().position(|(known, _)| known == pattern) {
+        let at = if let Some(at) = patterns.iter().position(|(known, ..)| known == pattern) {
             at
         } else {
             self.take(COMPILING)?;
             if pattern.len() > MAX_PATTERN {
                 return Err(failed(&format!("a regular expression is longer than {MAX_PATTERN} bytes")));
             }
-            let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build();
-            let compiled =
-                compiled.map_err(|error| failed(&format!("`{pattern}` is not a regular expression: {error}")))?;
-            patterns.push((pattern.to_owned(), compiled));
+            let compiled = Pattern::new(pattern, MAX_COMPILED).map_err(|error| match error {
+                BadPattern::TooLarge => failed(&format!(
+                    "`{pattern}` takes more than {MAX_COMPILED} bytes when it is compiled; repeat less in it"
+                )),
+                BadPattern::Syntax(why) => failed(&format!("`{pattern}` is no regular expression: {why}")),
+            })?;
+            self.take(compiled.size() as u64 / 32)?;
+            let scratch = compiled.scratch();
+            patterns.push((pattern.to_owned(), compiled, scratch));
             patterns.len() - 1
         };
         self.take(text.len() as u64 / 8)?;
-        Ok(patterns[at].1.is_match(text))
+        let (_, pattern, scratch) = &mut patterns[at];
+        let all = self.0.left.load(Ordering::Relaxed).saturating_mul(MATCHING);
+        let mut work = Work::new(all);
+        let found = pattern.is_match(scratch, text, &mut work);
+        // With nothing left there is less than a step of this budget.
+        self.take((all - work.left()).div_ceil(MATCHING) + u64::from(found == Err(Spent)))?;
+        found.map_err(|Spent| wrong())
     }
 }
 

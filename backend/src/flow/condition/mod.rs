@@ -171,7 +171,8 @@ fn answer(compiled: &Condition, condition: &str, scope: &Scope) -> Result<Option
     let shown = excerpt(condition);
     match outcome {
         _ if meter.is_spent() => Err(EvalError(format!(
-            "the condition {shown} takes more than {STEPS} steps; use fewer items or smaller values"
+            "the condition {shown} takes more than {STEPS} steps; let it look at fewer items or smaller values, or match \
+             simpler patterns"
         ))),
         Ok(Ok(truth)) => Ok(Some(truth)),
         Ok(Err(other)) => {

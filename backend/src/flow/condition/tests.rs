@@ -108,6 +108,32 @@ fn work_beyond_the_budget_is_an_error_and_never_an_answer() {
     }
 }
 
+#[test]
+fn matching_costs_what_the_search_takes_and_not_only_the_text() {
+    // Where an `x` may stand decides a thousand characters later, so every text leads to states of its own.
+    let text: String = (0..50_000_u32)
+        .map(|n| if (n.wrapping_mul(2_654_435_761) >> 16).count_ones() % 2 == 0 { 'x' } else { 'y' })
+        .collect();
+    let scope = || json!({ "text": text, "accents": format!("é{text}"), "words": "ein paar Wörter ".repeat(500) });
+    for heavy in [
+        "text.matches('^(x|y)*x(x|y){1000}z')",
+        "accents.matches('\\\\B(x|y)*x(x|y){100}z')",
+        "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, text.matches('[xy]*x[xy]{' + string(n * 9) + '}z') || true)",
+    ] {
+        let error = ask(heavy, scope()).expect_err(heavy);
+        assert!(error.0.contains("takes more than 200000 steps") && error.0.contains("simpler patterns"), "{error}");
+    }
+    for light in [
+        "text.matches('^[xy]+$') && !text.matches('z')",
+        "words.matches('\\\\bWörter\\\\b') && !words.matches('(?i)\\\\bproject\\\\s+falcon\\\\b')",
+        "words.matches('^[\\\\w\\\\s]+$')",
+    ] {
+        assert_eq!(ask(light, scope()), Ok(Some(true)), "{light}");
+    }
+    let large = ask("text.matches('\\\\w{900}')", scope()).unwrap_err();
+    assert!(large.0.contains("takes more than 524288 bytes when it is compiled; repeat less in it"), "{large}");
+}
+
 /// Conditions of any nesting, over lists that are long.
 fn conditions() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![

@@ -1,0 +1,129 @@
+//! The slow way through a text: every state of a pattern that a text may be in is followed at once, byte by byte, the
+//! preferred one first. It reads any text, and takes a step for each state.
+
+use std::ops::Range;
+
+use regex_automata::nfa::thompson::{NFA, State};
+use regex_automata::util::primitives::StateID;
+
+use super::work::{Spent, Work};
+
+/// What is kept from one search to the next.
+#[derive(Debug)]
+pub struct Threads {
+    now: Places,
+    next: Places,
+    stack: Vec<StateID>,
+}
+
+/// States in the order in which they are preferred, each with the place where its match would begin.
+#[derive(Debug)]
+struct Places {
+    states: Vec<(StateID, usize)>,
+    /// In which round each state was seen last.
+    seen: Vec<u64>,
+    round: u64,
+}
+
+impl Places {
+    fn new(states: usize) -> Self {
+        Self { states: Vec::new(), seen: vec![0; states], round: 1 }
+    }
+
+    fn clear(&mut self) {
+        self.states.clear();
+        self.round += 1;
+    }
+
+    /// Whether a state is new in this round.
+    fn is_new(&mut self, state: StateID) -> bool {
+        std::mem::replace(&mut self.seen[state.as_usize()], self.round) != self.round
+    }
+}
+
+impl Threads {
+    pub fn new(nfa: &NFA) -> Self {
+        let states = nfa.states().len();
+        Self { now: Places::new(states), next: Places::new(states), stack: Vec::new() }
+    }
+
+    /// Where the pattern stands first at or after `from`; where the first is enough, with any end.
+    pub fn find(
+        &mut self,
+        nfa: &NFA,
+        text: &[u8],
+        from: usize,
+        is_first_enough: bool,
+        work: &mut Work,
+    ) -> Result<Option<Range<usize>>, Spent> {
+        let Self { now, next, stack } = self;
+        let mut found = None;
+        now.clear();
+        for at in from..=text.len() {
+            if found.is_none() {
+                let steps = follow(nfa, now, stack, (nfa.start_anchored(), at), text, at);
+                work.take(1 + steps)?;
+            } else if now.states.is_empty() {
+                break;
+            }
+            next.clear();
+            let mut steps = now.states.len() as u64;
+            for (state, start) in now.states.drain(..) {
+                let to = match nfa.state(state) {
+                    State::Match { .. } => {
+                        found = Some(start..at);
+                        if is_first_enough {
+                            return Ok(found);
+                        }
+                        // Those behind it are not preferred to it.
+                        break;
+                    }
+                    State::ByteRange { trans } => trans.matches(text, at).then_some(trans.next),
+                    State::Sparse(of) => of.matches(text, at),
+                    State::Dense(of) => of.matches(text, at),
+                    _ => None,
+                };
+                if let Some(to) = to {
+                    steps += follow(nfa, next, stack, (to, start), text, at + 1);
+                }
+            }
+            work.take(steps)?;
+            std::mem::swap(now, next);
+        }
+        Ok(found)
+    }
+}
+
+/// Adds a state and all to which it leads without reading anything; how many there were.
+fn follow(
+    nfa: &NFA,
+    places: &mut Places,
+    stack: &mut Vec<StateID>,
+    (state, start): (StateID, usize),
+    text: &[u8],
+    at: usize,
+) -> u64 {
+    let mut steps = 0;
+    stack.push(state);
+    while let Some(state) = stack.pop() {
+        steps += 1;
+        if !places.is_new(state) {
+            continue;
+        }
+        match nfa.state(state) {
+            State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) | State::Match { .. } => {
+                places.states.push((state, start));
+            }
+            State::Look { look, next } => {
+                if nfa.look_matcher().matches(*look, text, at) {
+                    stack.push(*next);
+                }
+            }
+            State::Union { alternates } => stack.extend(alternates.iter().rev()),
+            State::BinaryUnion { alt1, alt2 } => stack.extend([*alt2, *alt1]),
+            State::Capture { next, .. } => stack.push(*next),
+            State::Fail => {}
+        }
+    }
+    steps
+}
