@@ -4,12 +4,12 @@
 mod code_safety;
 mod inquiry;
 mod pii;
+mod search;
 mod secrets;
 mod text_values;
 
-use std::ops::Range;
+use std::cell::RefCell;
 
-use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::{
@@ -19,7 +19,9 @@ use shared::request::Request;
 
 use super::Scope;
 use super::condition::Conditions;
+use super::pattern::{BadPattern, Pattern, Work};
 
+use search::{SEARCHING, Search};
 use text_values::Texts;
 
 pub use inquiry::{Answered, GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
@@ -103,7 +105,7 @@ enum Check {
     Code,
     Personal,
     Secrets,
-    Pattern(Regex),
+    Pattern(Box<Pattern>),
     When(String),
     Program(Box<GuardrailWebhook>),
 }
@@ -144,6 +146,7 @@ impl GuardrailRules {
         answered: Answered<'_>,
     ) -> GuardrailVerdict {
         let mut verdict = GuardrailVerdict::default();
+        let work = RefCell::new(Work::new(SEARCHING));
         for rule in self.0.iter().filter(|rule| rule.looks_at(matter.subject)) {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {
@@ -151,7 +154,7 @@ impl GuardrailRules {
                 // What it sends is rendered and looked at again where something of it is redacted.
                 Check::Program(_) if verdict.redacted.is_some() && matter.request.is_some() => continue,
                 Check::Program(webhook) => (rule.ask(webhook, matter, values, answered).into_iter().collect(), None),
-                _ => rule.search(matter, values),
+                _ => rule.search(matter, values, &work),
             };
             verdict.findings.extend(findings);
             verdict.redacted = redacted.or(verdict.redacted);
@@ -169,7 +172,7 @@ fn rule(setting: &GuardrailSetting) -> Result<Rule, (String, String)> {
     let default = Guardrail::default();
     let settings = setting.settings().unwrap_or(&default);
     let check = match (&settings.pattern, &settings.when, &settings.webhook, name) {
-        (Some(pattern), ..) => Check::Pattern(compile(pattern).map_err(|why| ("/pattern".to_owned(), why))?),
+        (Some(pattern), ..) => Check::Pattern(Box::new(compile(pattern).map_err(|why| ("/pattern".to_owned(), why))?)),
         (None, Some(when), ..) => Check::When(when.clone()),
         (None, None, Some(webhook), _) => Check::Program(Box::new(webhook.clone())),
         (None, None, None, "pii-redaction") => Check::Personal,
@@ -188,20 +191,19 @@ fn rule(setting: &GuardrailSetting) -> Result<Rule, (String, String)> {
 }
 
 /// Compiles a pattern. What is wrong is said in one line.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
+pub fn compile(pattern: &str) -> Result<Pattern, String> {
     if pattern.len() > MAX_PATTERN {
         return Err(format!("a pattern has at most {MAX_PATTERN} bytes"));
     }
-    let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "the pattern becomes too large when it is compiled; repeat less".to_owned(),
-        error => {
-            let text = error.to_string();
+    let compiled = Pattern::with_places(pattern, MAX_COMPILED).map_err(|error| match error {
+        BadPattern::TooLarge => "the pattern becomes too large when it is compiled; repeat less".to_owned(),
+        BadPattern::Syntax(text) => {
             let reason = text.lines().rev().find_map(|line| line.trim().strip_prefix("error: "));
             format!("this is no valid regular expression: {}", reason.unwrap_or(&text))
         }
     })?;
-    if compiled.is_match("") {
-        return Err("this matches empty text, and so every text; make the pattern stricter".to_owned());
+    if compiled.is_match(&mut compiled.scratch(), "", &mut Work::new(SEARCHING)) != Ok(false) {
+        return Err("this matches a text that is empty, and so every text; say what must be there".to_owned());
     }
     Ok(compiled)
 }
@@ -263,9 +265,16 @@ impl Rule {
         }
     }
 
-    /// What stands in the texts: of an action as a whole, of edits and outputs key by key.
-    fn search(&self, matter: &Matter<'_>, values: &JsonMap) -> (Vec<Finding>, Option<JsonMap>) {
+    /// What stands in the texts: of an action as a whole, of edits and outputs key by key. What could not be searched to its
+    /// end is blocked.
+    fn search(&self, matter: &Matter<'_>, values: &JsonMap, work: &RefCell<Work>) -> (Vec<Finding>, Option<JsonMap>) {
         let effect = self.effect(matter.subject);
+        let search = Search::new(&self.check, work);
+        let first = |texts: &Texts<'_>| texts.0.iter().find_map(|text| search.found(text));
+        let cut_short = |key: Option<&str>| {
+            let reason = search.is_cut_short()?;
+            Some(Finding { reason, ..self.finding(Effect::Block, key, "") })
+        };
         if matter.subject == GuardrailScope::Actions {
             let whole = Value::Object(values.clone());
             let name = matter.action["name"].as_str();
@@ -273,57 +282,42 @@ impl Rule {
             if let Some(request) = matter.request {
                 texts = texts.with_request(request);
             }
-            let Some(found) = texts.0.iter().find_map(|text| self.found(text)) else { return (Vec::new(), None) };
-            if effect != Effect::Redact {
-                return (vec![self.finding(effect, None, found)], None);
-            }
-            return match text_values::redact(&whole, &|text| self.places(text)) {
-                Some(Value::Object(redacted)) => (vec![self.finding(effect, None, found)], Some(redacted)),
-                _ => (
-                    vec![self.finding(Effect::Block, None, format!("{found}, but nothing can be redacted here"))],
-                    None,
-                ),
+            let found = first(&texts);
+            let redacted = (found.is_some() && effect == Effect::Redact)
+                .then(|| text_values::redact(&whole, &|text| search.places(text)));
+            let finding = match (cut_short(None), found, &redacted) {
+                (Some(finding), ..) => return (vec![finding], None),
+                (None, None, _) => return (Vec::new(), None),
+                (None, Some(found), Some(None)) => {
+                    self.finding(Effect::Block, None, format!("{found}, where nothing can be redacted"))
+                }
+                (None, Some(found), _) => self.finding(effect, None, found),
             };
+            let redacted = match redacted.flatten() {
+                Some(Value::Object(redacted)) => Some(redacted),
+                _ => None,
+            };
+            return (vec![finding], redacted);
         }
         let (mut findings, mut redacted) = (Vec::new(), JsonMap::new());
         for (key, value) in values {
             let found = if effect == Effect::Redact {
-                let new = text_values::redact(value, &|text| self.places(text));
-                let found =
-                    new.as_ref().and_then(|_| Texts::of(None, value).0.iter().find_map(|text| self.found(text)));
+                let new = text_values::redact(value, &|text| search.places(text));
+                let found = new.as_ref().and_then(|_| first(&Texts::of(None, value)));
                 redacted.extend(new.map(|new| (key.clone(), new)));
                 found
             } else {
-                Texts::of(None, value).0.iter().find_map(|text| self.found(text))
+                first(&Texts::of(None, value))
             };
+            if let Some(finding) = cut_short(Some(key)) {
+                findings.push(finding);
+                return (findings, None);
+            }
             findings.extend(found.map(|found| self.finding(effect, Some(key), found)));
         }
         let changed = values.iter().map(|(key, value)| (key.clone(), redacted.get(key).unwrap_or(value).clone()));
         let changed = (!redacted.is_empty()).then(|| changed.collect());
         (findings, changed)
-    }
-
-    /// What a text holds, in words.
-    fn found(&self, text: &str) -> Option<String> {
-        let first = |found: Vec<(Range<usize>, &str)>| found.first().map(|(_, what)| format!("it holds {what}"));
-        match &self.check {
-            Check::Code => code_safety::find(text).map(str::to_owned),
-            Check::Personal => first(pii::find(text)),
-            Check::Secrets => first(secrets::find(text)),
-            Check::Pattern(pattern) => pattern.is_match(text).then(|| "it matches the pattern".to_owned()),
-            Check::When(_) | Check::Program(_) => None,
-        }
-    }
-
-    /// Where it stands. What `code-safety` finds is no place in a text.
-    fn places(&self, text: &str) -> Vec<Range<usize>> {
-        let places = |found: Vec<(Range<usize>, &str)>| found.into_iter().map(|(range, _)| range).collect();
-        match &self.check {
-            Check::Personal => places(pii::find(text)),
-            Check::Secrets => places(secrets::find(text)),
-            Check::Pattern(pattern) => pattern.find_iter(text).map(|found| found.range()).collect(),
-            Check::Code | Check::When(_) | Check::Program(_) => Vec::new(),
-        }
     }
 }
 

@@ -84,6 +84,29 @@ fn the_first_that_blocks_ends_it_and_each_sees_what_the_ones_before_left() {
 }
 
 #[test]
+fn a_text_that_takes_too_long_to_search_is_blocked_and_says_so() {
+    // Each match is short, and looks ahead to the end of the digits.
+    let rules = |more: &str| {
+        format!("guardrails: [{{ name: own, pattern: '\\d+ *EUR\\b|\\d{{4}}'{more}, message: No sums. }}]")
+    };
+    let long = json!({ "a": "short", "b": format!("{} ä", "1".repeat(8_000)), "c": "1234" });
+    for (effect, subject) in [
+        (", effect: redact", GuardrailScope::Edits),
+        (", effect: redact", GuardrailScope::Actions),
+        (", effect: redact", GuardrailScope::Outputs),
+    ] {
+        let verdict = look(&rules(effect), subject, &long);
+        let key = if subject == GuardrailScope::Actions { "-" } else { "b" };
+        assert_eq!(found(&verdict), [format!("own block {key}")]);
+        assert!(verdict.findings[0].reason.contains("takes more than 16777216 steps"), "{verdict:?}");
+        assert_eq!(verdict.redacted, None, "nothing is half redacted");
+    }
+    let verdict = look(&rules(""), GuardrailScope::Outputs, &long);
+    assert_eq!(found(&verdict), ["own block b", "own block c"], "one match is enough to block");
+    assert_eq!(verdict.findings[0].reason, "No sums.");
+}
+
+#[test]
 fn settings_say_where_it_looks_what_it_does_and_what_it_says() {
     let rules = "guardrails: [{ name: code-safety, on: [outputs], effect: warn, message: Mind this. }, { name: pii-redaction, effect: redact }, secrets]";
     assert_eq!(found(&look(rules, GuardrailScope::Actions, &json!({ "c": "rm -rf /" }))), [""; 0]);

@@ -1,23 +1,31 @@
 //! Checks what guardrails would do with a decision before it is made, while a person edits it.
 
+use std::sync::Arc;
+
 use axum::Json;
 use shared::access::Act;
 use shared::decision::DecisionRequest;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::review::Checked;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use crate::clock::Moment;
 use crate::engine::{self, Refusal, Snapshot};
+use crate::flow::Compiled;
 use crate::http::Caller;
 use crate::http::body::{self, Id};
-use crate::http::problem::Result;
+use crate::http::problem::{Refused, Result};
 use crate::problem::of_commit;
 use crate::store::{self, CommitError};
 
-/// Checks a decision without writing anything. The state is read after the review: if the review has changed in the
-/// meantime, the response is the same as for the decision.
+/// How many checks look through texts at the same time.
+static LOOKING: Semaphore = Semaphore::const_new(2);
+
+/// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
+/// would be to the decision.
 pub(super) async fn check(
     caller: Caller,
     Id(id): Id<ReviewId>,
@@ -30,18 +38,42 @@ pub(super) async fn check(
     let flow = caller.state.store.flow_of(&run).await?;
     let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;
     let snapshot = Snapshot::new(run, [review]);
+    checked(&caller, id, flow, snapshot, body.value).await
+}
+
+async fn checked(
+    caller: &Caller,
+    id: ReviewId,
+    flow: Arc<Compiled>,
+    snapshot: Snapshot,
+    request: DecisionRequest,
+) -> Result<Json<Checked>> {
     let moment = Moment::of(&*caller.state.clock);
-    let principal = caller.principal();
+    let (principal, request) = (Arc::new(caller.principal().clone()), Arc::new(request));
     let mut looked = Vec::new();
     let until = Instant::now() + store::GUARDRAIL_TIME;
     loop {
-        let checked = engine::check(&flow, snapshot.clone(), id, principal, &body.value, &looked, moment);
+        // The texts of an edit may be long, and are looked through where no other request waits.
+        let permit = LOOKING.acquire().await;
+        let look = {
+            let (flow, principal, request) = (Arc::clone(&flow), Arc::clone(&principal), Arc::clone(&request));
+            let (snapshot, looked) = (snapshot.clone(), looked.clone());
+            move || {
+                let _permit = permit;
+                engine::check(&flow, snapshot, id, &principal, &request, &looked, moment)
+            }
+        };
+        let checked = spawn_blocking(look).await.map_err(|error| {
+            tracing::error!(%error, "a decision could not be checked");
+            Refused(Problem::new(Code::Internal))
+        })?;
         match checked {
             Err(Refusal::Unasked { inquiries, .. }) if Instant::now() < until => {
                 looked.extend(caller.state.store.look(inquiries, until).await);
             }
             checked => {
-                return Ok(Json(checked.map_err(|refusal| of_commit(CommitError::Refused(refusal), Some(principal)))?));
+                let by = Some(&*principal);
+                return Ok(Json(checked.map_err(|refusal| of_commit(CommitError::Refused(refusal), by))?));
             }
         }
     }

@@ -1,0 +1,76 @@
+//! Looking for what a guardrail finds in one text after another, with work that is bounded for all guardrails together.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+
+use super::{Check, code_safety, pii, secrets};
+use crate::flow::pattern::{Scratch, Spent, Work};
+
+/// What all patterns of a flow may take to search one matter, in steps: enough to read 128 MiB once.
+pub(super) const SEARCHING: u64 = 16 * 1024 * 1024;
+
+/// The search of one guardrail.
+pub(super) struct Search<'r> {
+    check: &'r Check,
+    scratch: RefCell<Option<Scratch>>,
+    work: &'r RefCell<Work>,
+    is_spent: Cell<bool>,
+}
+
+impl<'r> Search<'r> {
+    /// A search that takes from this work.
+    pub fn new(check: &'r Check, work: &'r RefCell<Work>) -> Self {
+        Self { check, scratch: RefCell::default(), work, is_spent: Cell::default() }
+    }
+
+    /// Why what was found is not all, where more work was needed than was left.
+    pub fn is_cut_short(&self) -> Option<String> {
+        self.is_spent.get().then(|| {
+            format!(
+                "searching for its pattern takes more than {SEARCHING} steps: shorten the text, or the way that the \
+                 pattern looks ahead in it"
+            )
+        })
+    }
+
+    /// What a text holds, in words.
+    pub fn found(&self, text: &str) -> Option<String> {
+        let first = |found: Vec<(Range<usize>, &str)>| found.first().map(|(_, what)| format!("it holds {what}"));
+        match self.check {
+            Check::Code => code_safety::find(text).map(str::to_owned),
+            Check::Personal => first(pii::find(text)),
+            Check::Secrets => first(secrets::find(text)),
+            Check::Pattern(pattern) => {
+                let is_match = self.within_work(|scratch, work| {
+                    pattern.is_match(scratch.get_or_insert_with(|| pattern.scratch()), text, work)
+                });
+                is_match.then(|| "it matches the pattern".to_owned())
+            }
+            Check::When(_) | Check::Program(_) => None,
+        }
+    }
+
+    /// Where it stands. What `code-safety` finds is no place in a text.
+    pub fn places(&self, text: &str) -> Vec<Range<usize>> {
+        let places = |found: Vec<(Range<usize>, &str)>| found.into_iter().map(|(range, _)| range).collect();
+        match self.check {
+            Check::Personal => places(pii::find(text)),
+            Check::Secrets => places(secrets::find(text)),
+            Check::Pattern(pattern) => self.within_work(|scratch, work| {
+                pattern.find_all(scratch.get_or_insert_with(|| pattern.scratch()), text, work)
+            }),
+            Check::Code | Check::When(_) | Check::Program(_) => Vec::new(),
+        }
+    }
+
+    fn within_work<T: Default>(&self, search: impl FnOnce(&mut Option<Scratch>, &mut Work) -> Result<T, Spent>) -> T {
+        if self.is_spent.get() {
+            return T::default();
+        }
+        let found = search(&mut self.scratch.borrow_mut(), &mut self.work.borrow_mut());
+        found.unwrap_or_else(|Spent| {
+            self.is_spent.set(true);
+            T::default()
+        })
+    }
+}
