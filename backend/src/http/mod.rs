@@ -70,7 +70,7 @@ use crate::rate_limit::Budgets;
 use crate::store::Store;
 use api::Api;
 use problem::Refused;
-use reviews::{ReviewWaits, Views};
+use reviews::{ChecksAtOnce, ReviewWaits, Views};
 
 /// The state of the handlers. Cheap to clone: every layer has one, for every request.
 #[derive(Clone)]
@@ -94,6 +94,7 @@ pub struct AppParts {
     pub outside: Outside,
     views: Views,
     waits: ReviewWaits,
+    checks: ChecksAtOnce,
     tries: callbacks::Tries,
 }
 
@@ -144,7 +145,10 @@ impl AppState {
         outside: Outside,
     ) -> Self {
         let (views, waits, tries) = (Views::default(), ReviewWaits::default(), callbacks::Tries::default());
-        Self(Arc::new(AppParts { store, clock, authenticator, metrics, edge, seals, outside, views, waits, tries }))
+        let checks = ChecksAtOnce::default();
+        let parts =
+            AppParts { store, clock, authenticator, metrics, edge, seals, outside, views, waits, checks, tries };
+        Self(Arc::new(parts))
     }
 }
 

@@ -47,7 +47,7 @@ impl Store {
         let mut asked = Vec::new();
         loop {
             asked.extend_from_slice(&inquiries);
-            looked.extend(self.look(inquiries, until).await);
+            looked.extend(self.look(inquiries, until, usize::MAX).await);
             if let Some(known) = change.looked() {
                 known.clone_from(&looked);
             }
@@ -68,10 +68,10 @@ impl Store {
         }
     }
 
-    /// Asks the programs that guardrails want to ask about a decision.
-    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant) -> Vec<Looked> {
+    /// Asks the programs that guardrails want to ask about a decision, so many at once.
+    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant, at_once: usize) -> Vec<Looked> {
         let answers = match self.inner.guardrails.get() {
-            Some(programs) => ask_all(&**programs, &inquiries, Some(until)).await,
+            Some(programs) => ask_all(&**programs, &inquiries, Some(until), at_once).await,
             None => vec![GuardrailAnswer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
         };
         Looked::all(&inquiries, answers)

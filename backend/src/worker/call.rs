@@ -116,7 +116,7 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         }
         Work::Ask(request) => ask(options, claimed, *request).await?,
         Work::Look(inquiries) => {
-            let answers = ask_all(&*options.programs, &inquiries, None).await;
+            let answers = ask_all(&*options.programs, &inquiries, None, usize::MAX).await;
             let looked = Looked::all(&inquiries, answers);
             Input::GuardrailsAnswered { task: task.id, attempt: claimed.attempt, looked }
         }

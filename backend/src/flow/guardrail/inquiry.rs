@@ -8,6 +8,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Effect, GuardrailScope, GuardrailWebhook, OnError};
 use shared::request::Request;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Finding, Matter, Rule};
@@ -61,24 +62,29 @@ pub trait GuardrailPrograms: Send + Sync {
     async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer;
 }
 
-/// How many programs are asked at once.
+/// How many programs the whole process asks at once, whoever wants to know: each takes a connection.
 const AT_ONCE: usize = 64;
+static FREE: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Asks all of this, each until then at most; the answers in its order.
+/// Asks all of this, so many at once and each until then at most; the answers in its order.
 pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
     programs: &P,
     inquiries: &[Inquiry],
     until: Option<Instant>,
+    at_once: usize,
 ) -> Vec<GuardrailAnswer> {
     let ask = |inquiry| async move {
-        let look = programs.look(inquiry);
+        let look = async {
+            let _permit = FREE.acquire().await;
+            programs.look(inquiry).await
+        };
         match until {
             Some(until) => timeout_at(until, look).await.unwrap_or(GuardrailAnswer::CutOff),
             None => look.await,
         }
     };
     let asked: Vec<_> = inquiries.iter().map(ask).collect();
-    stream::iter(asked).buffered(AT_ONCE).collect().await
+    stream::iter(asked).buffered(at_once.clamp(1, AT_ONCE)).collect().await
 }
 
 /// What is known of the answers of programs.
@@ -121,5 +127,56 @@ impl Rule {
                 Some(Finding { inquiry, ..failed(Effect::Block, "it has not been asked yet".to_owned()) })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// Programs that count how many of them are asked, and answer when others have had their turn.
+    #[derive(Default)]
+    struct Counted {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl GuardrailPrograms for Counted {
+        async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+            let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+            self.most.fetch_max(now, Ordering::Relaxed);
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            self.now.fetch_sub(1, Ordering::Relaxed);
+            GuardrailAnswer::Allows
+        }
+    }
+
+    #[tokio::test]
+    async fn all_callers_together_ask_a_bounded_number_of_programs() {
+        let webhook = serde_json::from_value(json!({ "url": "https://rules.example.com" })).unwrap();
+        let inquiry = Inquiry {
+            id: String::new(),
+            guardrail: String::new(),
+            webhook,
+            on: GuardrailScope::Edits,
+            action: Value::Null,
+            values: JsonMap::new(),
+            request: None,
+        };
+        let (programs, inquiries) = (Counted::default(), vec![inquiry; 50]);
+        let asked = (0..40).map(|_| ask_all(&programs, &inquiries, None, usize::MAX));
+        let answers = futures::future::join_all(asked).await;
+        assert_eq!(answers.concat().len(), 2000);
+        assert_eq!(programs.most.load(Ordering::Relaxed), AT_ONCE);
+        let few = Counted::default();
+        ask_all(&few, &inquiries, None, 4).await;
+        assert_eq!(few.most.load(Ordering::Relaxed), 4);
     }
 }

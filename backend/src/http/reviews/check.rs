@@ -23,6 +23,8 @@ use crate::store::{self, CommitError};
 
 /// How many checks look through texts at the same time.
 static LOOKING: Semaphore = Semaphore::const_new(2);
+/// How many programs one check asks at once. All checks together leave room for those that decisions ask.
+const ASKED_AT_ONCE: usize = 2;
 
 /// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
 /// would be to the decision.
@@ -34,11 +36,15 @@ pub(super) async fn check(
     let not_found = || Problem::new(Code::NotFound);
     let review = caller.state.store.review(id).await?.ok_or_else(not_found)?;
     caller.may(Act::SeeReview(&review))?;
+    let mut running = caller.state.checks.begin(&caller.principal().username, id)?;
     let run = caller.state.store.run_of(id).await?.ok_or_else(not_found)?;
     let flow = caller.state.store.flow_of(&run).await?;
     let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;
     let snapshot = Snapshot::new(run, [review]);
-    checked(&caller, id, flow, snapshot, body.value).await
+    tokio::select! {
+        checked = checked(&caller, id, flow, snapshot, body.value) => checked,
+        replaced = running.replaced() => Err(Refused(replaced)),
+    }
 }
 
 async fn checked(
@@ -69,7 +75,7 @@ async fn checked(
         })?;
         match checked {
             Err(Refusal::Unasked { inquiries, .. }) if Instant::now() < until => {
-                looked.extend(caller.state.store.look(inquiries, until).await);
+                looked.extend(caller.state.store.look(inquiries, until, ASKED_AT_ONCE).await);
             }
             checked => {
                 let by = Some(&*principal);

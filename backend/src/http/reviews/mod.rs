@@ -2,6 +2,7 @@
 
 mod ask;
 mod check;
+mod checks_at_once;
 mod list;
 mod view;
 mod wait;
@@ -27,6 +28,7 @@ use crate::engine::Input;
 use crate::json;
 use crate::store::{self, Committed, CredentialKind};
 
+pub(super) use checks_at_once::ChecksAtOnce;
 pub(super) use view::Views;
 pub(super) use wait::{LONGEST as LONGEST_WAIT, ReviewWaits};
 

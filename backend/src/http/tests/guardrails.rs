@@ -1,6 +1,7 @@
 //! What guardrails say before a decision, and what stands on the record after it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -140,4 +141,55 @@ async fn a_decision_that_a_deadline_overtook_while_a_guardrail_asked_is_told_so(
             )
         );
     }
+}
+
+/// Programs that never answer.
+#[derive(Default)]
+struct Silent(AtomicUsize);
+
+#[async_trait]
+impl GuardrailPrograms for Silent {
+    async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn the_newest_check_of_somebody_ends_the_older_one_and_more_than_two_are_refused() {
+    let rules = "[{ name: house-rules, webhook: { url: 'https://rules.example.com/look' } }]";
+    let flow = FLOW
+        .replace("[pii-redaction, code-safety, { name: names, pattern: falcon, message: Leave the name out. }]", rules);
+    let site = Site::new().await;
+    let programs = Arc::new(Silent::default());
+    site.store.ask_guardrails_by(programs.clone());
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let saved = NewFlow { flow: check(&flow).flow.unwrap(), digest: String::new(), source: flow.clone() };
+    site.store.commit(Change::by_server(Operation::SaveFlow(Box::new(saved)))).await.unwrap();
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        let run = dev.post("/api/v1/runs", &json!({ "flow": "guarded", "input": {} })).await.expect(201);
+        asked.push(pending(&ana, &format!("/api/v1/runs/{}", run["id"].as_str().unwrap())).await);
+    }
+    let approve = json!({ "type": "actions", "decisions": { "c1-1": { "type": "approve" } } });
+    let check = |at: usize| {
+        let (path, body) = (path(&asked[at], "check"), body(&asked[at], &approve, &json!({})));
+        let ana = &ana;
+        async move { ana.post(&path, &body).await }
+    };
+    let told = tokio::select! {
+        told = check(0) => told,
+        _ = check(1) => panic!("no program has answered"),
+        _ = async {
+            while programs.0.load(Ordering::Relaxed) < 2 {
+                tokio::task::yield_now().await;
+            }
+            let refused = check(2).await.expect(429);
+            assert_eq!(refused["detail"], "2 checks of yours are being made already");
+            check(0).await
+        } => panic!("no program has answered"),
+    };
+    assert!(told.headers.contains_key(axum::http::header::RETRY_AFTER));
+    assert_eq!(told.expect(429)["detail"], "a newer check of this review took the place of this one");
 }

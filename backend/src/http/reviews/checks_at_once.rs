@@ -1,0 +1,139 @@
+//! How many checks of decisions are made at once: of one person, and of all. Each may ask programs for a while, and hold a
+//! connection to each of them. Who wants more is told to come again; nobody waits in a line.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shared::error::{Code, Problem};
+use shared::id::{ReviewId, Username};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// How many checks are made at once.
+const ALL: usize = 16;
+/// How many of them one person makes.
+const EACH: usize = 2;
+/// After how many seconds somebody may try again.
+const TRY_AGAIN: u64 = 1;
+
+/// The checks that are being made.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct ChecksAtOnce {
+    free: Arc<Semaphore>,
+    people: Arc<Mutex<HashMap<Username, Vec<Place>>>>,
+}
+
+impl Default for ChecksAtOnce {
+    fn default() -> Self {
+        Self { free: Arc::new(Semaphore::new(ALL)), people: Arc::default() }
+    }
+}
+
+/// The place of a check among them.
+#[derive(Debug)]
+struct Place {
+    review: ReviewId,
+    permit: OwnedSemaphorePermit,
+    replace: oneshot::Sender<()>,
+}
+
+/// A check that is being made, until this is dropped.
+#[derive(Debug)]
+pub(super) struct RunningCheck {
+    replaced: oneshot::Receiver<()>,
+    person: Username,
+    people: Arc<Mutex<HashMap<Username, Vec<Place>>>>,
+}
+
+impl ChecksAtOnce {
+    /// Begins a check. It takes the place of an older one of the same person and review, whose answer nobody needs.
+    pub(super) fn begin(&self, person: &Username, review: ReviewId) -> Result<RunningCheck, Problem> {
+        let mut people = self.people.lock();
+        let places = people.entry(person.clone()).or_default();
+        places.retain(|place| !place.replace.is_closed());
+        let permit = if let Some(at) = places.iter().position(|place| place.review == review) {
+            let Place { permit, replace, .. } = places.swap_remove(at);
+            let _ = replace.send(());
+            Some(permit)
+        } else if places.len() >= EACH {
+            return Err(busy(format!("{EACH} checks of yours are being made already")));
+        } else {
+            Arc::clone(&self.free).try_acquire_owned().ok()
+        };
+        let Some(permit) = permit else {
+            if places.is_empty() {
+                people.remove(person);
+            }
+            return Err(busy(format!("{ALL} checks are being made already")));
+        };
+        let (replace, replaced) = oneshot::channel();
+        places.push(Place { review, permit, replace });
+        Ok(RunningCheck { replaced, person: person.clone(), people: Arc::clone(&self.people) })
+    }
+}
+
+impl RunningCheck {
+    /// Waits until a newer check takes its place.
+    pub async fn replaced(&mut self) -> Problem {
+        // A place is only ever given up to a newer check while this is here.
+        let _ = (&mut self.replaced).await;
+        busy("a newer check of this review took the place of this one".to_owned())
+    }
+}
+
+impl Drop for RunningCheck {
+    fn drop(&mut self) {
+        self.replaced.close();
+        let mut people = self.people.lock();
+        if let Some(places) = people.get_mut(&self.person) {
+            places.retain(|place| !place.replace.is_closed());
+            if places.is_empty() {
+                people.remove(&self.person);
+            }
+        }
+    }
+}
+
+fn busy(why: String) -> Problem {
+    Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) }.detail(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn person(name: usize) -> Username {
+        format!("person{name}").parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_newest_check_of_a_review_takes_the_place_of_the_one_before() {
+        let (checks, ana) = (ChecksAtOnce::default(), person(0));
+        let reviews = [1, 2, 3].map(|id| ReviewId(Uuid::from_u128(id)));
+        let mut first = checks.begin(&ana, reviews[0]).unwrap();
+        let _second = checks.begin(&ana, reviews[1]).unwrap();
+        let refused = checks.begin(&ana, reviews[2]).unwrap_err();
+        assert_eq!((refused.code, refused.retry_after), (Code::TooManyRequests, Some(1)));
+        let newer = checks.begin(&ana, reviews[0]).unwrap();
+        assert_eq!(first.replaced().await.code, Code::TooManyRequests);
+        drop(first);
+        assert!(checks.begin(&ana, reviews[2]).is_err(), "the newer one counts");
+        drop(newer);
+        assert!(checks.begin(&ana, reviews[2]).is_ok(), "what is over gives its place back");
+    }
+
+    #[test]
+    fn all_checks_together_are_bounded_and_each_gives_its_place_back() {
+        let checks = ChecksAtOnce::default();
+        let review = ReviewId(Uuid::nil());
+        let running: Vec<_> = (0..ALL).map(|name| checks.begin(&person(name), review).unwrap()).collect();
+        assert!(checks.begin(&person(ALL), review).is_err());
+        let newer = checks.begin(&person(0), review).unwrap();
+        drop(running);
+        assert_eq!((checks.free.available_permits(), checks.people.lock().len()), (ALL - 1, 1));
+        drop(newer);
+        assert_eq!((checks.free.available_permits(), checks.people.lock().len()), (ALL, 0));
+    }
+}
