@@ -207,20 +207,23 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
-    /// Removes some of the deliveries that ended longer ago than this, but for messages that can still be changed and whose
-    /// review is pending. `true`: there may be more.
+    /// Removes some of the deliveries that ended longer ago than this, but for messages that can still be changed: those
+    /// whose review is pending, or over without having been announced yet. `true`: there may be more.
     pub async fn forget_deliveries(&self, older_than: Duration) -> Result<bool, Error> {
+        let announced = self.outbox().await?.and_then(|place| self.place(&place)).map_or(i64::MAX, |place| place.seq);
         let sql = Sql::new(
             "DELETE FROM deliveries WHERE id IN (SELECT d.id FROM deliveries d \
              WHERE d.status IN ('sent', 'dropped', 'given_up') AND d.ready_at < ",
         );
         let sql = self.now(sql).push(" - ").bind(micros(older_than));
-        // A value, and no EXISTS: each review is looked up by its id, and PostgreSQL never reads all that are pending.
+        // Values, and no EXISTS: each review is looked up by its id, and PostgreSQL never reads all that are pending.
         let sql = sql.push(
-            " AND (d.receipt IS NULL \
-             OR COALESCE((SELECT v.status FROM reviews v WHERE v.id = d.review_id), '') <> 'pending') LIMIT ",
+            " AND (d.receipt IS NULL OR (\
+             COALESCE((SELECT v.status FROM reviews v WHERE v.id = d.review_id), '') <> 'pending' \
+             AND COALESCE((SELECT MAX(l.seq) FROM log l WHERE l.run_id = \
+             (SELECT v.run_id FROM reviews v WHERE v.id = d.review_id)), 0) <= ",
         );
-        let sql = sql.bind(FORGOTTEN_AT_ONCE);
+        let sql = sql.bind(announced).push(")) LIMIT ").bind(FORGOTTEN_AT_ONCE);
         // One that is tried again at this moment is not removed.
         let sql = sql.push(if self.inner.db.is_postgres() { " FOR UPDATE OF d SKIP LOCKED)" } else { ")" });
         Ok(self.inner.db.execute(sql).await? >= FORGOTTEN_AT_ONCE.unsigned_abs())

@@ -97,7 +97,7 @@ impl Meter {
                 BadPattern::TooLarge => failed(&format!(
                     "`{pattern}` takes more than {MAX_COMPILED} bytes when it is compiled; repeat less in it"
                 )),
-                BadPattern::Syntax(why) => failed(&format!("`{pattern}` is no regular expression: {why}")),
+                BadPattern::Syntax(why) => failed(&format!("`{pattern}` is not a regular expression: {why}")),
             })?;
             self.take(compiled.size() as u64 / 32)?;
             let scratch = compiled.scratch();

@@ -167,6 +167,11 @@ async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world
     assert_eq!(world.store.messages(review.id, "webhook").await.expect("reads").len(), 1);
     let reacted = world.store.message_with_reactions("the message to ana").await.expect("reads");
     assert_eq!(reacted.map(|(review, ..)| review), Some(review.id));
+    let before = world.store.head().await.expect("reads");
+    assert!(world.store.feed(None, &before, &[]).await.expect("writes"));
     world.store.commit(decide(&review, "ana", "yes")).await.expect("it is decided");
+    assert_eq!(kept().await, ["ana"], "whoever makes deliveries of the log has not read it yet, and changes it then");
+    let head = world.store.head().await.expect("reads");
+    assert!(world.store.feed(Some(&before), &head, &[]).await.expect("writes"));
     assert_eq!(kept().await, Vec::<String>::new());
 }
