@@ -71,9 +71,10 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
     wait_for_text(driver, "The review could not be loaded").await;
     browser.screen(1440, 900).await;
     driver.execute("window.fail = null; sessionStorage.clear()", Vec::new()).await?;
-    for part in [".read", ".list"] {
-        driver.query(By::Css(format!("{part} .failed button"))).first().await?.click().await?;
-    }
+    driver.query(By::Css(".read .failed button")).first().await?.click().await?;
+    wait_for_text(driver, "The original.").await;
+    // The list is read by itself once the browser says that it is connected again.
+    driver.execute("dispatchEvent(new Event('online'))", Vec::new()).await?;
     driver.query(By::Id(format!("row-{}", review.id))).first().await?;
     edit_text(driver, TYPED).await?;
 
@@ -110,18 +111,73 @@ async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once()
     wait_for_text(driver, "Your decision is kept here").await;
     browser.is_readable("offline-unsent", &SCREENS).await;
     browser.screen(1440, 900).await;
+    assert!(text_of(driver, ".row").await.contains("not sent"), "the list says it, too");
     server.restart().await;
-    eventually("it is connected again", async || {
-        driver.find_all(By::Css(".lost-bar")).await.ok()?.is_empty().then_some(())
-    })
-    .await;
-    button(driver, "Send again").await?.click().await?;
+    wait_for_text(driver, "You are connected again. Send your decision now?").await;
+    browser.is_readable("connected-unsent", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    button(driver, "Send").await?.click().await?;
     wait_for_text(driver, "Decided.").await;
     assert!(!text_of(driver, ".head").await.contains("Claim"), "there is nothing left to work on");
     browser.is_readable("decided", &SCREENS).await;
     let over = tom.review(review.id).await.expect("the review");
     let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };
     assert_eq!(decision.edits["text"], json!(format!("The original.{TYPED}")));
+    browser.quit().await;
+    Ok(())
+}
+
+/// Lets no decision arrive while the session of the tab says so.
+const DROP_DECISIONS: &str = "
+    const fetched = window.fetch;
+    window.fetch = async (request, ...more) => {
+        const drops = sessionStorage.getItem('drop') && request.url?.includes('/decisions');
+        if (drops) throw new TypeError('no network');
+        return fetched(request, ...more);
+    };
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = ana_reads(NOTE, "note").await?;
+    let driver = &browser.driver;
+    before_each_page(&browser, DROP_DECISIONS).await?;
+    driver.execute("sessionStorage.setItem('drop', 1)", Vec::new()).await?;
+    driver.refresh().await?;
+    Inbox(driver).press("Send it").await?;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "Your decision is kept here").await;
+    driver.refresh().await?;
+    wait_for_text(driver, "Your decision was not sent. Send it now?").await;
+    browser.is_readable("kept-unsent", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    assert!(ana.review(review.id).await.expect("the review").is_pending(), "nothing is sent by itself");
+
+    // Somebody else at this browser knows nothing of it.
+    driver.delete_all_cookies().await?;
+    Login(driver).log_in(&server.base, "tom").await?;
+    wait_for_text(driver, "1 pending").await;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(driver, "The original.").await;
+    let page = text_of(driver, "body").await;
+    assert!(!page.contains("not sent"), "{page}");
+
+    // Whoever made it is told on every page.
+    driver.delete_all_cookies().await?;
+    Login(driver).log_in(&server.base, "ana").await?;
+    wait_for_text(driver, "1 pending").await;
+    driver.goto(format!("{}/runs", server.base)).await?;
+    wait_for_text(driver, "1 decision not sent").await;
+    browser.is_readable("unsent-elsewhere", &SCREENS).await;
+    browser.screen(1440, 900).await;
+    driver.execute("sessionStorage.clear()", Vec::new()).await?;
+    driver.query(By::Css(".status-strip a")).first().await?.click().await?;
+    button(driver, "Send").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    assert_eq!(ana.review(review.id).await.expect("the review").decisions.len(), 1);
+    driver.goto(format!("{}/runs", server.base)).await?;
+    wait_for_text(driver, "Runs").await;
+    assert!(!text_of(driver, "body").await.contains("not sent"), "it is settled");
     browser.quit().await;
     Ok(())
 }

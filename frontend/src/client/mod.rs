@@ -1,6 +1,7 @@
 //! The console's connection to the server: `fetch` for calls, one WebSocket for events, and who is logged in.
 //! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
 
+mod decisions;
 pub mod early;
 mod global_signal;
 pub mod http;

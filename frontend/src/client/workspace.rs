@@ -1,33 +1,28 @@
-//! The workspace of a person: drafts that were typed but not sent, and decisions in progress. Both outlive the page of
-//! a review, and belong to the person who is logged in: no one else at this browser sees or sends them.
+//! What a person is working on: what they have typed and not sent, and the decisions that are under way, which
+//! `decisions` sends. Both outlive the page that shows a review, and belong to who is logged in: nobody else at this
+//! browser sees or sends them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use futures::future::join_all;
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::JsonMap;
-use shared::error::{Code, Mistake};
 use shared::id::{ReviewId, Username};
 use shared::review::Review;
 use shared::time::Timestamp;
 
 use super::http::Api;
-use super::live::Live;
+use super::live::{Connection, Live};
 use super::notifier::Notifier;
 use super::session::Session;
 use super::{GlobalSignal, http, storage};
 use crate::state::drafts::{Draft, Drafts, Edited, Form, Subject, storage_prefix};
 use crate::state::inbox::{Inbox, InboxRow};
-use crate::state::outbox::{Outbox, Sending, Stage, held_until};
-use crate::state::verdict::{self, Intent};
+use crate::state::outbox::{self, Outbox};
 
 /// The delay before typed text is stored, in milliseconds.
 const KEEP_AFTER: u32 = 300;
-/// The interval of checks for responses to decisions, in milliseconds.
-const LOOK_AFTER: u32 = 100;
 
 /// Drafts and decisions in progress. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -36,11 +31,11 @@ pub struct Workspace {
     pub drafts: GlobalSignal<Drafts>,
     /// The decisions in progress.
     pub outbox: GlobalSignal<Outbox>,
-    owner: StoredValue<Option<Username>>,
+    pub(super) owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
-    live: Live,
-    api: Api,
-    notifier: Notifier,
+    pub(super) live: Live,
+    pub(super) api: Api,
+    pub(super) notifier: Notifier,
 }
 
 impl Workspace {
@@ -62,12 +57,16 @@ impl Workspace {
         });
         // Somebody else was first: there is nothing left to wait for.
         Effect::new(move |_| {
-            let held = workspace.outbox.with(Outbox::held);
-            for id in held {
+            for id in workspace.outbox.with(Outbox::waiting) {
                 let is_over = |row: &InboxRow| row.gone || !row.review.is_pending();
                 if live.inbox.with(|inbox| inbox.get(id).is_some_and(is_over)) {
-                    workspace.outbox.update(|outbox| outbox.overtake(id));
+                    workspace.overtake(id);
                 }
+            }
+        });
+        Effect::new(move |_| {
+            if live.connection.get() == Connection::Open {
+                workspace.outbox.maybe_update(Outbox::connect);
             }
         });
         // What nobody looks at any more is let go.
@@ -84,10 +83,15 @@ impl Workspace {
         // end a page that is in the background without telling it.
         let closed = window_event_listener_untyped("pagehide", move |_| {
             workspace.save();
+            // What cannot arrive now is kept until the next time.
+            let is_lost = matches!(live.connection.get_untracked(), Connection::Lost { .. });
             workspace.outbox.with_untracked(|outbox| {
                 for sending in outbox.unanswered() {
-                    let path = format!("/api/v1/reviews/{}/decisions", sending.review.id);
+                    let path = format!("/api/v1/reviews/{}/decisions", sending.id);
                     http::send_on_leaving(&path, &sending.request, &sending.key);
+                    if is_lost {
+                        workspace.keep_decision(sending.id);
+                    }
                 }
             });
         });
@@ -124,7 +128,10 @@ impl Workspace {
         let kept: Vec<_> =
             keys.filter_map(|key| Some((Subject::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
         self.drafts.update(|drafts| drafts.replace(kept.iter().map(|(of, kept)| (of.clone(), kept.as_str()))));
-        self.outbox.set(Outbox::default());
+        let keys = storage::keys(&outbox::storage_prefix(&me)).into_iter();
+        let unsent: Vec<_> =
+            keys.filter_map(|key| Some((outbox::review_of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
+        self.outbox.set(Outbox::restored(unsent.iter().map(|(id, kept)| (*id, kept.as_str()))));
         self.owner.set_value(Some(me));
     }
 
@@ -193,14 +200,16 @@ impl Workspace {
         self.outbox.set(Outbox::default());
         self.unkept.set_value(BTreeSet::new());
         if let Some(owner) = self.owner.try_update_value(Option::take).flatten() {
-            for key in storage::keys(&storage_prefix(&owner)) {
-                storage::remove(&key);
+            for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner)] {
+                for key in storage::keys(&prefix) {
+                    storage::remove(&key);
+                }
             }
         }
     }
 
-    /// Stores drafts soon, not at each keystroke.
-    fn keep(self, touched: impl IntoIterator<Item = Subject>) {
+    /// Keeps drafts soon, not at each key.
+    pub(super) fn keep(self, touched: impl IntoIterator<Item = Subject>) {
         let waits = self.unkept.with_value(|unkept| !unkept.is_empty());
         self.unkept.update_value(|unkept| unkept.extend(touched));
         if !waits && self.unkept.with_value(|unkept| !unkept.is_empty()) {
@@ -227,110 +236,15 @@ impl Workspace {
         }
     }
 
-    /// Handles the change of a draft in another tab of this browser.
+    /// Another tab of this browser has changed a draft, or kept or settled a decision.
     fn take_over(self, key: &str, value: Option<&str>) {
         let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
         if let Some(of) = of {
             self.drafts.update(|drafts| drafts.take_over(of, value));
         }
-    }
-
-    /// Decides: holds the decision back for a moment, then sends it. Otherwise, returns every reason against it.
-    pub fn decide(self, review: &Arc<Review>, intent: &Intent) -> Result<(), Vec<Mistake>> {
-        let draft = self.draft_now(review.id);
-        let request = verdict::request(review, &draft, intent)?;
-        let now = self.live.server_now();
-        let fits = self.outbox.with_untracked(|outbox| outbox.fits(&request));
-        // What cannot be sent from a page that is being closed is not held back.
-        let until = if fits { held_until(review, now) } else { now };
-        let sending = Sending {
-            review: Arc::clone(review),
-            request,
-            key: super::key(),
-            says: verdict::says(review, &draft, intent),
-            stage: Stage::Held(until),
-        };
-        if self.outbox.try_update(|outbox| outbox.hold(sending)) == Some(true) {
-            spawn_local(async move {
-                TimeoutFuture::new(u32::try_from((until.0 - now.0) / 1000).unwrap_or(0)).await;
-                let now = self.live.server_now();
-                // The server's clock may have been moved meanwhile; the wait is over all the same.
-                let due = self.outbox.try_update(|outbox| outbox.take_due(Some(now.max(until)))).unwrap_or_default();
-                self.send_all(due).await;
-            });
+        let decided = self.owner.with_value(|owner| outbox::review_of_storage_key(key, owner.as_ref()?));
+        if let Some(id) = decided {
+            self.outbox.update(|outbox| outbox.take_over(id, value));
         }
-        Ok(())
-    }
-
-    /// Undoes the decision on a review, or the newest one, if it was not sent yet. Returns the review.
-    pub fn undo(self, id: Option<ReviewId>) -> Option<ReviewId> {
-        let newest = || self.outbox.with_untracked(|outbox| outbox.newest_held().map(|sending| sending.review.id));
-        let id = id.or_else(newest)?;
-        self.outbox.try_update(|outbox| outbox.undo(id)).flatten().map(|sending| sending.review.id)
-    }
-
-    /// Sends a held or unsent decision at once.
-    pub fn send_now(self, id: ReviewId) {
-        if let Some(sending) = self.outbox.try_update(|outbox| outbox.take(id)).flatten() {
-            spawn_local(async move {
-                self.send(sending).await;
-            });
-        }
-    }
-
-    /// Sends all held decisions at once; `false`: some have not arrived, and can be sent again.
-    pub async fn send_held(self) -> bool {
-        let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
-        self.send_all(due).await
-    }
-
-    /// Sends the held decisions, and waits for all responses, because the person logs out. `false`: some of the held
-    /// decisions have not arrived.
-    pub async fn finish(self) -> bool {
-        let arrived = self.send_held().await;
-        while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
-            TimeoutFuture::new(LOOK_AFTER).await;
-        }
-        arrived
-    }
-
-    /// Sends decisions in parallel.
-    async fn send_all(self, due: Vec<Sending>) -> bool {
-        let arrived = join_all(due.into_iter().map(|sending| self.send(sending))).await;
-        arrived.into_iter().all(|arrived| arrived)
-    }
-
-    /// Sends a decision; `false`: it can be sent again.
-    async fn send(self, sending: Sending) -> bool {
-        let id = sending.review.id;
-        let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
-        let now = self.live.server_now();
-        if let Ok(decided) = &answer {
-            self.drafts.update(|drafts| drafts.forget_decision(id));
-            self.keep([id.into()]);
-            self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
-        }
-        if let Err(problem) = &answer {
-            // The pane tells what became of it, where it is open; and of a session that has ended, the page for logging in.
-            if problem.code != Code::Unauthenticated
-                && window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string()))
-            {
-                self.notifier.bad(format!("{}: your decision was not accepted. {problem}", sending.review.title));
-            }
-            if let Some(review) = &problem.review {
-                self.live.inbox.update(|inbox| inbox.put((**review).clone(), now));
-            }
-        }
-        let votes = answer.as_ref().is_ok_and(|decided| decided.review.is_pending());
-        self.outbox
-            .try_update(|outbox| {
-                outbox.answered(id, &sending.key, answer.as_ref().map_err(Clone::clone), now);
-                // A vote stands at the review from now on, and can be changed.
-                if votes {
-                    outbox.dismiss(id);
-                }
-                !outbox.is_unsent(id)
-            })
-            .unwrap_or(true)
     }
 }

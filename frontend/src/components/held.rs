@@ -9,7 +9,8 @@ use super::notice::Notifier;
 use super::shortcuts::is_free;
 use crate::client::Workspace;
 
-/// The newest decision that is held back, unless its own review is open and says so itself.
+/// The newest decision that is held back, unless its own review is open and says so itself; and the key that takes one
+/// back.
 #[component]
 pub fn HeldElsewhere() -> impl IntoView {
     let workspace = Workspace::expect();
@@ -18,42 +19,61 @@ pub fn HeldElsewhere() -> impl IntoView {
     let open = Memo::new(move |_| {
         location.pathname.with(|path| path.strip_prefix("/reviews/").and_then(|id| id.parse::<ReviewId>().ok()))
     });
-    let undo = move |id: ReviewId| {
-        if workspace.undo(Some(id)).is_some() {
-            notifier.say("Undone. Nothing was sent.");
-        }
-    };
-    let newest = move || {
-        workspace.outbox.with(|outbox| {
-            let held = outbox.newest_held()?;
-            Some((held.review.id, held.review.title.clone(), held.says.clone()))
-        })
-    };
-    let elsewhere = Memo::new(move |_| newest().filter(|(id, ..)| Some(*id) != open.get()));
     // What is open goes before what is not.
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() != "u" || !is_free(&event) {
             return;
         }
-        let here =
-            open.get_untracked().filter(|id| workspace.outbox.with_untracked(|outbox| outbox.held().contains(id)));
-        if let Some(id) = here.or_else(|| untrack(newest).map(|(id, ..)| id)) {
+        let undo = workspace.outbox.with_untracked(|outbox| {
+            let here = open.get_untracked().filter(|id| outbox.held().contains(id));
+            here.or_else(|| outbox.newest_held().map(|sending| sending.id))
+        });
+        if let Some(id) = undo {
             event.prevent_default();
-            undo(id);
+            undo_and_say(workspace, notifier, id);
         }
     });
     on_cleanup(move || keys.remove());
+    view! { <HeldBar open /> }
+}
+
+/// Says of the newest decision that is held back elsewhere that it can be undone. It takes its place from what scrolls
+/// above it, and moves and covers nothing: the style has one place for each kind of page.
+#[component]
+pub fn HeldBar(
+    /// The review that is open.
+    #[prop(into)]
+    open: Signal<Option<ReviewId>>,
+) -> impl IntoView {
+    let workspace = Workspace::expect();
+    let notifier = Notifier::expect();
+    let elsewhere = Memo::new(move |_| {
+        let newest = workspace.outbox.with(|outbox| {
+            let held = outbox.newest_held()?;
+            Some((held.id, held.title.clone(), held.says.clone()))
+        });
+        newest.filter(|(id, ..)| Some(*id) != open.get())
+    });
     move || {
         elsewhere.get().map(|(id, title, says)| {
             view! {
-                <div class="elsewhere banner accent" role="status">
+                <div class="held-bar" role="status">
                     <span class="grow">
                         <span class="cut"><b>{inert(&says)}</b>": "{inert(&title)}</span>
-                        <span class="small">"Sent in a moment, or when you leave Countersign."</span>
+                        <span class="small cut">"Sent soon, or when you leave Countersign."</span>
                     </span>
-                    <button class="b sm" on:click=move |_| undo(id)>"Undo "<kbd aria-hidden="true">"u"</kbd></button>
+                    <button class="b sm" on:click=move |_| undo_and_say(workspace, notifier, id)>
+                        "Undo "
+                        <kbd aria-hidden="true">"u"</kbd>
+                    </button>
                 </div>
             }
         })
+    }
+}
+
+fn undo_and_say(workspace: Workspace, notifier: Notifier, id: ReviewId) {
+    if let Some(says) = workspace.undo(id) {
+        notifier.say(says);
     }
 }

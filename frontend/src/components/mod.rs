@@ -23,6 +23,7 @@ pub mod shell;
 pub mod shortcuts;
 pub mod states;
 pub mod status;
+pub mod status_strip;
 pub mod theme;
 pub mod time;
 pub mod timeline;

@@ -15,10 +15,11 @@ use super::held::HeldElsewhere;
 use super::help::Help;
 use super::shortcuts::{self, swallow_typing_on};
 use super::states::{Failed, Loading};
+use super::status_strip::StatusStrip;
 use super::theme::{self, Theme};
 use crate::client::{Connection, Live, Notifier, Session, Workspace, use_api};
 use crate::state::inbox::Inbox;
-use crate::state::words;
+use crate::state::outbox::{Outbox, not_sent};
 
 /// Where a second factor is set up.
 const SECURITY: &str = "/people?tab=security";
@@ -76,9 +77,9 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
             <Show when=move || known.get() fallback=move || view! { <Waiting /> }>
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
-                    <LostBar />
-                    <HeldElsewhere />
+                    <StatusStrip />
                     <div class="outlet">{children()}</div>
+                    <HeldElsewhere />
                 </main>
                 <Help />
             </Show>
@@ -226,8 +227,14 @@ fn Menu() -> impl IntoView {
     });
     let leaving = leave.pending();
     let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
+    let notifier = Notifier::expect();
+    let warned = StoredValue::new(false);
     let log_out = move |_| {
-        if !leaving.get_untracked() {
+        let unsent = workspace.outbox.with_untracked(Outbox::unsent).len();
+        if unsent > 0 && !warned.get_value() {
+            warned.set_value(true);
+            notifier.bad(format!("{}. Log out again to discard what was not sent.", not_sent(unsent)));
+        } else if !leaving.get_untracked() {
             leave.dispatch_local(());
         }
     };
@@ -318,27 +325,4 @@ pub fn initials(name: &str) -> String {
         _ => "?".to_owned(),
     };
     letters.to_uppercase()
-}
-
-/// Says that what is shown may be old.
-#[component]
-fn LostBar() -> impl IntoView {
-    let live = Live::expect();
-    let lost = Memo::new(move |_| matches!(live.connection.get(), Connection::Lost { .. }));
-    let wait = move || match live.connection.get() {
-        Connection::Lost { retry_at } => words::left(live.now.get(), retry_at),
-        _ => None,
-    };
-    view! {
-        <Show when=move || lost.get()>
-            <div class="lost-bar" role="alert">
-                <Glyph icon=icondata::LuWifiOff />
-                <span class="grow">"Reconnecting… What you see may be out of date. Decisions that cannot be sent are kept here."</span>
-                <span class="tiny nowrap" aria-hidden="true">
-                    {move || wait().map_or_else(|| "trying now".to_owned(), |wait| format!("next try in {wait}"))}
-                </span>
-                <button class="b sm" on:click=move |_| live.retry_now()>"Try now"</button>
-            </div>
-        </Show>
-    }
 }

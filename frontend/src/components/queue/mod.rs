@@ -77,8 +77,10 @@ pub fn Queue(
         let (at, ids) = (at.get(), ids.get());
         let drafted =
             workspace.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.review(*id).is_some()).collect());
-        let sending =
-            workspace.outbox.with(|outbox| ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect());
+        let (sending, unsent) = workspace.outbox.with(|outbox| {
+            let sending = ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect();
+            (sending, outbox.unsent())
+        });
         Around {
             open: open.get(),
             at,
@@ -88,6 +90,7 @@ pub fn Queue(
             me: session.username(),
             drafted,
             sending,
+            unsent,
         }
     };
     let around = GlobalSignal::new(untrack(look_around));

@@ -37,6 +37,8 @@ pub struct Around {
     pub drafted: Vec<ReviewId>,
     /// Where their decision is on its way.
     pub sending: Vec<ReviewId>,
+    /// Where their decision could not be sent.
+    pub unsent: Vec<ReviewId>,
 }
 
 /// What of that concerns one row.
@@ -48,6 +50,7 @@ struct Here {
     stop: bool,
     drafted: bool,
     sending: bool,
+    unsent: bool,
     search: String,
     total: Option<u64>,
     me: Option<String>,
@@ -62,6 +65,7 @@ impl Around {
             stop: is(self.stop),
             drafted: self.drafted.contains(&id),
             sending: self.sending.contains(&id),
+            unsent: self.unsent.contains(&id),
             search: self.search.clone(),
             total: self.total,
             me: self.me.clone(),
@@ -119,6 +123,9 @@ pub fn QueueRow(
         let detail = row.with(|row| {
             row.as_ref().map(|row| detail(row, about.get(), me.as_deref(), live.now.get())).unwrap_or_default()
         });
+        if here.with(|here| here.unsent) {
+            return format!("your decision is kept here{}{detail}", if detail.is_empty() { "" } else { " · " });
+        }
         // The sign of a draft does not stand alone.
         if detail.is_empty() && here.with(|here| here.drafted) { "your draft".to_owned() } else { detail }
     };
@@ -173,6 +180,7 @@ pub fn QueueRow(
                     {move || run.get().map(|run| view! { <span class="tail">{format!("run {}", words::run_tail(run))}</span> })}
                 </p>
                 <span class="m">
+                    {move || here.with(|here| here.unsent).then(|| view! { <span class="unsent-mark">"not sent"</span>" " })}
                     {move || here.with(|here| here.drafted).then(|| view! { <span class="accent" title="You have a draft here"><Glyph icon=icondata::LuPencil />" "</span> })}
                     {move || inert(&more())}
                 </span>

@@ -14,7 +14,7 @@ use crate::components::inert::{inert, inert_code};
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::ending::Ending;
-use crate::state::outbox::{Stage, UNDO};
+use crate::state::outbox::{Reason, Sending, Stage, UNDO};
 use crate::state::record;
 use crate::state::sentences::listed;
 use crate::state::story;
@@ -40,10 +40,10 @@ pub fn Progress(pane: Pane) -> impl IntoView {
                     .into_any()
             }
             (Some(Stage::Accepted(effect, _)), over) => view! { <Accepted pane=pane effect=effect over=over /> }.into_any(),
-            (Some(Stage::Unsent(problem)), false) => view! { <Unsent pane=pane problem=problem /> }.into_any(),
+            (Some(Stage::Unsent(reason)), false) => view! { <Unsent pane=pane reason=reason /> }.into_any(),
             (Some(Stage::Refused(problem)), false) => view! { <Refused pane=pane problem=problem /> }.into_any(),
             (_, true) => view! { <Over pane=pane /> }.into_any(),
-            (None, false) => ().into_any(),
+            (None | Some(Stage::Overtaken), false) => ().into_any(),
         }}
     }
 }
@@ -64,7 +64,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
                 <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave Countersign", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
-                pane.workspace.undo(Some(pane.id));
+                pane.workspace.undo(pane.id);
             }>
                 <Glyph icon=icondata::LuUndo2 />
                 "Undo"
@@ -167,21 +167,44 @@ fn run_words(run: &RunSummary) -> String {
 
 /// It was not sent, or nobody knows whether it arrived.
 #[component]
-fn Unsent(pane: Pane, problem: Problem) -> impl IntoView {
-    let (icon, lead, more) = match problem.code {
-        Code::Unauthenticated => (icondata::LuInfo, "Your session ended before this was sent.", String::new()),
-        _ => (icondata::LuWifiOff, "No answer. ", problem.to_string()),
+fn Unsent(pane: Pane, reason: Reason) -> impl IntoView {
+    let of = move |is: fn(&Sending, &Review) -> bool| {
+        pane.review.with(|review| {
+            pane.workspace.outbox.with(|outbox| outbox.get(pane.id).is_some_and(|sending| is(sending, review)))
+        })
     };
+    // What was decided on an older revision would be refused.
+    let behind = Memo::new(move |_| of(Sending::is_behind));
+    let here = if of(|sending, _| sending.in_memory) { "on this page until you leave it" } else { "here" };
+    let kept = format!(" Your decision is kept {here}; sent again, it counts once.");
+    let (icon, lead, more, send) = match reason {
+        Reason::Problem(problem) if problem.code == Code::Unauthenticated => {
+            (icondata::LuInfo, "Your session ended before this was sent.", kept, "Send again")
+        }
+        Reason::Problem(problem) => (icondata::LuWifiOff, "No answer. ", format!("{problem}{kept}"), "Send again"),
+        Reason::Connected => {
+            (icondata::LuWifi, "You are connected again. ", "Send your decision now?".to_owned(), "Send")
+        }
+        Reason::Kept => (icondata::LuInfo, "Your decision was not sent. ", "Send it now?".to_owned(), "Send"),
+    };
+    let says = pane.workspace.outbox.with_untracked(|outbox| outbox.get(pane.id).map(|sending| sending.says.clone()));
     view! {
         <div class="banner warn" role="alert">
             <Glyph icon=icon />
             <span class="grow">
-                <b>{lead}</b>
-                {more}
-                " Your decision is kept here; sent again, it counts once."
+                {says.map(|says| view! { <b>{inert(&says)}</b>": " })}
+                {move || if behind.get() {
+                    view! { "The content has changed since you decided this, and it was not sent. Look at the change, then decide again." }.into_any()
+                } else {
+                    view! { <b>{lead}</b>{more.clone()} }.into_any()
+                }}
             </span>
-            <button class="b sm" on:click=move |_| pane.workspace.send_now(pane.id)>"Send again"</button>
-            <button class="b ghost sm" on:click=move |_| pane.workspace.outbox.update(|outbox| outbox.dismiss(pane.id))>"Change it"</button>
+            <Show when=move || !behind.get()>
+                <button class="b primary sm" on:click=move |_| pane.workspace.send_now(pane.id)>{send}</button>
+            </Show>
+            <button class="b sm" on:click=move |_| pane.workspace.dismiss(pane.id)>
+                {move || if behind.get() { "Decide again" } else { "Change it" }}
+            </button>
         </div>
     }
 }
@@ -203,7 +226,7 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
         <div class="banner stop" role="alert">
             <Glyph icon=icondata::LuTriangleAlert />
             <span class="grow"><b>{lead}</b>{more}</span>
-            <button class="b sm" on:click=move |_| pane.workspace.outbox.update(|outbox| outbox.dismiss(pane.id))>"Decide again"</button>
+            <button class="b sm" on:click=move |_| pane.workspace.dismiss(pane.id)>"Decide again"</button>
         </div>
     }
 }
@@ -211,19 +234,22 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
 /// It is over, and not by a decision that was accepted here.
 #[component]
 fn Over(pane: Pane) -> impl IntoView {
-    let lost = move || {
-        pane.workspace
-            .outbox
-            .with(|outbox| matches!(outbox.get(pane.id).map(|s| &s.stage), Some(Stage::Refused(_) | Stage::Unsent(_))))
-    };
+    let lost = Memo::new(move |_| {
+        let stage = |sending: &Sending| match sending.stage {
+            Stage::Refused(_) => Some("Your decision was not accepted. "),
+            Stage::Unsent(_) | Stage::Overtaken => Some("Your decision was not sent. "),
+            _ => None,
+        };
+        pane.workspace.outbox.with(|outbox| outbox.get(pane.id).and_then(stage))
+    });
     let draft = Memo::new(move |_| pane.draft());
     let tone = tone_of(pane);
-    let class = Memo::new(move |_| if lost() { "banner warn" } else { tone.get() });
+    let class = Memo::new(move |_| if lost.get().is_some() { "banner warn" } else { tone.get() });
     view! {
         <div class=class role="status">
             <Glyph icon=icon_of(class) />
             <span class="grow">
-                {move || lost().then(|| view! { <b>"Your decision was not accepted. "</b> })}
+                {move || lost.get().map(|lost| view! { <b>{lost}</b> })}
                 <Resolution pane=pane />
                 <RunState pane=pane />
             </span>

@@ -42,6 +42,7 @@ pub fn ReviewPane(
 ) -> impl IntoView {
     let live = Live::expect();
     let api = use_api();
+    let workspace = Workspace::expect();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
     arrival::title(move || {
         let title = row.with(|row| row.as_ref().map(|row| row.review.title.clone()));
@@ -65,6 +66,7 @@ pub fn ReviewPane(
     Effect::new(move |_| {
         if problem.with(|problem| problem.as_ref().is_some_and(|problem| problem.code == Code::NotFound)) {
             live.inbox.update(|inbox| inbox.lose(id, live.server_now()));
+            workspace.overtake(id);
         }
     });
     view! {
@@ -169,7 +171,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
             }
             pane.mistakes.set(mistakes);
             focus_on(MISTAKE);
-            pane.workspace.outbox.update(|outbox| outbox.dismiss(id));
+            pane.workspace.dismiss(id);
         }
     });
     // What was accepted is forgotten, and its form closes; what was undone is open again, as it was. What was refused for

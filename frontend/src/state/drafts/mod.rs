@@ -20,7 +20,7 @@ use shared::review::Review;
 use shared::time::Timestamp;
 
 use kept::{Kept, Shelf};
-pub use password::asks_password;
+pub use password::{asked_by as may_ask_password, asks_password};
 pub use subject::{Edited, Form, Subject, storage_prefix};
 
 /// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.

@@ -15,7 +15,7 @@ pub fn asks_password(schema: &Value) -> bool {
 }
 
 /// Whether anything that one fills in to decide this review may be a password.
-pub(super) fn asked_by(review: &Review) -> bool {
+pub fn asked_by(review: &Review) -> bool {
     let options = review.options.iter().filter_map(|option| option.fields.as_ref());
     let actions = review.actions.iter().filter_map(|action| action.schema.as_ref());
     let items = review.items.iter().filter_map(|item| item.schema.as_ref());

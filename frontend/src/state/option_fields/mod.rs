@@ -103,7 +103,9 @@ pub fn after(review: &Review, ended: &Sending, open: Option<String>) -> Option<S
     match ended.stage {
         // What was accepted is forgotten, and its form is empty.
         Stage::Sending | Stage::Accepted(..) => None,
-        Stage::Held(_) | Stage::Unsent(_) | Stage::Refused(_) => with_form(review, &ended.request).or(open),
+        Stage::Held(_) | Stage::Unsent(_) | Stage::Refused(_) | Stage::Overtaken => {
+            with_form(review, &ended.request).or(open)
+        }
     }
 }
 

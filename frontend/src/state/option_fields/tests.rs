@@ -1,7 +1,5 @@
 //! What goes with an option, what is missing of it, and whose form is open.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use shared::time::Timestamp;
 
@@ -89,13 +87,8 @@ fn what_is_undone_is_open_again_and_what_was_sent_is_not() {
         metadata: JsonMap::new(),
     };
     assert_eq!(begun(&asked, &draft, Some(&request)).as_deref(), Some("abort"), "that one is held back");
-    let ended = |stage| Sending {
-        review: Arc::new(asked.clone()),
-        request: request.clone(),
-        key: "k".into(),
-        says: "Abort".into(),
-        stage,
-    };
+    let ended =
+        |stage| Sending { stage, ..Sending::held(&asked, request.clone(), "k".into(), "Abort".into(), Timestamp(5)) };
     let open = || Some("delegate".to_owned());
     assert_eq!(after(&asked, &ended(Stage::Held(Timestamp(5))), open()).as_deref(), Some("abort"));
     assert_eq!(after(&asked, &ended(Stage::Sending), open()), None);

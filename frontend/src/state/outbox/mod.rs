@@ -1,8 +1,11 @@
-//! Decisions in progress: held back for a moment in which they can be undone, sent, answered. Nothing claims success
-//! before the server does.
+//! Decisions under way: held back for a moment in which they can be undone, sent, answered. Nothing here says that it
+//! worked before the server has. What could not be sent waits here until somebody sends it again or decides anew.
+
+mod kept;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use shared::api::{Decided, DecisionEffect};
 use shared::decision::DecisionRequest;
@@ -10,6 +13,9 @@ use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
 use shared::time::Timestamp;
+
+use super::drafts::may_ask_password;
+pub use kept::{review_of_storage_key, storage_key, storage_prefix};
 
 /// How long a decision can be undone before it is sent, in microseconds.
 pub const UNDO: i64 = 5_000_000;
@@ -39,24 +45,54 @@ pub enum Stage {
     /// The server has it.
     Accepted(DecisionEffect, Timestamp),
     /// It was not sent, or nobody knows: it can be sent again under the same key.
-    Unsent(Problem),
+    Unsent(Reason),
     /// The server refused it.
     Refused(Problem),
+    /// The review was over before it was sent: it never will be.
+    Overtaken,
+}
+
+/// Why a decision is not sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// No answer came, or one that says to try again.
+    Problem(Problem),
+    /// No answer came, and the connection is back since.
+    Connected,
+    /// The page was loaded anew meanwhile.
+    Kept,
 }
 
 /// One decision under way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sending {
-    /// What was decided, as it was shown.
-    pub review: Arc<Review>,
+    /// The review that was decided.
+    pub id: ReviewId,
+    /// Its title, as it was shown.
+    pub title: String,
     /// What is sent.
     pub request: DecisionRequest,
     /// Its idempotency key.
     pub key: String,
     /// What the button said.
     pub says: String,
+    /// Whether it is kept in the memory of the page only, since a password may be in it.
+    pub in_memory: bool,
     /// How far it has come.
     pub stage: Stage,
+}
+
+impl Sending {
+    /// A decision that can be undone until then.
+    pub fn held(review: &Review, request: DecisionRequest, key: String, says: String, until: Timestamp) -> Self {
+        let (id, title, in_memory) = (review.id, review.title.clone(), may_ask_password(review));
+        Self { id, title, request, key, says, in_memory, stage: Stage::Held(until) }
+    }
+
+    /// Whether the content has changed since it was decided.
+    pub fn is_behind(&self, review: &Review) -> bool {
+        self.request.revision < review.revision
+    }
 }
 
 /// The decisions under way, one a review.
@@ -73,7 +109,7 @@ impl Outbox {
 
     /// Holds a decision back. Refused while another one on the same review is on its way, or was accepted.
     pub fn hold(&mut self, sending: Sending) -> bool {
-        let id = sending.review.id;
+        let id = sending.id;
         let busy = self.is_under_way(id);
         if !busy {
             self.by_review.insert(id, sending);
@@ -95,6 +131,14 @@ impl Outbox {
         self.by_review.values().filter(|sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending))
     }
 
+    /// The reviews whose decisions were not sent, in a fixed order.
+    pub fn unsent(&self) -> Vec<ReviewId> {
+        let unsent = self.by_review.values().filter(|sending| matches!(sending.stage, Stage::Unsent(_)));
+        let mut unsent: Vec<_> = unsent.map(|sending| sending.id).collect();
+        unsent.sort_unstable();
+        unsent
+    }
+
     /// Whether a decision on a review did not arrive, or may not have.
     pub fn is_unsent(&self, id: ReviewId) -> bool {
         self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Unsent(_)))
@@ -114,14 +158,32 @@ impl Outbox {
     /// The reviews whose decisions can still be undone.
     pub fn held(&self) -> Vec<ReviewId> {
         let held = self.by_review.values().filter(|sending| matches!(sending.stage, Stage::Held(_)));
-        held.map(|sending| sending.review.id).collect()
+        held.map(|sending| sending.id).collect()
     }
 
-    /// The review ended before a held decision was sent: it never will be.
-    pub fn overtake(&mut self, id: ReviewId) {
-        if let Some(sending) = self.by_review.get_mut(&id).filter(|sending| matches!(sending.stage, Stage::Held(_))) {
-            sending.stage = Stage::Refused(Problem::new(Code::ReviewResolved));
+    /// The reviews whose decisions wait to be sent: now that they can still be undone, or again.
+    pub fn waiting(&self) -> Vec<ReviewId> {
+        let waits = |sending: &&Sending| matches!(sending.stage, Stage::Held(_) | Stage::Unsent(_));
+        self.by_review.values().filter(waits).map(|sending| sending.id).collect()
+    }
+
+    /// The review ended before its decision was sent: it never will be. Whether there was one.
+    pub fn overtake(&mut self, id: ReviewId) -> bool {
+        let waits = |sending: &&mut Sending| matches!(sending.stage, Stage::Held(_) | Stage::Unsent(_));
+        let sending = self.by_review.get_mut(&id).filter(waits);
+        sending.map(|sending| sending.stage = Stage::Overtaken).is_some()
+    }
+
+    /// The connection is back: what got no answer can be sent now. Whether there is anything.
+    pub fn connect(&mut self) -> bool {
+        let mut any = false;
+        for sending in self.by_review.values_mut() {
+            if let Stage::Unsent(Reason::Problem(Problem { code: Code::Unavailable, .. })) = sending.stage {
+                sending.stage = Stage::Unsent(Reason::Connected);
+                any = true;
+            }
         }
+        any
     }
 
     /// The decision that can be undone and was made last.
@@ -168,7 +230,7 @@ impl Outbox {
                     Code::Unavailable | Code::Internal | Code::TooManyRequests | Code::Unauthenticated
                 ) =>
             {
-                Stage::Unsent(problem)
+                Stage::Unsent(Reason::Problem(problem))
             }
             Err(problem) => Stage::Refused(problem),
         };
@@ -197,94 +259,16 @@ impl Outbox {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use shared::decision::Verdict;
-
-    use super::*;
-    use crate::state::fixtures::review;
-
-    fn sending(until: i64) -> Sending {
-        let review = Arc::new(review(1, 1, json!({})));
-        let request = DecisionRequest {
-            revision: 1,
-            digest: review.digest.clone(),
-            verdict: Verdict::Text { text: "Shorter".into() },
-            edits: shared::JsonMap::new(),
-            comment: None,
-            metadata: shared::JsonMap::new(),
-        };
-        Sending { review, request, key: "k".into(), says: "Ask".into(), stage: Stage::Held(Timestamp(until)) }
+/// What is said once a decision was taken back, `others` being how many are still on their way.
+pub fn undone(title: &str, others: usize) -> String {
+    match others {
+        0 => format!("Undone: {title}. Nothing was sent."),
+        1 => format!("Undone: {title}. 1 other decision is still being sent."),
+        others => format!("Undone: {title}. {others} other decisions are still being sent."),
     }
+}
 
-    #[test]
-    fn a_decision_can_be_undone_only_until_it_is_sent() {
-        let mut outbox = Outbox::default();
-        let one = sending(5);
-        assert!(outbox.hold(one.clone()));
-        assert!(!outbox.hold(one.clone()), "the second click does nothing");
-        assert!(outbox.take_due(Some(Timestamp(4))).is_empty());
-        assert_eq!(outbox.take_due(Some(Timestamp(5))).len(), 1);
-        assert_eq!(outbox.undo(one.review.id), None);
-        assert!(outbox.take_due(None).is_empty(), "it is sent once");
-    }
-
-    #[test]
-    fn a_decision_is_sent_before_the_deadline_takes_it() {
-        let due = |at: i64| review(1, 1, json!({ "expires_at": Timestamp(at) }));
-        assert_eq!(held_until(&due(60_000_000), Timestamp(0)).0, UNDO);
-        assert_eq!(held_until(&due(4_000_000), Timestamp(0)).0, 2_000_000);
-        assert_eq!(held_until(&due(1_000_000), Timestamp(0)).0, 0, "at once");
-        assert_eq!(held_until(&review(1, 1, json!({})), Timestamp(7)).0, 7 + UNDO);
-    }
-
-    #[test]
-    fn what_a_page_that_is_being_closed_could_not_send_is_not_held_back() {
-        let mut outbox = Outbox::default();
-        let mut long = sending(5);
-        long.request.verdict = Verdict::Text { text: "x".repeat(SENT_ON_LEAVING / 2) };
-        assert!(outbox.fits(&long.request));
-        outbox.hold(long.clone());
-        assert!(!outbox.fits(&long.request), "both are too long together");
-        assert!(outbox.fits(&sending(5).request));
-        outbox.take_due(None);
-        assert_eq!(outbox.unanswered().count(), 1, "what is on its way is broken off, too");
-    }
-
-    #[test]
-    fn a_held_decision_on_what_somebody_else_has_ended_is_not_sent() {
-        let mut outbox = Outbox::default();
-        let one = sending(5);
-        outbox.hold(one.clone());
-        assert_eq!(outbox.held(), [one.review.id]);
-        outbox.overtake(one.review.id);
-        assert!(outbox.take_due(None).is_empty() && outbox.take(one.review.id).is_none());
-        assert!(matches!(outbox.get(one.review.id).unwrap().stage, Stage::Refused(_)));
-    }
-
-    #[test]
-    fn what_never_arrived_keeps_its_key_and_can_be_sent_again() {
-        let mut outbox = Outbox::default();
-        let id = sending(5).review.id;
-        outbox.hold(sending(5));
-        outbox.take_due(None);
-        outbox.answered(id, "k", Err(Problem::new(Code::Unavailable)), Timestamp(9));
-        assert!(matches!(outbox.get(id).unwrap().stage, Stage::Unsent(_)));
-        assert_eq!(outbox.take(id).unwrap().key, "k");
-        outbox.answered(id, "k", Err(Problem::new(Code::ReviewResolved)), Timestamp(9));
-        assert!(matches!(outbox.get(id).unwrap().stage, Stage::Refused(_)));
-        assert_eq!(outbox.take(id), None);
-    }
-
-    #[test]
-    fn what_was_accepted_is_let_go_after_a_while_unless_it_is_open() {
-        let mut outbox = Outbox::default();
-        assert!(outbox.hold(sending(5)));
-        let id = outbox.reviews()[0];
-        assert!(!outbox.sweep(Timestamp(i64::MAX), None), "what is not answered yet stays");
-        outbox.by_review.get_mut(&id).unwrap().stage = Stage::Accepted(DecisionEffect::Resolved, Timestamp(10));
-        assert!(!outbox.sweep(Timestamp(9 + LINGER), None) && !outbox.sweep(Timestamp(10 + LINGER), Some(id)));
-        assert!(outbox.sweep(Timestamp(10 + LINGER), None) && outbox.reviews().is_empty());
-    }
+/// `2 decisions not sent`.
+pub fn not_sent(number: usize) -> String {
+    format!("{number} {} not sent", if number == 1 { "decision" } else { "decisions" })
 }

@@ -1,0 +1,142 @@
+//! Decisions of the person who is logged in: held back for a moment, sent, and kept in the browser where they could not
+//! be, until they are sent again or taken back.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use gloo_timers::future::TimeoutFuture;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::error::{Code, Mistake};
+use shared::id::ReviewId;
+use shared::review::Review;
+
+use super::storage;
+use super::workspace::Workspace;
+use crate::state::outbox::{self, Sending, held_until};
+use crate::state::verdict::{self, Intent};
+
+/// How often it is looked whether decisions were answered, in milliseconds.
+const LOOK_AFTER: u32 = 100;
+
+impl Workspace {
+    /// Decides: holds the decision back for a moment, then sends it. Or every reason why it cannot be sent.
+    pub fn decide(self, review: &Arc<Review>, intent: &Intent) -> Result<(), Vec<Mistake>> {
+        let draft = self.draft_now(review.id);
+        let request = verdict::request(review, &draft, intent)?;
+        let now = self.live.server_now();
+        let fits = self.outbox.with_untracked(|outbox| outbox.fits(&request));
+        // What cannot be sent from a page that is being closed is not held back.
+        let until = if fits { held_until(review, now) } else { now };
+        let says = verdict::says(review, &draft, intent);
+        let sending = Sending::held(review, request, super::key(), says, until);
+        if self.outbox.try_update(|outbox| outbox.hold(sending)) == Some(true) {
+            spawn_local(async move {
+                TimeoutFuture::new(u32::try_from((until.0 - now.0) / 1000).unwrap_or(0)).await;
+                let now = self.live.server_now();
+                // The server's clock may have been moved meanwhile; the wait is over all the same.
+                let due = self.outbox.try_update(|outbox| outbox.take_due(Some(now.max(until)))).unwrap_or_default();
+                self.send_all(due).await;
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes back the decision on a review, where it was not sent yet. What is said of it then.
+    pub fn undo(self, id: ReviewId) -> Option<String> {
+        self.outbox
+            .try_update(|outbox| Some(outbox::undone(&outbox.undo(id)?.title, outbox.unanswered().count())))
+            .flatten()
+    }
+
+    /// Forgets a decision that has come to its end or could not be sent, so that another one can be made.
+    pub fn dismiss(self, id: ReviewId) {
+        self.outbox.update(|outbox| outbox.dismiss(id));
+        self.keep_decision(id);
+    }
+
+    /// The review is over, or out of sight: a decision that was not sent never will be.
+    pub fn overtake(self, id: ReviewId) {
+        if self.outbox.try_update(|outbox| outbox.overtake(id)) == Some(true) {
+            self.keep_decision(id);
+        }
+    }
+
+    /// Keeps a decision that is not answered in the browser, or forgets it there.
+    pub(super) fn keep_decision(self, id: ReviewId) {
+        let Some(key) = self.owner.with_value(|owner| Some(outbox::storage_key(owner.as_ref()?, id))) else { return };
+        let Some(kept) = self.outbox.with_untracked(|outbox| outbox.stored(id)) else { return storage::remove(&key) };
+        if !storage::write_text(&key, &kept) {
+            self.notifier.bad("This decision is too large for this browser to keep. Reloading the page would lose it.");
+        }
+    }
+
+    /// Sends a held or unsent decision at once.
+    pub fn send_now(self, id: ReviewId) {
+        if let Some(sending) = self.outbox.try_update(|outbox| outbox.take(id)).flatten() {
+            spawn_local(async move {
+                self.send(sending).await;
+            });
+        }
+    }
+
+    /// Sends all held decisions at once; `false`: some of them have not arrived, and can be sent again.
+    pub async fn send_held(self) -> bool {
+        let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
+        self.send_all(due).await
+    }
+
+    /// Sends what is held, and waits for the answers to all that is on its way: the person logs out. `false`: some of what
+    /// was held has not arrived.
+    pub async fn finish(self) -> bool {
+        let arrived = self.send_held().await;
+        while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
+            TimeoutFuture::new(LOOK_AFTER).await;
+        }
+        arrived
+    }
+
+    /// Sends decisions side by side.
+    async fn send_all(self, due: Vec<Sending>) -> bool {
+        let arrived = join_all(due.into_iter().map(|sending| self.send(sending))).await;
+        arrived.into_iter().all(|arrived| arrived)
+    }
+
+    /// Sends a decision; `false`: it can be sent again.
+    async fn send(self, sending: Sending) -> bool {
+        let id = sending.id;
+        let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
+        let now = self.live.server_now();
+        if let Ok(decided) = &answer {
+            self.drafts.update(|drafts| drafts.forget_decision(id));
+            self.keep([id.into()]);
+            self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
+        }
+        let votes = answer.as_ref().is_ok_and(|decided| decided.review.is_pending());
+        let settled = self
+            .outbox
+            .try_update(|outbox| {
+                outbox.answered(id, &sending.key, answer.as_ref().map_err(Clone::clone), now);
+                // A vote stands at the review from now on, and can be changed.
+                if votes {
+                    outbox.dismiss(id);
+                }
+                !outbox.is_unsent(id)
+            })
+            .unwrap_or(true);
+        self.keep_decision(id);
+        if let Err(problem) = &answer {
+            // The pane tells what became of it, where it is open; and of a session that has ended, the page for logging in.
+            if problem.code != Code::Unauthenticated
+                && window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string()))
+            {
+                let became = if settled { "was not accepted" } else { "could not be sent" };
+                self.notifier.bad(format!("{}: your decision {became}. {problem}", sending.title));
+            }
+            if let Some(review) = &problem.review {
+                self.live.inbox.update(|inbox| inbox.put((**review).clone(), now));
+            }
+        }
+        settled
+    }
+}

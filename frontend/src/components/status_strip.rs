@@ -1,0 +1,49 @@
+//! The strip above every page: the connection is lost, or decisions were not sent.
+
+use leptos::prelude::*;
+
+use super::glyph::Glyph;
+use crate::client::{Connection, Live, Workspace};
+use crate::state::outbox::{Outbox, not_sent};
+use crate::state::words;
+
+/// Says that what is shown may be old, and which decisions wait to be sent again.
+#[component]
+pub fn StatusStrip() -> impl IntoView {
+    let live = Live::expect();
+    let workspace = Workspace::expect();
+    let lost = Memo::new(move |_| matches!(live.connection.get(), Connection::Lost { .. }));
+    let unsent = Memo::new(move |_| workspace.outbox.with(Outbox::unsent));
+    let wait = move || match live.connection.get() {
+        Connection::Lost { retry_at } => words::left(live.now.get(), retry_at),
+        _ => None,
+    };
+    let count = move || unsent.with(Vec::len);
+    let decisions = move || {
+        let first = *unsent.get().first()?;
+        let go = if count() == 1 { "Open it" } else { "Open the first" };
+        Some(
+            view! { <b class="nowrap">{not_sent(count())}</b><a class="b sm" href=format!("/reviews/{first}")>{go}</a> },
+        )
+    };
+    let says = move || match (lost.get(), count()) {
+        (true, 0) => "Reconnecting… What you see may be out of date. Decisions that cannot be sent are kept here.",
+        (true, _) => "Reconnecting… What you see may be out of date.",
+        (false, _) => "",
+    };
+    view! {
+        <Show when=move || lost.get() || { count() > 0 }>
+            <div class="status-strip" role="alert">
+                <Glyph icon=Signal::derive(move || if lost.get() { icondata::LuWifiOff } else { icondata::LuSendHorizontal }) />
+                <span class="grow">{says}</span>
+                {decisions}
+                <Show when=move || lost.get()>
+                    <span class="tiny nowrap" aria-hidden="true">
+                        {move || wait().map_or_else(|| "trying now".to_owned(), |wait| format!("next try in {wait}"))}
+                    </span>
+                    <button class="b sm" on:click=move |_| live.retry_now()>"Try now"</button>
+                </Show>
+            </div>
+        </Show>
+    }
+}
