@@ -24,6 +24,7 @@ use crate::client::{Live, Session, Workspace, use_api};
 use crate::components::arrival;
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
+use crate::components::held::HeldBar;
 use crate::components::inert::{inert_code, named};
 use crate::components::markdown::Markdown;
 use crate::components::notice::Notifier;
@@ -222,6 +223,8 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
                 <Side pane=pane />
             </Show>
         </div>
+        // On a phone, where the list with its own is out of sight.
+        <HeldBar open=Some(id) />
         <Bar pane=pane />
     }
     .into_any()
