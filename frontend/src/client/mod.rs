@@ -9,6 +9,7 @@ pub mod list;
 pub mod live;
 mod login;
 pub mod notifier;
+mod on_return;
 mod paint;
 pub mod session;
 pub mod storage;

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use shared::error::Problem;
 
 use super::glyph::Glyph;
+use crate::client::{Live, after_paint};
 
 /// Nothing there, said kindly, with what to do about it as children.
 #[component]
@@ -58,8 +59,8 @@ pub fn Failed(
     }
 }
 
-/// What was loaded, once it is there: bars until then, and why it failed with a way to try again. What is shown stays
-/// while it is loaded anew.
+/// What was loaded, once it is there: bars until then, and why it failed with a way to try again, which is done by itself
+/// once a lost connection is back. What is shown stays while it is loaded anew.
 #[component]
 pub fn Loaded<T, F, V>(
     /// What is loaded.
@@ -78,6 +79,11 @@ where
     V: IntoView + 'static,
 {
     let retry = Callback::new(move |()| from.refetch());
+    Live::expect().on_return(move || {
+        if from.with_untracked(|loaded| loaded.as_ref().is_some_and(Result::is_err)) {
+            from.refetch();
+        }
+    });
     let content = move || {
         from.get().map(|loaded| match loaded {
             Ok(loaded) => children(loaded).into_any(),

@@ -6,6 +6,7 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos::wasm_split::{SplitLoaderError, wasm_split};
+use shared::access::Act;
 use shared::error::{Code, Problem};
 
 use super::audit::AuditPage;
@@ -16,7 +17,7 @@ use super::people::PeoplePage;
 use super::review::OpenPane;
 use super::run::RunPage;
 use super::runs::RunsPage;
-use crate::client::after_paint;
+use crate::client::{Live, Session, after_paint};
 use crate::components::states::{Failed, Loading};
 
 /// A page that is loaded when it is opened.
@@ -63,12 +64,25 @@ impl LazyPage {
         };
     }
 
-    async fn view(self) -> AnyView {
+    async fn view(self, again: Callback<()>) -> AnyView {
         let view = match self {
             Self::Review => review().await,
             _ => page(self).await,
         };
-        view.unwrap_or_else(|_| view! { <NotLoaded /> }.into_any())
+        view.unwrap_or_else(|_| view! { <NotLoaded again /> }.into_any())
+    }
+
+    /// What its heading says, where that is known before it is there.
+    fn heading(self) -> Option<&'static str> {
+        match self {
+            Self::Runs => Some("Runs"),
+            Self::Flows => Some("Flows"),
+            Self::Insights => Some("Insights"),
+            Self::Audit => Some("Audit"),
+            Self::People if untrack(|| Session::expect().may(Act::ManagePeople)) => Some("People"),
+            Self::People => Some("You"),
+            Self::Review | Self::Run | Self::Flow => None,
+        }
     }
 }
 
@@ -84,16 +98,35 @@ pub fn load_review_ahead() {
 #[component]
 pub fn LazyPageView(page: LazyPage) -> impl IntoView {
     let loaded = LocalResource::new(move || page.load());
+    let again = Callback::new(move |()| loaded.refetch());
     // No `Suspense`: it makes a page before it is on screen, where its heading cannot take the focus.
     move || match loaded.get() {
-        None => view! { <Loading /> }.into_any(),
-        Some(()) => Suspend::new(page.view()).into_any(),
+        None => view! { <OnItsWay page /> }.into_any(),
+        Some(()) => Suspend::new(page.view(again)).into_any(),
     }
 }
 
-/// Trying again loads the whole console: the server may have a newer one, which knows nothing of this one's parts.
+/// A page whose part is being loaded, laid out as it will be.
 #[component]
-fn NotLoaded() -> impl IntoView {
+fn OnItsWay(page: LazyPage) -> impl IntoView {
+    if let LazyPage::Review = page {
+        return view! { <article class="read"><Loading rows=7 /></article> }.into_any();
+    }
+    let heading = page.heading().map(|heading| view! { <h1>{heading}</h1> });
+    view! {
+        <section class="page">
+            <header>{heading}</header>
+            <div class="in"><Loading rows=8 /></div>
+        </section>
+    }
+    .into_any()
+}
+
+/// Trying again loads the whole console: the server may have a newer one, which knows nothing of this one's parts. Once a
+/// lost connection is back, the part alone is tried `again`.
+#[component]
+fn NotLoaded(again: Callback<()>) -> impl IntoView {
+    Live::expect().on_return(move || again.run(()));
     let problem = Problem::new(Code::Unavailable)
         .detail("The server could not be reached, or it has a newer version of the console.");
     // Where it cannot be loaded either, the browser says so.

@@ -64,6 +64,11 @@ pub fn ReviewPane(
         }
         renewed
     });
+    live.on_return(move || {
+        if problem.with_untracked(Option::is_some) {
+            read.refetch();
+        }
+    });
     Effect::new(move |_| {
         if problem.with(|problem| problem.as_ref().is_some_and(|problem| problem.code == Code::NotFound)) {
             live.inbox.update(|inbox| inbox.lose(id, live.server_now()));

@@ -44,6 +44,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
             Some((run.ok(), report.ok()))
         }
     });
+    live.on_return(move || loaded.refetch());
     let run = Memo::new(move |known: Option<&Option<Run>>| {
         loaded.with(|loaded| loaded.as_ref()?.as_ref()?.0.clone()).or_else(|| known.cloned().flatten())
     });

@@ -36,6 +36,11 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
             list.again_soon();
         }
     });
+    live.on_return(move || {
+        if list.error.with_untracked(Option::is_some) {
+            list.again();
+        }
+    });
     let changes = Memo::new(move |_| live.inbox.with(Inbox::changes));
     Effect::new(move |before: Option<u64>| {
         let changes = changes.get();
