@@ -99,6 +99,8 @@ pub fn Side(pane: Pane) -> impl IntoView {
                 let texts: Vec<_> = stakes.get().alternatives.iter().map(ToString::to_string).collect();
                 list("Alternatives", &texts)
             }}
+            // Before what is loaded late, so that nobody types in a field that moves.
+            <Comments pane=pane />
             {move || {
                 graph
                     .get()
@@ -108,7 +110,6 @@ pub fn Side(pane: Pane) -> impl IntoView {
             }}
             <Took pane=pane />
             <Earlier pane=pane report=report />
-            <Comments pane=pane />
         </aside>
     }
 }
