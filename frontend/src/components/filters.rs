@@ -146,6 +146,14 @@ pub fn InboxFilters(
             })
             .collect_view()
     };
+    let button = NodeRef::<html::Button>::new();
+    let close = move |event: web_sys::KeyboardEvent| {
+        if event.key() == "Escape" && shown.get_untracked() {
+            event.prevent_default();
+            shown.set(false);
+            drop(button.get_untracked().map(|button| button.focus()));
+        }
+    };
     let panel = move || {
         CHOICES
             .map(|choice| view! { <Choose choice query choose=Callback::new(move |value: String| choose(choice.0, Some(&value))) /> })
@@ -177,6 +185,8 @@ pub fn InboxFilters(
                 <kbd aria-hidden="true">"/"</kbd>
             </label>
             <button
+                node_ref=button
+                on:keydown=close
                 class="b icon"
                 title="Filters"
                 aria-label="Filters"
@@ -193,7 +203,7 @@ pub fn InboxFilters(
             {chips}
             {others}
         </div>
-        <div class="panel" id="filters" role="group" aria-label="Filters" hidden=move || !shown.get()>
+        <div class="panel" id="filters" role="group" aria-label="Filters" hidden=move || !shown.get() on:keydown=close>
             <Show when=move || shown.get()>{panel}{uncounted}</Show>
         </div>
     }

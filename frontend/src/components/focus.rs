@@ -37,6 +37,28 @@ pub fn focus_within(element: &Element, selector: impl Into<Cow<'static, str>>) {
     focus_later(|| Some(element), selector.into());
 }
 
+/// Gives the focus to what is read, or to the heading of the page, where nothing has it any more: keys and screen readers
+/// go on from there.
+pub fn keep_focus_in_page() {
+    spawn_local(async move {
+        TimeoutFuture::new(0).await;
+        if document().active_element().is_none_or(|element| element.tag_name() == "BODY") {
+            let find = |selector| document().query_selector(selector).ok().flatten();
+            if let Some(found) = find(".read:not(.idle)").or_else(|| find("#content h1")) {
+                focus(found);
+            }
+        }
+    });
+}
+
+/// What can have the focus in an element before its child `end`, in order.
+pub fn focusable_before(element: &Element, end: &Element) -> Vec<Element> {
+    let all = element.query_selector_all(FOCUSABLE).ok();
+    let all = all.iter().flat_map(|all| (0..all.length()).filter_map(|at| all.item(at)));
+    let elements = all.filter_map(|node| node.dyn_into::<Element>().ok());
+    elements.filter(|element| !end.contains(Some(element))).collect()
+}
+
 fn focus_later(within: impl FnOnce() -> Option<Element> + 'static, selector: Cow<'static, str>) {
     spawn_local(async move {
         TimeoutFuture::new(0).await;

@@ -1,9 +1,13 @@
 //! Placeholders for content: empty, loading, or failed to load.
 
 use icondata::Icon as IconData;
+use leptos::html;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use shared::error::Problem;
+use wasm_bindgen::JsCast;
 
+use super::focus::focusable_before;
 use super::glyph::Glyph;
 use crate::client::{Live, after_paint};
 
@@ -129,17 +133,41 @@ pub fn LoadOlder(
         let problem = answer.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string))?;
         Some(view! { <p class="mistake" role="alert">{problem}</p> })
     };
+    let more = NodeRef::<html::Div>::new();
+    // All that can have the focus in the list above.
+    let list = move || {
+        let more = more.get_untracked()?;
+        Some(focusable_before(&more.parent_element()?, &more))
+    };
+    let before = StoredValue::new(None::<usize>);
     let load = move |_| {
-        if let Some(next) = next.get_untracked() {
+        if let Some(next) = next.get_untracked().filter(|_| !busy.get_untracked()) {
+            before.set_value(list().map(|list| list.len()));
             older.dispatch_local(next);
         }
     };
+    // Who has loaded more goes on with the first of it.
+    Effect::new(move |_| {
+        if !answer.with(|answer| answer.as_ref().is_some_and(Result::is_ok)) || busy.get() {
+            return;
+        }
+        if let Some(before) = before.try_update_value(Option::take).flatten() {
+            spawn_local(async move {
+                after_paint().await;
+                let first = list().and_then(|list| list.into_iter().nth(before));
+                if let Some(first) = first.and_then(|first| first.dyn_into::<web_sys::HtmlElement>().ok()) {
+                    drop(first.focus());
+                }
+            });
+        }
+    });
     view! {
-        <Show when=move || next.with(Option::is_some)>
-            <div class="more">
-                <button class="b" disabled=busy on:click=load>{label}</button>
+        <div class="more" node_ref=more>
+            <Show when=move || next.with(Option::is_some)>
+                // One that is disabled loses the focus.
+                <button class="b" aria-disabled=move || busy.get().to_string() on:click=load>{label}</button>
                 {refused}
-            </div>
-        </Show>
+            </Show>
+        </div>
     }
 }

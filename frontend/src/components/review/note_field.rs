@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::pane::Pane;
 use crate::components::autosize::grow_once_shown;
+use crate::components::focus::focus_on;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
 
@@ -27,10 +28,9 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
             event.prevent_default();
             pane.send();
         }
-        if event.key() == "Escape"
-            && let Some(field) = node.get_untracked()
-        {
-            drop(field.blur());
+        if event.key() == "Escape" {
+            event.prevent_default();
+            focus_on(".read");
         }
     };
     view! {

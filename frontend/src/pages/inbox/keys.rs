@@ -8,7 +8,7 @@ use wasm_bindgen::JsCast;
 
 use crate::client::Live;
 use crate::components::arrival::Arrival;
-use crate::components::focus::focus_on;
+use crate::components::focus::{focus_on, keep_focus_in_page};
 use crate::components::shortcuts::is_free;
 
 /// How long one stands on a row before it is read, in milliseconds: who walks on is not held up by what they pass.
@@ -54,7 +54,10 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
             let focused =
                 document().active_element().and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok());
             match focused.filter(|element| element.tag_name() != "BODY") {
-                Some(element) if !is_free(&event) => drop(element.blur()),
+                Some(element) if !is_free(&event) && element.closest("dialog").ok().flatten().is_none() => {
+                    drop(element.blur());
+                    keep_focus_in_page();
+                }
                 _ if is_free(&event) && open.get_untracked().is_some() && !wide() => back.run(()),
                 _ => {}
             }

@@ -46,6 +46,13 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     // A critical call among several is opened before it can be decided.
     let opened = RwSignal::new(!pane.review.with_untracked(|review| review.is_one_by_one()));
     let folded = Memo::new(move |_| open.get() && !opened.get());
+    let open_it = move || {
+        opened.set(true);
+        // The button is gone then: what it has opened comes next.
+        if let Some(card) = card.get_untracked() {
+            focus_within(&card, "footer button");
+        }
+    };
     let message = move || {
         let outcome = shown.outcome.get()?;
         Some(view! { <p class="describes">{inert(outcome.message()?)}</p> })
@@ -65,7 +72,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 <Status shown />
             </header>
             <Show when=move || folded.get()>
-                <button type="button" class="b sm unfold" aria-expanded="false" on:click=move |_| opened.set(true)>
+                <button type="button" class="b sm unfold" aria-expanded="false" on:click=move |_| open_it()>
                     "Open this call to decide it"
                 </button>
             </Show>
