@@ -36,6 +36,8 @@ pub struct ReviewList {
     pub error: RwSignal<Option<Problem>>,
     /// Whether the list is loading.
     pub busy: RwSignal<bool>,
+    /// How far the list was scrolled last, in CSS pixels.
+    pub place: StoredValue<f64>,
     query: StoredValue<ReviewQuery>,
     /// The number of the last request for the list; a response to an older one is dropped.
     turn: StoredValue<u64>,
@@ -60,6 +62,7 @@ impl ReviewList {
             uncounted: RwSignal::new(None),
             error: RwSignal::new(None),
             busy: RwSignal::new(false),
+            place: StoredValue::new(0.0),
             query: StoredValue::default(),
             turn: StoredValue::default(),
             counting: StoredValue::default(),
@@ -80,6 +83,9 @@ impl ReviewList {
         if !is_read {
             self.facets.set(None);
         }
+        if is_new {
+            self.place.set_value(0.0);
+        }
         self.query.set_value(query.clone());
         self.live.inbox.update_untracked(|inbox| inbox.show(query, viewer));
         if is_new || !is_read {
@@ -96,8 +102,18 @@ impl ReviewList {
         }
     }
 
-    /// Whether the place from which entries follow is known, or the socket cannot be opened. Until then, the list is
-    /// provisional and soon reloaded.
+    /// Shows the list from its top the next time, and not from where one was.
+    pub fn begin_at_top(self) {
+        self.place.set_value(0.0);
+        self.live.inbox.update_untracked(|inbox| {
+            if inbox.window().before() > 0 {
+                inbox.clear();
+            }
+        });
+    }
+
+    /// Whether it is known from where on entries follow what is read, or they do not, since the socket cannot be opened.
+    /// Until then the list is a glance that is soon read anew.
     pub fn is_followed(self) -> bool {
         self.live.renewed.get_untracked() > 0 || matches!(self.live.connection.get_untracked(), Connection::Lost { .. })
     }

@@ -22,13 +22,18 @@ const PAUSE: u32 = 30;
 struct Places {
     left: StoredValue<Vec<(String, i32)>>,
     back: StoredValue<Option<String>>,
+    /// The address that is shown, where Back or Forward led there.
+    came: StoredValue<Option<String>>,
 }
 
 /// Keeps the places. To be called before there is a router, which follows Back and Forward as soon as it hears of them.
 pub fn provide_places() {
-    let places = Places { left: StoredValue::default(), back: StoredValue::default() };
+    let places = Places { left: StoredValue::default(), back: StoredValue::default(), came: StoredValue::default() };
     provide_context(places);
-    window_event_listener(leptos::ev::popstate, move |_| places.back.set_value(Some(here())));
+    window_event_listener(leptos::ev::popstate, move |_| {
+        places.back.set_value(Some(here()));
+        places.came.set_value(Some(here()));
+    });
     let scrolled = Closure::<dyn Fn(web_sys::Event)>::new(move |event: web_sys::Event| {
         let part = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
         if let Some(part) = part.filter(|part| part.matches(PART).unwrap_or(false)) {
@@ -47,12 +52,15 @@ pub fn provide_places() {
 
 /// Follows the address. To be called inside the router.
 pub fn follow_places() {
-    let Places { left, back } = expect_context();
+    let Places { left, back, came } = expect_context();
     let location = use_location();
     Effect::new(move |before: Option<()>| {
         // The router says where one goes before the browser does.
         let to = format!("{}?{}", location.pathname.get(), location.search.get());
         let is_back = back.try_update_value(Option::take).flatten().as_ref() == Some(&to);
+        if !is_back {
+            came.set_value(None);
+        }
         match left.with_value(|left| left.iter().find(|(address, _)| *address == to).map(|(_, place)| *place)) {
             Some(place) if is_back => spawn_local(scroll_to(to, place)),
             // Who comes by a link begins at the top.
@@ -60,6 +68,14 @@ pub fn follow_places() {
             _ => {}
         }
     });
+}
+
+/// Whether Back or Forward has led to the page that is being made. To be called inside the router.
+pub fn came_back() -> bool {
+    let Places { came, .. } = expect_context();
+    let location = use_location();
+    let to = format!("{}?{}", location.pathname.get_untracked(), location.search.get_untracked());
+    came.with_value(|came| came.as_ref() == Some(&to))
 }
 
 /// Scrolls to a place as soon as the page is long enough, unless somebody has gone on or scrolled meanwhile.

@@ -107,7 +107,7 @@ pub fn Queue(
             let window = inbox.window();
             (window.before(), window.before() + window.rows().len(), window.has_more())
         });
-        if before > 0 && first < before + BEYOND {
+        if before > 0 && position.is_laid_out() && first < before + BEYOND {
             list.back_to(first.saturating_sub(AHEAD));
         } else if more && first + seen + AHEAD > end {
             list.more();

@@ -5,7 +5,7 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::id::ReviewId;
 
-use crate::client::Live;
+use crate::client::{Live, ReviewList};
 use crate::components::resize::on_resize;
 
 /// How high a row is until the style has said it, in CSS pixels.
@@ -16,6 +16,7 @@ const HEIGHT: f64 = 77.0;
 #[derive(Clone, Copy)]
 pub struct Position {
     live: Live,
+    list: ReviewList,
     /// What the rows are scrolled in.
     pub scroller: NodeRef<html::Div>,
     /// The rows.
@@ -50,6 +51,7 @@ impl Position {
     ) -> Self {
         let position = Self {
             live: Live::expect(),
+            list: ReviewList::expect(),
             scroller,
             rows: NodeRef::new(),
             first: RwSignal::new(0),
@@ -83,6 +85,7 @@ impl Position {
     pub fn scrolled(self) {
         let Some(scroller) = self.scroller.get_untracked() else { return };
         self.top.set_value(f64::from(scroller.scroll_top()));
+        self.list.place.set_value(self.top.get_value());
         let row = pixel_to_row(self.top.get_value(), self.height.get_untracked());
         if self.first.get_untracked() != row {
             self.first.set(row);
@@ -117,13 +120,26 @@ impl Position {
         (self.top.get_value(), self.height.get_untracked(), self.extent.get_untracked())
     }
 
+    /// Whether it is known what is in sight.
+    pub fn is_laid_out(self) -> bool {
+        self.extent.get() > 0.0
+    }
+
     fn follow_the_layout(self) {
         let Self { scroller, height, extent, .. } = self;
+        // Who comes back to the list finds it where they left it.
+        let left = StoredValue::new(self.list.place.get_value());
         on_resize(scroller, move |scroller| {
-            extent.set(f64::from(scroller.client_height()));
             if let Some(own) = row_height(scroller).filter(|own| (height.get_untracked() - *own).abs() > 0.1) {
                 height.set(own);
             }
+            let now = f64::from(scroller.client_height());
+            if now > 0.0
+                && let Some(place) = left.try_update_value(std::mem::take).filter(|place| *place > 0.0)
+            {
+                self.scroll_to(place);
+            }
+            extent.set(now);
         });
     }
 

@@ -22,6 +22,7 @@ use crate::client::{Live, ReviewList};
 use crate::components::arrival;
 use crate::components::filters::InboxFilters;
 use crate::components::queue::{Queue, ToMoreUrgent};
+use crate::components::scroll::came_back;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::state::inbox::{Inbox, address};
 
@@ -53,6 +54,11 @@ pub fn InboxPage() -> impl IntoView {
     };
     let change = move |(query, replace): (ReviewQuery, bool)| go(&location.pathname.get_untracked(), &query, replace);
     let filtered = Memo::new(move |_| query.with(|query| *query != ReviewQuery::default()));
+    // What is open is shown in the list where it stands there.
+    let is_listed = open.get_untracked().is_some_and(|id| live.inbox.with_untracked(|inbox| inbox.index(id).is_some()));
+    if !came_back() && !is_listed {
+        list.begin_at_top();
+    }
     keep_current(query);
     Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
     on_cleanup(move || live.inbox.update(Inbox::leave));

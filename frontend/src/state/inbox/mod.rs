@@ -79,6 +79,8 @@ pub struct Inbox {
     /// What the list shows, and to whom; none: nothing was asked for yet.
     asked: Option<(ReviewQuery, Principal)>,
     open: Option<ReviewId>,
+    /// Whether another page is shown: nobody reads the list anew meanwhile.
+    left: bool,
     /// How many answers of lists are awaited, and what was heard meanwhile: an answer may be older. None: it has gone.
     awaited: usize,
     meanwhile: BTreeMap<ReviewId, Option<Review>>,
@@ -169,12 +171,12 @@ impl Inbox {
     /// Says what the list shows from now on, and to whom. What it showed stays until the answer has come.
     pub fn show(&mut self, query: ReviewQuery, viewer: Principal) {
         self.asked = Some((query, viewer));
+        self.left = false;
     }
 
-    /// The list is shown no more.
+    /// The list is shown no more. It stays as it is, and follows what is told, for who comes back to it.
     pub fn leave(&mut self) {
-        self.clear();
-        (self.asked, self.open) = (None, None);
+        (self.open, self.left) = (None, true);
     }
 
     /// Shows nothing: what was asked for could not be read.
@@ -315,6 +317,10 @@ impl Inbox {
         // Whether the words that are searched are in it, only the server can say.
         let unsure = row.place.is_none() && self.is_searched();
         self.doubtful |= (fits && unsure) || self.window.is_full();
+        // A list that nobody looks at does not grow for ever.
+        if self.left && self.window.is_full() {
+            return self.clear();
+        }
         let place = Some(place).filter(|place| fits && !unsure && self.window.covers(place));
         let before = row.place;
         if before != place {

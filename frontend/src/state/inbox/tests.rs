@@ -197,3 +197,14 @@ fn ones_own_secret_vote_stays_until_what_it_was_on_changes() {
     let now = &inbox.get(id(1)).unwrap().review;
     assert_eq!((now.decisions.len(), now.voting.as_ref().unwrap().voided.len()), (0, 1));
 }
+
+#[test]
+fn who_comes_back_finds_the_list_where_it_was_and_as_it_is_now() {
+    let mut inbox = inbox(vec![due(1, 1, "11:00"), due(2, 1, "12:00")]);
+    inbox.read_now(Some(id(1)));
+    inbox.leave();
+    inbox.put(due(3, 1, "11:30"), NOW);
+    inbox.lose(id(1), NOW);
+    assert_eq!((shown(&inbox), inbox.open()), (vec![id(1), id(3), id(2)], None));
+    assert!(inbox.get(id(1)).is_some_and(|row| row.gone), "it leaves the list as it would if one looked");
+}

@@ -1,0 +1,162 @@
+//! What one is at stays where it is: the list while a decision is held and after a page elsewhere, the focus after what had
+//! it is gone.
+
+use serde_json::{Value, json};
+use shared::api::ReviewQuery;
+use shared::inbox::ReviewOrder;
+use shared::review::{Review, ReviewStatus};
+use tests::pages::wait_for_text;
+use tests::reviewing::{Desk, NOTE, launch, press_key, reading, server};
+use tests::{Api, BrowserResult, eventually};
+use thirtyfour::prelude::*;
+
+/// As many reviews as the list has pages for, and more.
+const MANY: usize = 320;
+/// The height of a row, in CSS pixels.
+const ROW: usize = 77;
+
+async fn value(driver: &WebDriver, script: &str) -> Value {
+    driver.execute(script, Vec::new()).await.map(|value| value.json().clone()).expect("the page answers")
+}
+
+/// The first reviews that are pending, the most urgent first.
+async fn queue(api: &Api, many: usize) -> Vec<Review> {
+    let mut query = ReviewQuery {
+        status: Some(ReviewStatus::Pending),
+        order: Some(ReviewOrder::Urgency),
+        limit: Some(100),
+        ..ReviewQuery::default()
+    };
+    let mut all = Vec::new();
+    while all.len() < many {
+        let page = api.reviews(&query).await.expect("the queue");
+        all.extend(page.items);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
+    let server = server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    for _ in 0..MANY {
+        launch(&server, "note", json!({})).await;
+    }
+    let all = eventually("all are asked", async || Some(queue(&ana, MANY).await).filter(|all| all.len() == MANY)).await;
+    let browser = reading(&server, "ana", &all[0]).await?;
+    let driver = &browser.driver;
+    wait_for_text(driver, "320 pending").await;
+
+    // So far down that the first pages of the list are in memory no more.
+    let far = ROW * 285;
+    let row = format!("row-{}", all[288].id);
+    eventually("it is scrolled there", async || {
+        let scroll =
+            format!("const rows = document.querySelector('.rows'); rows.scrollTop = {far}; return rows.scrollTop");
+        let there = value(driver, &scroll).await == far;
+        (there && driver.find(By::Id(&row)).await.is_ok()).then_some(())
+    })
+    .await;
+    driver.find(By::Id(&row)).await?.click().await?;
+    wait_for_text(driver, "Send it").await;
+    let place = format!("return document.getElementById('{row}')?.getBoundingClientRect().top ?? null");
+    let before = value(driver, &place).await;
+    assert!(before.is_number(), "it is in sight");
+
+    driver.find(By::Css("a[href='/runs']")).await?.click().await?;
+    wait_for_text(driver, "Start a run").await;
+    driver.back().await?;
+    eventually("the row stands where it stood", async || (value(driver, &place).await == before).then_some(())).await;
+    let open = format!("return document.getElementById('{row}').ariaCurrent");
+    assert_eq!(value(driver, &open).await, "true");
+
+    // Who comes by a link begins at the top.
+    driver.find(By::Css("a[href='/runs']")).await?.click().await?;
+    wait_for_text(driver, "Start a run").await;
+    driver.find(By::Css("a[href='/inbox']")).await?.click().await?;
+    driver.query(By::Id(format!("row-{}", all[0].id))).first().await?;
+    assert_eq!(value(driver, "return document.querySelector('.rows').scrollTop").await, 0);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
+    let Desk { server, ana, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    for _ in 0..14 {
+        launch(&server, "note", json!({})).await;
+    }
+    let all = eventually("all are asked", async || Some(queue(&ana, 15).await).filter(|all| all.len() == 15)).await;
+    let driver = &browser.driver;
+    for (width, height, phone) in [(1440, 900, false), (390, 844, true)] {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone });
+        driver.cdp().send_raw("Emulation.setDeviceMetricsOverride", size).await?;
+        let [first, second] = if phone { [&all[2], &all[3]] } else { [&all[0], &all[1]] };
+        driver.goto(format!("{}/reviews/{}", server.base, first.id)).await?;
+        wait_for_text(driver, "Send it").await;
+        let places = "return ['.head h1', '.main', '.acts button', '.rows', '.row'].map(css => { \
+                const box = document.querySelector(css)?.getBoundingClientRect(); return box && [box.left, box.top] })";
+        let before = value(driver, places).await;
+        press_key(driver, "a").await?;
+        wait_for_text(driver, "Undo").await;
+        press_key(driver, "j").await?;
+        eventually("the next one is open", async || {
+            driver.current_url().await.ok()?.path().ends_with(&second.id.to_string()).then_some(())
+        })
+        .await;
+        let bar = driver.query(By::Css(".held-bar")).and_displayed().first().await?;
+        eventually("nothing has moved", async || (value(driver, places).await == before).then_some(())).await;
+        // What stands where the bar does is the bar.
+        let over = "const bar = [...document.querySelectorAll('.held-bar')].find(bar => bar.offsetHeight).getBoundingClientRect(); \
+            return [...document.querySelectorAll('.row, .b, .say, .rail a')].filter(other => { \
+                const clip = other.closest('.rows, .main')?.getBoundingClientRect(), box = other.getBoundingClientRect(); \
+                const bottom = Math.min(box.bottom, clip?.bottom ?? Infinity), top = Math.max(box.top, clip?.top ?? 0); \
+                return box.width && !other.closest('.held-bar') && box.left < bar.right && box.right > bar.left \
+                    && top < bar.bottom - 1 && bottom > bar.top + 1 }).map(other => other.outerHTML.slice(0, 80))";
+        assert_eq!(value(driver, over).await, json!([]), "it covers nothing at {width} px");
+        assert!(bar.text().await?.contains("Send it"));
+        bar.find(By::Css("button")).await?.click().await?;
+        wait_for_text(driver, &format!("Undone: {}. Nothing was sent.", first.title)).await;
+        assert_eq!(value(driver, places).await, before);
+    }
+    assert_eq!(queue(&ana, 15).await.len(), 15, "nothing was sent");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
+    let Desk { server: _server, browser, .. } = Desk::open(&[], "release-notes").await?;
+    let driver = &browser.driver;
+    let has_focus = async |css: &'static str| {
+        eventually(&format!("{css} has the focus"), async || {
+            let script = format!("return document.activeElement.matches({})", json!(css));
+            (value(driver, &script).await == true).then_some(())
+        })
+        .await;
+    };
+    let unfold = driver.query(By::Css(".unfold")).first().await?;
+    unfold.focus().await?;
+    unfold.send_keys(Key::Enter).await?;
+    has_focus(".card.action footer .yes").await;
+
+    driver.execute("document.activeElement.blur()", Vec::new()).await?;
+    press_key(driver, "d").await?;
+    driver.query(By::Css("dialog[open] select")).and_displayed().first().await?.send_keys(Key::Escape).await?;
+    has_focus(".read").await;
+    press_key(driver, "c").await?;
+    driver.query(By::Css(".say textarea:focus")).first().await?.send_keys(Key::Escape).await?;
+    has_focus(".read").await;
+
+    let filters = driver.find(By::Css("[aria-controls=filters]")).await?;
+    filters.click().await?;
+    driver.query(By::Css("#filters select")).and_displayed().first().await?;
+    filters.send_keys(Key::Escape).await?;
+    has_focus("[aria-controls=filters][aria-expanded=false]").await;
+    browser.quit().await;
+    Ok(())
+}
