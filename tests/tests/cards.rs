@@ -50,8 +50,8 @@ gates: { before_tool: { refund: { severity: high, reversible: false, consequence
 nodes: { settle: { agent: clerk, prompt: The chair came twice. } }
 ";
 
-/// The button that remembers an approval.
-const FOR_LATER: &str = "Remember for this run";
+/// Beside an approval that can go for later calls too.
+const FOR_LATER: &str = "Also approve later calls";
 
 /// Somebody at the console.
 struct Reader {
@@ -147,7 +147,11 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     let card = ["refund", "expert", "Pays money back", "20 EUR", "runs if you approve", FOR_LATER];
     ana.reads("sub-agent", "section.action", &card).await?;
     ana.reads("sub-agent", "article.read", &["for agent clerk", "The money is gone.", "cannot be undone"]).await?;
-    ana.decides("Approve refund", "approved refund").await?;
+    // It goes with an approval, which another press does not take back.
+    field(driver, "also approve later calls").await?.send_keys("for this run").await?;
+    driver.query(By::Css(".card.action .yes")).first().await?.click().await?;
+    ana.reads("sub-agent-later", ".acts", &["Approve refund, and later ones"]).await?;
+    ana.decides("Approve refund, and later ones", "approved refund").await?;
 
     ana.opens(run, ReviewKind::Handoff).await?;
     let page = [

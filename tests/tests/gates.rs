@@ -25,7 +25,7 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
     for said in ["agent about to run", "Answer Ann.", "You know the bills.", "Edit prompt", "Answer in its place"] {
         assert!(card.contains(said), "{said}: {card}");
     }
-    assert!(!card.contains("Remember for"), "only approvals of calls can be remembered: {card}");
+    assert!(!card.contains("Also approve later calls"), "only approvals of calls can be remembered: {card}");
     let bar = text_of(&ana.driver, ".acts").await;
     assert!(bar.contains("Approve billing") && bar.contains("Reject billing"), "{bar}");
 

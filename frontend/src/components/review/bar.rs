@@ -178,9 +178,7 @@ fn acts(pane: Pane) -> Vec<Act> {
                 _ => "b go",
             },
             barred: waits.then(|| {
-                let each = "Each call needs an answer.";
-                let critical = "These calls are critical. Open and decide each one separately.";
-                if one_by_one { critical } else { each }.to_owned()
+                if one_by_one { verdict::one_by_one(&review) } else { "Each call needs an answer.".to_owned() }
             }),
             opens: false,
         });

@@ -18,7 +18,7 @@ use crate::state::verdict::Intent;
 use crate::state::verdict::keys::on_enter;
 
 /// The first button of an action for which nothing was chosen yet.
-const UNDECIDED: &str = ".card.action:not(:has(footer [aria-pressed=true])) :is(.unfold, footer:not([hidden]) button)";
+const UNDECIDED: &str = ".card.action:not(.decided) :is(.unfold, footer:not([hidden]) button)";
 
 /// What the parts of the pane share. Cheap to copy into closures.
 #[derive(Clone, Copy)]

@@ -7,12 +7,21 @@ use shared::review::{Action, Review};
 use super::{Chosen, Draft};
 
 /// What is chosen for an action, where that is allowed. An alternative is an answer that every gate takes which offers it.
+/// A form that was opened decides nothing before something in it differs, unless that is the only way to approve.
 pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
     let own = draft.actions.get(&action.id)?;
+    let allows = |kind: ActionKind| action.allowed_decisions.contains(&kind);
     match own.chosen.as_ref()? {
         Chosen::Alternative { .. } => Some(ActionKind::Respond),
-        Chosen::Answer(kind) => action.allowed_decisions.contains(kind).then_some(*kind),
+        Chosen::Answer(ActionKind::Edit) if allows(ActionKind::Approve) && !is_edited(action, draft) => None,
+        Chosen::Answer(kind) => allows(*kind).then_some(*kind),
     }
+}
+
+/// Whether other arguments were typed than those that were asked for.
+pub fn is_edited(action: &Action, draft: &Draft) -> bool {
+    let own = draft.actions.get(&action.id).and_then(|own| own.arguments.as_ref());
+    own.is_some_and(|arguments| *arguments != action.arguments)
 }
 
 /// The alternative that is chosen in place of an action.

@@ -109,10 +109,23 @@ impl ActionDraft {
         }
     }
 
-    /// Chooses something, or takes it back where that is chosen already.
+    /// Chooses something, or takes it back where that is chosen already. What goes for later calls too stays approved.
     pub fn press(&mut self, pressed: Chosen) {
+        let approves = pressed == Chosen::Answer(ActionKind::Approve);
+        if approves && self.remember.is_some() {
+            self.chosen = Some(pressed);
+            return;
+        }
         self.chosen = Some(pressed).filter(|pressed| self.chosen.as_ref() != Some(pressed));
         self.remember = None;
+    }
+
+    /// Approves later calls too, and so this one; or this one only.
+    pub fn remember(&mut self, scope: Option<GrantScope>) {
+        self.remember = scope;
+        if scope.is_some() {
+            self.chosen = Some(Chosen::Answer(ActionKind::Approve));
+        }
     }
 }
 

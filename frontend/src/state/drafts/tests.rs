@@ -49,6 +49,23 @@ fn one_thing_is_chosen_for_an_action_and_pressing_it_again_takes_it_back() {
 }
 
 #[test]
+fn what_goes_for_later_calls_too_stays_approved() {
+    let approve = Chosen::Answer(ActionKind::Approve);
+    let mut action = ActionDraft::default();
+    action.remember(Some(GrantScope::Run));
+    assert_eq!(action.chosen, Some(approve.clone()), "it goes with an approval only");
+    action.press(approve.clone());
+    assert_eq!((action.chosen.as_ref(), action.remember), (Some(&approve), Some(GrantScope::Run)));
+    action.remember(None);
+    assert_eq!(action.chosen.as_ref(), Some(&approve), "this call stays approved");
+    action.press(approve.clone());
+    assert_eq!(action.chosen, None);
+    action.remember(Some(GrantScope::Flow));
+    action.press(Chosen::Answer(ActionKind::Reject));
+    assert_eq!(action.remember, None, "nothing else goes for later calls");
+}
+
+#[test]
 fn an_edit_that_is_taken_back_leaves_no_draft() {
     let review = on(1, "Hello");
     let mut drafts = Drafts::default();

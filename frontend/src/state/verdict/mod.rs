@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use shared::api::MAX_BODY;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{ActionKind, ChoiceKind};
+use shared::definition::{ActionKind, ChoiceKind, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::Remember;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 use crate::state::action_words;
-use crate::state::drafts::chosen::{alternative, choice, edits, remembers};
+use crate::state::drafts::chosen::{alternative, choice, edits, is_edited, remembers};
 use crate::state::drafts::{ActionDraft, Draft};
 use crate::state::effects::no_correction;
 use crate::state::extent;
@@ -106,10 +106,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
             request.verdict = Verdict::Text { text };
         }
         Intent::ApproveAll | Intent::RejectAll if review.is_one_by_one() => {
-            return refuse(
-                "/verdict/decisions",
-                "These calls are critical. Open and decide each one separately.".into(),
-            );
+            return refuse("/verdict/decisions", one_by_one(review));
         }
         Intent::Actions | Intent::ApproveAll | Intent::RejectAll => {
             let decisions = actions(review, draft, intent, text.as_deref())?;
@@ -192,13 +189,9 @@ fn actions(
                     remembers(action, draft).map(|scope| Remember { scope, for_ms: None, arguments: Vec::new() });
                 ActionDecision::Approve { remember }
             }
-            ActionKind::Edit => match &typed.arguments {
-                Some(arguments) if *arguments != action.arguments => {
-                    ActionDecision::Edit { arguments: arguments.clone() }
-                }
-                _ if action.allowed_decisions.contains(&ActionKind::Approve) => ActionDecision::APPROVE,
-                _ => ActionDecision::Edit { arguments: action.arguments.clone() },
-            },
+            ActionKind::Edit => {
+                ActionDecision::Edit { arguments: typed.arguments.as_ref().unwrap_or(&action.arguments).clone() }
+            }
             ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },
             ActionKind::Respond => {
                 let Some(message) = message else {
@@ -229,7 +222,12 @@ pub fn option_says(review: &Review, draft: &Draft, option: &ReviewOption) -> Str
 /// nothing was chosen yet.
 pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     let all = review.actions.len();
-    let chosen: Vec<_> = review.actions.iter().filter_map(|action| choice(action, draft)).collect();
+    // An edit that changes nothing is said to be none.
+    let said = |action: &Action| match choice(action, draft)? {
+        ActionKind::Edit if !is_edited(action, draft) => Some(ActionKind::Approve),
+        kind => Some(kind),
+    };
+    let chosen: Vec<_> = review.actions.iter().filter_map(said).collect();
     let number = |kind| chosen.iter().filter(|chosen| **chosen == kind).count();
     let one = review.actions.first().map(action_words::name).unwrap_or_default();
     if chosen.is_empty() && !review.is_one_by_one() {
@@ -267,6 +265,20 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     .map(|(kind, verb, how)| format!("{verb} {}{how}", number(kind)))
     .collect();
     (Intent::Actions, sentence(&parts.join(", ")) + later)
+}
+
+/// Why there is no button for all calls together.
+pub fn one_by_one(review: &Review) -> String {
+    let stakes = || review.actions.iter().filter_map(|action| action.stakes.as_ref());
+    let critical = stakes().filter(|stakes| stakes.severity == Severity::Critical).count();
+    let which = match critical {
+        // Nobody knows of which it is said.
+        0 if stakes().next().is_some() => "This review is critical.".to_owned(),
+        1 if review.actions.len() > 1 => "One of these calls is critical.".to_owned(),
+        some if some > 0 && some < review.actions.len() => format!("{some} of these calls are critical."),
+        _ => "These calls are critical.".to_owned(),
+    };
+    format!("{which} Open and decide each one separately.")
 }
 
 /// What follows first from what is approved. Where calls have no words of their own, nobody knows of which it is said.

@@ -95,16 +95,41 @@ fn an_alternative_is_chosen_in_place_of_a_call_and_takes_the_place_of_what_was_c
 }
 
 #[test]
-fn an_edit_that_changes_nothing_is_an_approval() {
-    let review = calls(1, 1);
+fn a_form_that_was_only_opened_decides_nothing() {
+    let mut review = calls(1, 1);
     let mut draft = draft("");
     for id in ["a1", "a2"] {
         let action = draft.actions.entry(id.into()).or_default();
         action.chosen = Some(Chosen::Answer(ActionKind::Edit));
         action.arguments = Some(review.actions[0].arguments.clone());
     }
-    let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
-        panic!("actions are answered one by one")
+    assert_eq!(actions_say(&review, &draft), (Intent::ApproveAll, "Approve all 2".into()));
+    assert!(request(&review, &draft, &Intent::Actions).is_err());
+    let decisions = |review: &Review, draft: &Draft, intent: Intent| match request(review, draft, &intent) {
+        Ok(DecisionRequest { verdict: Verdict::Actions { decisions, .. }, .. }) => decisions,
+        other => panic!("actions are answered one by one: {other:?}"),
     };
-    assert!(decisions.values().all(|decision| *decision == ActionDecision::APPROVE));
+    let all = decisions(&review, &draft, Intent::ApproveAll);
+    assert!(all.values().all(|decision| *decision == ActionDecision::APPROVE));
+
+    // Where nothing but an edit is allowed, one that changes nothing is how to approve, and is no edit in words.
+    for action in &mut review.actions {
+        action.allowed_decisions = vec![ActionKind::Edit, ActionKind::Reject];
+    }
+    assert_eq!(actions_say(&review, &draft), (Intent::Actions, "Approve 2".into()));
+    let all = decisions(&review, &draft, Intent::Actions);
+    assert!(all.values().all(|decision| matches!(decision, ActionDecision::Edit { .. })));
+}
+
+#[test]
+fn it_is_said_which_calls_are_critical() {
+    let mut review = calls(1, 1);
+    assert_eq!(one_by_one(&review), "These calls are critical. Open and decide each one separately.");
+    let stakes = |severity: &str| serde_json::from_value(json!({ "severity": severity })).unwrap();
+    review.actions[0].stakes = Some(stakes("critical"));
+    assert!(one_by_one(&review).starts_with("One of these calls is critical."));
+    review.actions[1].stakes = Some(stakes("critical"));
+    assert!(one_by_one(&review).starts_with("These calls are critical."));
+    (review.actions[0].stakes, review.actions[1].stakes) = (Some(stakes("high")), None);
+    assert!(one_by_one(&review).starts_with("This review is critical."));
 }

@@ -29,36 +29,40 @@ pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoVie
     ActionKind::ALL.iter().copied().filter(|kind| allowed.contains(kind)).map(button).collect_view()
 }
 
-/// Approves later calls of the same tool too. Who decides for somebody else allows this call only.
+/// Where later calls can be approved too.
+const SCOPES: [(GrantScope, &str); 2] =
+    [(GrantScope::Run, "for this run"), (GrantScope::Flow, "for this flow for 8 h")];
+
+/// Beside an approval: approves later calls of the same tool too. Who decides for somebody else allows this call only.
 #[component]
 pub fn Remember(shown: ShownAction) -> impl IntoView {
     let session = Session::expect();
     let grantable = Memo::new(move |_| {
         shown.pane.review.with(|review| review.grantable.contains(&shown.id()) && session.decides_for(review).is_none())
     });
-    let allow = move |(scope, label): (GrantScope, &'static str)| {
-        let is = move || shown.remembered.get() == Some(scope);
-        let press = move |_| {
-            let scope = Some(scope).filter(|_| !untrack(is));
-            shown.write(|own| {
-                own.remember = scope;
-                own.chosen = Some(Chosen::Answer(ActionKind::Approve));
-            });
-        };
-        view! {
-            <button
-                type="button"
-                class="b sm"
-                title="Later calls of this tool are approved too, whatever their arguments"
-                aria-pressed=move || is().to_string()
-                on:click=press
-            >
-                {label}
-            </button>
-        }
+    let choose = move |event| {
+        let scope =
+            event_target_value(&event).parse().ok().and_then(|at: usize| SCOPES.get(at)).map(|(scope, _)| *scope);
+        shown.write(|own| own.remember(scope));
     };
-    let scopes = [(GrantScope::Run, "Remember for this run"), (GrantScope::Flow, "Remember for this flow for 8 h")];
-    move || grantable.get().then(|| scopes.map(allow).collect_view())
+    let option = move |(at, (scope, label)): (usize, &(GrantScope, &'static str))| {
+        let scope = *scope;
+        let is = move || shown.remembered.get() == Some(scope);
+        view! { <option value=at.to_string() prop:selected=is>{*label}</option> }
+    };
+    move || {
+        grantable.get().then(|| {
+            view! {
+                <label class="later" title="Later calls of this tool are approved too, whatever their arguments">
+                    "Also approve later calls"
+                    <select class="select" on:change=choose>
+                        <option value="" prop:selected=move || shown.remembered.get().is_none()>"no"</option>
+                        {SCOPES.iter().enumerate().map(option).collect_view()}
+                    </select>
+                </label>
+            }
+        })
+    }
 }
 
 /// What could be done in its place.

@@ -19,7 +19,7 @@ use crate::components::focus::{FIELD, focus_within};
 use crate::components::inert::inert;
 use crate::state::action_words;
 use crate::state::drafts::Chosen;
-use crate::state::guardrail_notes::{self, NotePlace};
+use crate::state::guardrail_notes::{self, Leave, NotePlace};
 
 /// The card of an action that a gate holds back: what it does, and the answers to choose from.
 #[component]
@@ -64,7 +64,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         view! { <div class="facts">{tags.collect_view()}{follows.collect_view()}</div> }
     });
     view! {
-        <section node_ref=card class="card action" class:folded=folded aria-label=action.name.clone()>
+        <section node_ref=card class="card action" class:folded=folded class:decided=shown.decided aria-label=action.name.clone()>
             <header>
                 <code>{inert(&action.name)}</code>
                 <span class="muted cut">{kind_of(&action)}</span>
@@ -129,6 +129,9 @@ fn Status(shown: ShownAction) -> impl IntoView {
         }
         (None, None) if instead.get() => {
             Some(view! { <span class="tag">{format!("{}, an alternative is chosen", words.not)}</span> })
+        }
+        (None, Some(ActionKind::Edit)) if leave.get() == Leave::Free && shown.edited().is_none() => {
+            Some(view! { <span class="tag">{format!("{} as asked, nothing changed yet", words.happens)}</span> })
         }
         (None, kind) => {
             let (class, says) = words.would(kind, leave.get());

@@ -8,7 +8,7 @@ use shared::grant::GrantScope;
 use shared::review::Action;
 
 use super::super::pane::Pane;
-use crate::state::drafts::chosen::remembers;
+use crate::state::drafts::chosen::{choice, remembers};
 use crate::state::drafts::{ActionDraft, Chosen, Draft};
 use crate::state::record::{self, CallOutcome};
 
@@ -27,6 +27,8 @@ pub struct ShownAction {
     pub typed: Memo<ActionDraft>,
     /// Which of the allowed answers is chosen.
     pub chosen: Memo<Option<ActionKind>>,
+    /// Whether that would be sent: a form that was only opened would not.
+    pub decided: Memo<bool>,
     /// Where later calls of the tool are approved too.
     pub remembered: Memo<Option<GrantScope>>,
 }
@@ -48,12 +50,16 @@ impl ShownAction {
             let allowed = |kind: &ActionKind| action.with_value(|action| action.allowed_decisions.contains(kind));
             typed.with(|typed| typed.answer().filter(allowed))
         });
+        let decided = Memo::new(move |_| {
+            let decided = |draft: &Draft| action.with_value(|action| choice(action, draft).is_some());
+            pane.workspace.drafts.with(|drafts| drafts.review(pane.id).is_some_and(decided))
+        });
         let remembered = Memo::new(move |_| {
             let drafts = pane.workspace.drafts;
             drafts.with(|drafts| action.with_value(|action| remembers(action, drafts.review(pane.id)?)))
         });
         let open = Memo::new(move |_| pane.is_open());
-        Self { pane, action, open, over, outcome, typed, chosen, remembered }
+        Self { pane, action, open, over, outcome, typed, chosen, decided, remembered }
     }
 
     /// Its id in the review.
