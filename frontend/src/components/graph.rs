@@ -10,8 +10,8 @@ use shared::run::{Activity, Report, Run, RunStatus, StepStatus};
 use super::schema_form::next_key;
 use crate::state::ending::Ending;
 
-/// Room around the picture for strokes and the badges on the nodes' corners, in its own pixels.
-const MARGIN: u32 = 12;
+/// Room around the picture for strokes and the badges above the nodes, in its own pixels.
+const MARGIN: u32 = 18;
 /// Characters of a label that fit a pixel of width, about.
 const CHARS_PER_PIXEL: f64 = 0.145;
 /// Labels of edges are cut after so many characters; the layout leaves room for them.
@@ -21,6 +21,9 @@ const LABEL_CHARACTER: f64 = 6.7;
 
 /// A picture wider than so many pixels is not squeezed into a column: it gets a row of its own, or is moved sideways.
 const WIDE: f64 = 300.0;
+
+/// In a narrow column no node is wider: its title has the rest of its id.
+const NARROW: f64 = 190.0;
 
 /// What a run has to do with a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -111,18 +114,24 @@ pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
 #[component]
 pub fn FlowGraph(
     /// Nodes and edges with their places.
-    graph: Graph,
+    mut graph: Graph,
     /// Where the run stands; without a run, empty.
     #[prop(optional, into)]
     marks: Signal<Marks>,
     /// What the picture shows, for those who cannot see it.
     #[prop(optional, into)]
     label: String,
+    /// Whether it stands in a narrow column.
+    #[prop(optional)]
+    narrow: bool,
 ) -> impl IntoView {
     let id = next_key();
+    let (left, right) = if narrow { narrowed(&mut graph) } else { (0.0, graph.width) };
+    let across = right - left;
     // Only where it tells of a run: elsewhere it is a thumbnail, or has the room.
-    let wide = graph.width > WIDE && !label.is_empty();
-    let [width, height] = [graph.width, graph.height].map(|size| (size + 2.0 * f64::from(MARGIN)).to_string());
+    let wide = across > WIDE && !label.is_empty();
+    let start = left - f64::from(MARGIN);
+    let [width, height] = [across, graph.height].map(|size| (size + 2.0 * f64::from(MARGIN)).to_string());
     let label = if label.is_empty() { "The flow as a graph".to_owned() } else { label };
     let list_id = format!("graph-{id}-list");
     let list: Vec<_> = graph.nodes.iter().map(|node| spoken(node, &graph.edges, marks)).collect();
@@ -131,7 +140,7 @@ pub fn FlowGraph(
     let nodes: Vec<_> = graph.nodes.into_iter().map(|node| node_view(node, marks)).collect();
     view! {
         <figure class=if wide { "graph wide" } else { "graph" } tabindex=wide.then_some("0")>
-            <svg viewBox=format!("-{MARGIN} -{MARGIN} {width} {height}") role="img" aria-label=label
+            <svg viewBox=format!("{start} -{MARGIN} {width} {height}") role="img" aria-label=label
                 aria-describedby=list_id.clone() style=format!("max-width:{width}px;--w:{width}px")>
                 <defs>
                     {["next", "correct", "detour"].map(|kind| view! {
@@ -144,6 +153,17 @@ pub fn FlowGraph(
             <ul class="sr" id=list_id>{list}</ul>
         </figure>
     }
+}
+
+/// Makes wide nodes narrower, and gives where the picture begins and ends then.
+fn narrowed(graph: &mut Graph) -> (f64, f64) {
+    for node in &mut graph.nodes {
+        node.width = node.width.min(NARROW);
+    }
+    let sides = graph.nodes.iter().flat_map(|node| [node.x - node.width / 2.0, node.x + node.width / 2.0]);
+    let bends = graph.edges.iter().flat_map(|edge| edge.points.iter().map(|point| point.0));
+    let all = sides.chain(bends);
+    all.fold((graph.width, 0.0), |(left, right), x| (left.min(x), right.max(x)))
 }
 
 fn kind_class(kind: GraphEdgeKind) -> &'static str {
@@ -192,7 +212,11 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     let shape = if node.kind == "end" { "end" } else { "" };
     let fits = ((node.width - 30.0) * CHARS_PER_PIXEL).max(4.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few characters")]
-    let text = shorten(&node.id, fits as usize);
+    let text = if node.id.chars().count() > fits as usize {
+        shorten(&node.id, (fits * 0.9) as usize)
+    } else {
+        node.id.clone()
+    };
     let radius = if node.kind == "end" { node.height / 2.0 } else { 7.0 };
     let (right, middle) = (left + node.width, node.y);
     let glyph = (node.kind != "end").then(|| {
@@ -209,8 +233,8 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
                 let visits = mark.get().visits;
                 (visits > 1).then(|| view! {
                     <g class="visits">
-                        <rect x=(right - 13.0 - room(visits)).to_string() y=(top - 8.0).to_string() width=(22.0 + 2.0 * room(visits)).to_string() height="15" rx="7.5"/>
-                        <text x=(right - 2.0).to_string() y=(top + 3.0).to_string() text-anchor="middle">{format!("{visits}×")}</text>
+                        <rect x=(right - badge(visits)).to_string() y=(top - 17.0).to_string() width=badge(visits).to_string() height="15" rx="7.5"/>
+                        <text x=(right - badge(visits) / 2.0).to_string() y=(top - 6.0).to_string() text-anchor="middle">{format!("{visits}×")}</text>
                     </g>
                 })
             }}
@@ -218,9 +242,9 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     }
 }
 
-/// What a count takes at each side beside that of one digit.
-fn room(visits: u32) -> f64 {
-    if visits > 9 { 4.0 } else { 0.0 }
+/// How wide the badge of a count is, which stands above the end of its node.
+fn badge(visits: u32) -> f64 {
+    16.0 + 6.0 * f64::from(visits.max(1).ilog10() + 1)
 }
 
 /// One node in words: kind, where it stands, and where it leads.
