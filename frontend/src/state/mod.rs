@@ -11,6 +11,7 @@ pub mod effects;
 pub mod ending;
 pub mod extent;
 pub mod guardrail_notes;
+pub mod hidden;
 pub mod inbox;
 pub mod insights;
 pub mod markdown;

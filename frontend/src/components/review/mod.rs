@@ -6,6 +6,7 @@ mod bar;
 mod changed;
 mod guardrails;
 mod head;
+mod hidden;
 mod item;
 mod keys;
 mod more;

@@ -62,7 +62,8 @@ fn Metadata(pane: Pane) -> impl IntoView {
     let opened = !typed.is_empty();
     let value = RwSignal::new(Value::Object(typed));
     let sound = RwSignal::new(true);
-    pane.count_unsound(sound);
+    let flaw = RwSignal::new(None);
+    pane.watch(move || flaw.get());
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
         if let (Some(()), true, Value::Object(metadata)) = (previous, sound.get(), value) {
@@ -75,7 +76,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
             <details class="fold metadata" open=opened>
                 <summary>"Details for later steps"</summary>
                 <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
-                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base="/metadata" label="Details" sound=sound />
+                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base="/metadata" label="Details" sound=sound flaw=flaw />
             </details>
         }
     })

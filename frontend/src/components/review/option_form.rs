@@ -54,7 +54,8 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let untouched = untouched(&schema);
     let value = RwSignal::new(Value::Object(typed));
     let sound = RwSignal::new(true);
-    pane.count_unsound(sound);
+    let flaw = RwSignal::new(None);
+    pane.watch(move || flaw.get());
     let own = id.clone();
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
@@ -84,7 +85,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
                 base=PLACE
                 label=name
                 defaults=true
-                sound=sound
+                sound=sound flaw=flaw
             />
         </section>
     }

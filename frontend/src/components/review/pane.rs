@@ -1,5 +1,6 @@
 //! The shared state of the pane: the review, what the person has seen and typed, and their decision.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -11,6 +12,7 @@ use shared::review::{Review, ReviewOption};
 use crate::client::{Api, Workspace};
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::notice::Notifier;
+use crate::components::schema_form::next_key;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 use crate::state::guardrail_notes::Answered;
@@ -40,8 +42,8 @@ pub struct Pane {
     pub filling: RwSignal<Option<String>>,
     /// Raised when the first thing that can be edited shall open.
     pub edit: Trigger,
-    /// How many forms hold something that cannot be read yet.
-    pub unsound: RwSignal<usize>,
+    /// What is wrong in the forms that are open, by a number of each.
+    pub flaws: RwSignal<BTreeMap<u64, String>>,
     /// What guardrails said of what was typed.
     pub checked: RwSignal<Answered>,
     /// Drafts and decisions under way.
@@ -121,8 +123,8 @@ impl Pane {
             self.notifier.bad("The content has changed. Look at the change before you decide.");
             return;
         }
-        if self.unsound.get_untracked() > 0 {
-            self.notifier.bad("A field that you are editing is not complete yet.");
+        if let Some(flaw) = self.flaws.with_untracked(|flaws| flaws.values().next().cloned()) {
+            self.notifier.bad(format!("Nothing was sent. {flaw}"));
             focus_on(MISTAKE);
             return;
         }
@@ -135,16 +137,17 @@ impl Pane {
         }
     }
 
-    /// Counts a form among those that hold something half typed, while it does.
-    pub fn count_unsound(self, sound: RwSignal<bool>) {
-        let counted = StoredValue::new(false);
-        let set = move |bad: bool| {
-            if counted.get_value() != bad {
-                counted.set_value(bad);
-                self.unsound.update(|count| *count = if bad { *count + 1 } else { count.saturating_sub(1) });
+    /// Nothing is decided while something is wrong in a form.
+    pub fn watch(self, flaw: impl Fn() -> Option<String> + 'static) {
+        let own = next_key();
+        Effect::new(move |_| {
+            let flaw = flaw();
+            self.flaws.update(|flaws| drop(flaws.remove(&own)));
+            if let Some(flaw) = flaw {
+                self.flaws.update(|flaws| drop(flaws.insert(own, flaw)));
             }
-        };
-        Effect::new(move |_| set(!sound.get()));
-        on_cleanup(move || set(false));
+        });
+        // It fails only where the pane has gone, too.
+        on_cleanup(move || drop(self.flaws.try_update(|flaws| flaws.remove(&own))));
     }
 }

@@ -1,5 +1,6 @@
 //! The review pane: loads a review, keeps track of what the person has seen, and assembles its parts.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,7 +141,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
             option_fields::begun(&first, &draft, outbox.get(id).map(|sending| &sending.request))
         })),
         edit: Trigger::new(),
-        unsound: RwSignal::new(0),
+        flaws: RwSignal::new(BTreeMap::new()),
         checked: RwSignal::new(None),
         workspace,
         api: use_api(),

@@ -191,22 +191,38 @@ impl FieldDraft {
     pub fn mistake(&self) -> Option<String> {
         let Content::Text(text) = &self.content else { return None };
         let text = text.get();
-        if text.is_empty() {
+        // What is left out is for the server to miss; an empty text that is sent has its length.
+        if text.is_empty() && !matches!(self.empty, Some(Value::String(_))) {
             return None;
         }
-        if let Kind::Line { max: Some(max), .. } | Kind::Text { max: Some(max), .. } = self.shape.kind {
-            let count = text.chars().count() as u64;
-            if count > max {
-                return Some(format!("{count} characters; at most {max}"));
-            }
+        match self.shape.kind {
+            Kind::Line { .. } | Kind::Text { .. } => self.shape.rules.mistake(&text),
+            _ if text.is_empty() => None,
+            _ => self.parse(&text).err(),
         }
-        self.parse(&text).err()
     }
 
-    /// Whether nothing in it is half typed.
+    /// The first thing that is wrong in it, after what its field is called; `name` is its key.
+    pub fn flaw(&self, name: &str) -> Option<String> {
+        let name = self.shape.title.as_deref().unwrap_or(name);
+        match &self.content {
+            Content::Text(_) => {
+                let mistake = self.mistake()?;
+                Some(if name.is_empty() { mistake } else { format!("{name}: {mistake}") })
+            }
+            Content::Switch(_) | Content::Choice(_) | Content::Several(_) => None,
+            Content::List(rows) => {
+                let flaw = |(at, row): (usize, &ListRow)| row.draft.flaw(&format!("{name} {}", at + 1));
+                rows.get().iter().enumerate().find_map(flaw)
+            }
+            Content::Object(fields) => fields.iter().find_map(|(name, field)| field.flaw(name)),
+        }
+    }
+
+    /// Whether all of it can be read: nothing in it is half typed.
     pub fn is_sound(&self) -> bool {
         match &self.content {
-            Content::Text(_) => self.mistake().is_none(),
+            Content::Text(text) => text.with(|text| text.is_empty() || self.parse(text).is_ok()),
             Content::Switch(_) | Content::Choice(_) | Content::Several(_) => true,
             Content::List(rows) => rows.get().iter().all(|row| row.draft.is_sound()),
             Content::Object(fields) => fields.iter().all(|(_, field)| field.is_sound()),
@@ -321,5 +337,25 @@ mod tests {
         assert_eq!(draft.read(), Some(json!("5.")));
         text.set("50".into());
         assert_eq!((draft.is_sound(), draft.read()), (true, Some(json!(50))));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_name_of_its_field() {
+        let owner = Owner::new();
+        owner.set();
+        let schema = json!({ "type": "object", "properties": {
+            "zip": { "type": "string", "title": "Postcode", "minLength": 5 },
+            "tags": { "type": "array", "items": { "type": "string", "maxLength": 2 } },
+        } });
+        let flaw = |value: Value| {
+            let draft = FieldDraft::new(&schema, &value, false);
+            assert!(draft.is_sound(), "it can be read, and so be kept");
+            draft.flaw("")
+        };
+        assert_eq!(flaw(json!({ "zip": "123" })).as_deref(), Some("Postcode: 3 characters; at least 5"));
+        assert_eq!(flaw(json!({ "zip": "" })).as_deref(), Some("Postcode: 0 characters; at least 5"));
+        assert_eq!(flaw(json!({ "tags": ["ok", "long"] })).as_deref(), Some("tags 2: 4 characters; at most 2"));
+        assert_eq!(flaw(json!({ "zip": "12345", "tags": ["ok"] })), None);
+        assert_eq!(flaw(json!({})), None, "what is left out is for the server to miss");
     }
 }

@@ -74,7 +74,8 @@ fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
         view! { <label class="field-label" for=id>{heading(draft, name)}{counter(draft)}</label> }.into_any()
     };
     view! {
-        <div class="field" class:bad=move || !wrong.get().is_empty()>
+        // Who presses Enter is done with it.
+        <div class="field" class:bad=move || !wrong.get().is_empty() on:keydown=move |event| if event.key() == "Enter" { left.set(true) }>
             {title}
             <p class="hint" id=help_id>{inert(&help)}</p>
             {input}

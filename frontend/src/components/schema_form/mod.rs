@@ -6,6 +6,7 @@ mod draft;
 mod field;
 mod list;
 mod place;
+mod rules;
 mod schema;
 mod several;
 
@@ -26,8 +27,9 @@ pub fn untouched(schema: &Value) -> Value {
 
 /// A form for `value`.
 ///
-/// `base` is the JSON pointer of the value in the request, as the server's errors name it. `defaults`: missing values
-/// get the schema's defaults. `sound`: whether no value is incomplete, neither here nor in the JSON tab.
+/// `base` is the JSON pointer of the value in the request, as the server's mistakes name it. `defaults`: what is left
+/// out gets the schema's defaults. `sound` tells whether nothing is half typed, neither here nor in the JSON tab; `flaw`
+/// also what the browser can tell to be wrong, after the name of its field.
 #[component]
 pub fn SchemaForm(
     /// JSON Schema of the value; `{}` for any.
@@ -50,7 +52,10 @@ pub fn SchemaForm(
     /// Whether the value can be read.
     #[prop(optional, into)]
     sound: Option<RwSignal<bool>>,
-    /// Whether the form is disabled.
+    /// The first thing that is wrong.
+    #[prop(optional, into)]
+    flaw: Option<RwSignal<Option<String>>>,
+    /// Whether nothing can be changed now.
     #[prop(optional, into)]
     disabled: Signal<bool>,
 ) -> impl IntoView {
@@ -59,7 +64,7 @@ pub fn SchemaForm(
         schema.get("type").is_some_and(|declared| declared == "object") && value.with_untracked(Value::is_object);
     // Fields for so many values would take the browser seconds; text takes none.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
-        return view! { <JsonAlone value sound disabled object=is_object/> }.into_any();
+        return view! { <JsonAlone value sound flaw disabled object=is_object/> }.into_any();
     }
     let draft = RwSignal::new(value.with_untracked(|value| FieldDraft::new(&schema, value, defaults)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
@@ -81,6 +86,11 @@ pub fn SchemaForm(
     });
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(raw_mistake.with(Option::is_none) && draft.with(FieldDraft::is_sound)));
+    }
+    if let Some(flaw) = flaw {
+        let name = label.clone();
+        let first = Memo::new(move |_| raw_mistake.get().or_else(|| draft.with(|draft| draft.flaw(&name))));
+        Effect::new(move |_| flaw.set(first.get()));
     }
 
     let form_base = base.clone();
@@ -131,6 +141,7 @@ pub fn SchemaForm(
 fn JsonAlone(
     value: RwSignal<Value>,
     sound: Option<RwSignal<bool>>,
+    flaw: Option<RwSignal<Option<String>>>,
     disabled: Signal<bool>,
     object: bool,
 ) -> impl IntoView {
@@ -138,6 +149,9 @@ fn JsonAlone(
     let mistake = mistake_in(raw, object);
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(mistake.with(Option::is_none)));
+    }
+    if let Some(flaw) = flaw {
+        Effect::new(move |_| flaw.set(mistake.get()));
     }
     view! {
         <div class="form">

@@ -1,8 +1,9 @@
-//! The parts of a field's JSON Schema that a form can use. Pure; the server validates.
+//! What a JSON Schema says of one field, as far as a form can use it. Pure; the last word is the server's.
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;
 
+use super::rules::{TextRules, is_date};
 use crate::state::words::plain as label;
 
 /// How deep fields nest before a field becomes plain JSON; schemas may refer to themselves.
@@ -27,6 +28,8 @@ pub struct Shape {
     pub kind: Kind,
     /// Whether null is a value of it.
     pub nullable: bool,
+    /// What a text of it must be like.
+    pub rules: TextRules,
 }
 
 /// How a field is edited.
@@ -89,6 +92,7 @@ impl Shape {
             default: schema.get("default").cloned(),
             kind,
             nullable,
+            rules: TextRules::of(schema),
         }
     }
 }
@@ -222,13 +226,6 @@ fn text_kind(schema: &Value, value: Option<&str>) -> Kind {
     let long = max.is_some_and(|max| max > LONG_TEXT)
         || value.is_some_and(|text| text.contains('\n') || text.len() as u64 > LONG_TEXT / 3);
     if long { Kind::Text { code: false, max } } else { Kind::Line { input, max } }
-}
-
-/// Whether a date input can show it; it would show anything else as empty.
-fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    parts.len() == 3
-        && parts.iter().zip([4, 2, 2]).all(|(part, len)| part.len() == len && part.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The named fields, then what the value has beside them: nothing in it may stay hidden.

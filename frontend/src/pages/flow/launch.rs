@@ -51,7 +51,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         emptied.update(|times| *times += 1);
         focus_on(".launch-fields :is(input, textarea, select)");
     };
-    let (input_sound, context_sound) = (RwSignal::new(true), RwSignal::new(true));
+    let (input_flaw, context_flaw) = (RwSignal::new(None::<String>), RwSignal::new(None::<String>));
     let problem = RwSignal::new(None::<Problem>);
     let launch = Action::new_local(move |(launch, key): &(Launch, String)| {
         let (launch, key, navigate) = (launch.clone(), key.clone(), navigate.clone());
@@ -84,7 +84,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     };
     let (id, version) = (flow.id.clone(), flow.version);
     let start = move || {
-        if busy.get_untracked() || !input_sound.get_untracked() || !context_sound.get_untracked() {
+        if busy.get_untracked()
+            || input_flaw.with_untracked(Option::is_some)
+            || context_flaw.with_untracked(Option::is_some)
+        {
             return;
         }
         let context = Context::deserialize(&context.get_untracked());
@@ -107,7 +110,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         if fields {
             // Where something was typed before, a field that was emptied stays empty.
             let defaults = input.with_untracked(|input| *input == json!({}));
-            view! { <SchemaForm schema=schema.clone() value=input errors base="/input" defaults sound=input_sound/> }
+            view! { <SchemaForm schema=schema.clone() value=input errors base="/input" defaults flaw=input_flaw/> }
                 .into_any()
         } else {
             view! { <p class="soft">"This flow takes no input."</p> }.into_any()
@@ -115,7 +118,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     };
     let context_form = move || {
         emptied.track();
-        view! { <SchemaForm schema=context_schema() value=context errors base="/context" sound=context_sound/> }
+        view! { <SchemaForm schema=context_schema() value=context errors base="/context" flaw=context_flaw/> }
     };
     let with_context = context.with_untracked(|context| *context != json!({}));
     let nodes = flow.graph.as_ref().map(|graph| graph.nodes.iter().filter(|node| node.kind != "end").count());
@@ -132,7 +135,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                     {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
                 </div>
                 <footer>
-                    <button class="b primary" disabled=move || { busy.get() || denied.get().is_some() || !input_sound.get() || !context_sound.get() }>
+                    <button class="b primary" disabled=move || { busy.get() || denied.get().is_some() || input_flaw.with(Option::is_some) || context_flaw.with(Option::is_some) }>
                         <Glyph icon=icondata::LuPlay/>{move || if busy.get() { "Starting…" } else { "Start the run" }}
                     </button>
                     <Show when=move || is_typed.get()>

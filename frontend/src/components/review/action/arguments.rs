@@ -6,11 +6,13 @@ use shared::JsonMap;
 use shared::definition::{ActionKind, ContentType};
 use shared::review::ActionType;
 
+use super::super::hidden::HiddenWarning;
 use super::super::request::request;
 use super::super::value::{json, texts};
 use super::shown::ShownAction;
 use crate::components::diff::Diff;
 use crate::components::schema_form::SchemaForm;
+use crate::state::hidden::{hidden_in, remove_hidden};
 use crate::state::{action_words, extent};
 
 /// All of them as they were asked for, and the request that is sent with them. Out of sight while they are edited.
@@ -87,7 +89,10 @@ fn Fields(shown: ShownAction) -> impl IntoView {
     let schema = schema.unwrap_or_else(|| Value::Object(JsonMap::new()));
     let value = RwSignal::new(current);
     let sound = RwSignal::new(true);
-    shown.pane.count_unsound(sound);
+    let flaw = RwSignal::new(None);
+    // What was asked for may be wrong, too: only an edit is sent.
+    let asked_for = Value::Object(asked.clone());
+    shown.pane.watch(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != asked_for)));
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
         let (true, Value::Object(arguments)) = (previous.is_some() && sound.get(), value) else { return };
@@ -96,5 +101,11 @@ fn Fields(shown: ShownAction) -> impl IntoView {
     });
     let mistakes = Signal::derive(move || shown.pane.mistakes.get());
     let base = format!("{}/arguments", shown.pointer());
-    view! { <SchemaForm schema=schema value=value errors=mistakes base=base sound=sound /> }.into_any()
+    let count = Signal::derive(move || value.with(hidden_in));
+    let remove = move |()| value.update(remove_hidden);
+    view! {
+        <HiddenWarning count remove />
+        <SchemaForm schema=schema value=value errors=mistakes base=base sound=sound flaw=flaw />
+    }
+    .into_any()
 }

@@ -9,10 +9,12 @@ use shared::review::Item;
 
 use crate::components::autosize::{grow, grow_once_shown};
 use crate::components::focus::{FIELD, focus_within};
+use crate::components::review::hidden::HiddenWarning;
 use crate::components::review::pane::Pane;
 use crate::components::schema_form::SchemaForm;
-use crate::state::extent;
+use crate::state::hidden::{hidden_in, remove_hidden, without_hidden};
 use crate::state::verdict::is_at;
+use crate::state::{extent, invisible_characters};
 
 /// The form of an item: a text field for texts, else made from its schema.
 #[component]
@@ -48,18 +50,26 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
         Effect::new(move |_| grow_once_shown(node));
+        let text = RwSignal::new(text.to_owned());
+        let typed = StoredValue::new(move |now: String| {
+            write(Value::String(now.clone()));
+            text.set(now);
+        });
+        let count = Signal::derive(move || text.with(|text| invisible_characters::count(text)));
+        let remove = move |()| typed.with_value(|typed| typed(text.with_untracked(|text| without_hidden(text))));
         view! {
             <div class="edit" node_ref=form>
+                <HiddenWarning count remove />
                 <textarea
                     node_ref=node
                     class="textarea"
                     class:mono=code
                     aria-label=format!("Edit {}", item.label.as_deref().unwrap_or(&item.key))
                     aria-invalid=move || wrong.get().to_string()
-                    prop:value=text.to_owned()
+                    prop:value=text
                     spellcheck=if code { "false" } else { "true" }
                     on:input=move |event| {
-                        write(Value::String(event_target_value(&event)));
+                        typed.with_value(|typed| typed(event_target_value(&event)));
                         if let Some(field) = node.get_untracked() {
                             grow(&field);
                         }
@@ -72,7 +82,10 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
         let value = RwSignal::new(current);
         let sound = RwSignal::new(true);
-        pane.count_unsound(sound);
+        let flaw = RwSignal::new(None);
+        // What was proposed may be wrong, too: only an edit is sent.
+        let proposed = item.value.clone();
+        pane.watch(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != proposed)));
         Effect::new(move |previous: Option<()>| {
             let value = value.get();
             if previous.is_some() && sound.get() {
@@ -80,7 +93,9 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
             }
         });
         let label = item.label.clone().unwrap_or_else(|| item.key.clone());
-        view! { <div class="edit" node_ref=form><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
+        let count = Signal::derive(move || value.with(hidden_in));
+        let remove = move |()| value.update(remove_hidden);
+        view! { <div class="edit" node_ref=form><HiddenWarning count remove /><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound flaw=flaw /></div> }
                 .into_any()
     }
 }

@@ -1,0 +1,129 @@
+//! What the browser can tell of a text by its schema: how long it is, and whether it has the form that is asked for. It says
+//! only what is certainly wrong; the server has the last word. Patterns are the server's alone: an expression of somebody
+//! else can keep a browser busy for good.
+
+use serde_json::Value;
+
+/// What a schema demands of a text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TextRules {
+    min: u64,
+    max: Option<u64>,
+    format: Option<Format>,
+}
+
+/// A form of text that is told from others without doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Email,
+    Uri,
+    Date,
+    Uuid,
+    Ipv4,
+}
+
+impl TextRules {
+    /// Those of a schema.
+    pub fn of(schema: &Value) -> Self {
+        let count = |key: &str| schema.get(key).and_then(Value::as_u64);
+        let format = match schema.get("format").and_then(Value::as_str) {
+            Some("email") => Some(Format::Email),
+            Some("uri") => Some(Format::Uri),
+            Some("date") => Some(Format::Date),
+            Some("uuid") => Some(Format::Uuid),
+            Some("ipv4") => Some(Format::Ipv4),
+            _ => None,
+        };
+        Self { min: count("minLength").unwrap_or(0), max: count("maxLength"), format }
+    }
+
+    /// What is wrong with a text.
+    pub fn mistake(&self, text: &str) -> Option<String> {
+        let count = text.chars().count() as u64;
+        let characters = if count == 1 { "character" } else { "characters" };
+        if count < self.min {
+            return Some(format!("{count} {characters}; at least {}", self.min));
+        }
+        if let Some(max) = self.max.filter(|max| count > *max) {
+            return Some(format!("{count} {characters}; at most {max}"));
+        }
+        self.format.filter(|format| !format.fits(text)).map(|format| format.expects().to_owned())
+    }
+}
+
+impl Format {
+    fn fits(self, text: &str) -> bool {
+        match self {
+            Self::Email => {
+                let is_plain = !text.contains(char::is_whitespace);
+                is_plain && text.rsplit_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
+            }
+            Self::Uri => {
+                let is_scheme = |scheme: &str| {
+                    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+                };
+                !text.contains(char::is_whitespace) && text.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme))
+            }
+            Self::Date => is_date(text),
+            Self::Uuid => {
+                let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+                lengths == [8, 4, 4, 4, 12] && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
+            }
+            Self::Ipv4 => text.parse::<std::net::Ipv4Addr>().is_ok(),
+        }
+    }
+
+    fn expects(self) -> &'static str {
+        match self {
+            Self::Email => "An e-mail address, such as ana@example.com",
+            Self::Uri => "A full address, such as https://example.com",
+            Self::Date => "A date, such as 2026-11-20",
+            Self::Uuid => "A UUID, such as 018f0000-0000-7000-8000-000000000001",
+            Self::Ipv4 => "An IPv4 address, such as 192.0.2.1",
+        }
+    }
+}
+
+/// Whether a date input can show it; it would show anything else as empty.
+pub fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    parts.len() == 3
+        && parts.iter().zip([4, 2, 2]).all(|(part, len)| part.len() == len && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_text_is_checked_in_characters() {
+        let rules = TextRules::of(&json!({ "minLength": 3, "maxLength": 5 }));
+        assert_eq!(rules.mistake("äö").as_deref(), Some("2 characters; at least 3"));
+        assert_eq!(rules.mistake("äöüäöü").as_deref(), Some("6 characters; at most 5"));
+        assert_eq!(rules.mistake("äöü"), None);
+        assert_eq!(
+            TextRules::of(&json!({ "pattern": "^[0-9]+$" })).mistake("abc"),
+            None,
+            "that is for the server to say"
+        );
+    }
+
+    #[test]
+    fn only_what_is_certainly_no_such_text_is_refused() {
+        for (format, good, bad) in [
+            ("email", &["a@b", "ana.b+c@example.com"][..], &["ana", "@b", "a@", "a b@c"][..]),
+            ("uri", &["https://example.com/a?b", "urn:x"], &["example.com", "://x", "a b:c"]),
+            ("date", &["2026-11-20"], &["20.11.2026", "2026-11"]),
+            ("uuid", &["018F0000-0000-7000-8000-000000000001"], &["018f", "018f0000-0000-7000-8000-00000000000x"]),
+            ("ipv4", &["192.0.2.1"], &["192.0.2", "300.0.0.1"]),
+            ("hostname", &["anything at all"], &[]),
+        ] {
+            let rules = TextRules::of(&json!({ "format": format }));
+            assert!(good.iter().all(|text| rules.mistake(text).is_none()), "{format}");
+            assert!(bad.iter().all(|text| rules.mistake(text).is_some()), "{format}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Hidden characters in what is edited: how many there are, and the same without them.
+
+use serde_json::Value;
+use shared::invisible_characters::{TextPart, count, parts};
+
+/// How many hidden characters the texts of a value have.
+pub fn hidden_in(value: &Value) -> usize {
+    match value {
+        Value::String(text) => count(text),
+        Value::Array(rows) => rows.iter().map(hidden_in).sum(),
+        Value::Object(fields) => fields.values().map(hidden_in).sum(),
+        _ => 0,
+    }
+}
+
+/// A text without them.
+pub fn without_hidden(text: &str) -> String {
+    let plain = |part| match part {
+        TextPart::Plain(text) => text,
+        TextPart::Hidden { .. } => "",
+    };
+    parts(text).into_iter().map(plain).collect()
+}
+
+/// Takes them out of all texts of a value.
+pub fn remove_hidden(value: &mut Value) {
+    match value {
+        Value::String(text) if count(text) > 0 => *text = without_hidden(text),
+        Value::Array(rows) => rows.iter_mut().for_each(remove_hidden),
+        Value::Object(fields) => fields.values_mut().for_each(remove_hidden),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_but_what_is_hidden_is_taken_out() {
+        let mut value = json!({ "to": "a\u{202e}b", "rows": ["\u{200b}", "plain\n", 5, null] });
+        assert_eq!(hidden_in(&value), 2);
+        remove_hidden(&mut value);
+        assert_eq!((hidden_in(&value), value), (0, json!({ "to": "ab", "rows": ["", "plain\n", 5, null] })));
+    }
+}
