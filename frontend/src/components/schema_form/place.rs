@@ -67,9 +67,19 @@ impl FieldParts {
 /// The heading of a group: title, key beside it, what it is for.
 pub fn heading(draft: &FieldDraft, name: &str) -> impl IntoView + use<> {
     let title = draft.shape.title.clone().unwrap_or_else(|| name.to_owned());
-    let key = (!name.is_empty() && title != name).then(|| view! { <code class="field-key">{inert(name)}</code> });
+    let key = (!name.is_empty() && !reads_alike(&title, name))
+        .then(|| view! { <code class="field-key">{inert(name)}</code> });
     let required = draft.required.then(|| view! { <span class="field-required">"required"</span> });
     view! { <span class="field-title">{inert(&title)}</span>{key}{required} }
+}
+
+/// Whether a title says nothing beyond the key: but for capitals and spaces it is the same.
+fn reads_alike(title: &str, key: &str) -> bool {
+    let letters = |text: &str| {
+        let text: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-')).collect();
+        text.to_lowercase()
+    };
+    letters(title) == letters(key)
 }
 
 /// What the server said of exactly this place.
@@ -82,4 +92,17 @@ pub fn messages_at(place: FieldPlace, below: bool) -> Memo<String> {
                 .with(|errors| errors.iter().filter(here).map(|one| one.message.as_str()).collect::<Vec<_>>().join(" "))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_shown_only_where_the_title_says_something_else() {
+        for (title, key) in [("Claims", "claims"), ("Unit price", "unit_price"), ("Unit price", "unitPrice")] {
+            assert!(reads_alike(title, key), "{title} {key}");
+        }
+        assert!(!reads_alike("What for", "what"));
+    }
 }
