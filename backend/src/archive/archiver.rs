@@ -221,7 +221,9 @@ impl Archiver {
             let Some(run) = runs.pop_front() else { break };
             match self.add(&mut writer, &run, &numbers).await? {
                 Added::Whole { ended_at, numbers } => {
-                    numbers.into_iter().for_each(|number| entries.add(number));
+                    for number in numbers {
+                        entries.add(number);
+                    }
                     let FinishedRun { id, flow, requested_by, last_row, .. } = run.clone();
                     written.push(RunInArchive { id, flow, requested_by, ended_at, last_row });
                     taken.push(run);

@@ -129,7 +129,9 @@ fn long_integers(value: &Value, found: &mut Vec<String>) {
         Value::Array(items) => items.iter().for_each(|item| long_integers(item, found)),
         Value::Object(members) => {
             let sorted: BTreeMap<&String, &Value> = members.iter().collect();
-            sorted.values().for_each(|member| long_integers(member, found));
+            for member in sorted.values() {
+                long_integers(member, found);
+            }
         }
         _ => {}
     }

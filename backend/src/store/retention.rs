@@ -97,7 +97,7 @@ impl Store {
                 }
                 // Nobody knows for how long its runs are wanted.
                 Err(error) => {
-                    tracing::warn!(%flow, %error, "the flow cannot be read; its finished runs are not archived")
+                    tracing::warn!(%flow, %error, "the flow cannot be read; its finished runs are not archived");
                 }
             }
         }

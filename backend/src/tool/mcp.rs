@@ -77,7 +77,7 @@ impl Mcp {
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(server, tool, error = %error.message, "an MCP server does not describe a tool")
+                    tracing::warn!(server, tool, error = %error.message, "an MCP server does not describe a tool");
                 }
                 Err(_) => tracing::warn!(server, tool, "an MCP server did not describe a tool in time"),
             }

@@ -2,6 +2,7 @@
 //! follows run by run ([`super::Operation::EraseEntries`]), each with its entries in the audit log. The remaining work
 //! is found by what still names the person, so that a killed server continues where it was.
 
+mod document;
 mod find;
 mod redact;
 mod rest;

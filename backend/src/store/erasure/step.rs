@@ -20,7 +20,7 @@ use super::super::review_row::{AUDIENCE, REVIEWS, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
 use super::super::{Error, Inner, Store};
 use super::Erasing;
-use super::redact::Redaction;
+use super::document::{Document, ErasedLogRow, StoredPart, redacted};
 use crate::engine::RunState;
 
 /// How many keys one statement names.
@@ -74,59 +74,6 @@ pub struct ErasedRow {
     pub before: Vec<Event>,
     /// The same as they are from then on.
     pub after: Vec<Event>,
-}
-
-/// What is stored.
-enum StoredPart {
-    State,
-    /// All that stand in the row of the run.
-    Steps,
-    Step(Uuid),
-    Review(Uuid),
-    Feedback(Uuid),
-    Answer {
-        scope: String,
-        key: String,
-    },
-    Row(ErasedLogRow),
-}
-
-/// A row of the log beside its body.
-struct ErasedLogRow {
-    seq: i64,
-    at: i64,
-    commit: Uuid,
-    mac: Option<Vec<u8>>,
-}
-
-/// Something that is stored, as it is to be, and as it is where that is something else.
-struct Document {
-    of: StoredPart,
-    stored: String,
-    before: Option<Value>,
-    after: Value,
-}
-
-impl Document {
-    /// As it is stored.
-    fn before(&self) -> &Value {
-        self.before.as_ref().unwrap_or(&self.after)
-    }
-
-    fn is_changed(&self) -> bool {
-        self.before.as_ref().is_some_and(|before| *before != self.after)
-    }
-
-    /// Changes it. What is as it was is kept once: a run's rows of the log show its review
-    /// again and again.
-    fn change(&mut self, change: impl FnOnce(&mut Value)) {
-        let mut changed = self.after.clone();
-        change(&mut changed);
-        if changed != self.after {
-            let after = std::mem::replace(&mut self.after, changed);
-            self.before.get_or_insert(after);
-        }
-    }
 }
 
 const LOG: &str = "SELECT seq, body, at, commit_id, mac FROM log WHERE ";
@@ -228,39 +175,6 @@ impl Conn {
 fn log_row(row: &Row) -> Result<(StoredPart, String), Error> {
     let of = ErasedLogRow { seq: row.int(0)?, at: row.int(2)?, commit: row.uuid(3)?, mac: row.blob_opt(4)? };
     Ok((StoredPart::Row(of), row.text(1)?))
-}
-
-/// Takes the person out of what belongs together: what they typed in one place may have been passed on to another.
-fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
-    let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym);
-    let rows: Vec<usize> =
-        (0..documents.len()).filter(|index| matches!(documents[*index].of, StoredPart::Row(_))).collect();
-    for (place, index) in rows.iter().enumerate() {
-        documents[*index].change(|value| redaction.redact(value));
-        // What was there before they typed it is not theirs: an approved text, or what somebody else has said. What they
-        // have typed themselves is gone from there by now.
-        let is_known = |word: &str| rows[..place].iter().any(|before| contains(&documents[*before].after, word));
-        redaction.seek(&is_known);
-        documents[*index].change(|value| redaction.trace(value));
-    }
-    for document in documents.iter_mut().filter(|document| !matches!(document.of, StoredPart::Row(_))) {
-        document.change(|value| redaction.redact(value));
-    }
-    redaction.seek(&|_| false);
-    for document in &mut documents {
-        document.change(|value| redaction.trace(value));
-    }
-    documents
-}
-
-/// Whether a text stands anywhere in a value.
-fn contains(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(whole) => whole.contains(text),
-        Value::Array(items) => items.iter().any(|item| contains(item, text)),
-        Value::Object(members) => members.values().any(|member| contains(member, text)),
-        _ => false,
-    }
 }
 
 /// A step that is being made.
