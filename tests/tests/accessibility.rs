@@ -181,7 +181,7 @@ async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> BrowserR
             driver.goto(format!("{}{path}", server.base)).await?;
             eventually(&format!("{path} shows `{text}`"), async || {
                 let text = serde_json::to_string(text).ok()?;
-                let there = format!("return document.body.textContent.toLowerCase().includes({text}.toLowerCase()) && !!document.querySelector('#content') && !document.querySelector('.loading')");
+                let there = format!("return document.body.textContent.toLowerCase().includes({text}.toLowerCase()) && !!document.querySelector('main:not(#stopped)') && !document.querySelector('.loading')");
                 driver.execute(there, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
             })
             .await;

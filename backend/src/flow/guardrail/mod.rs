@@ -203,7 +203,7 @@ pub fn compile(pattern: &str) -> Result<Pattern, String> {
         }
     })?;
     if compiled.is_match(&mut compiled.scratch(), "", &mut Work::new(SEARCHING)) != Ok(false) {
-        return Err("this matches a text that is empty, and so every text; say what must be there".to_owned());
+        return Err("this matches empty text, and so every text; make the pattern stricter".to_owned());
     }
     Ok(compiled)
 }
@@ -289,7 +289,7 @@ impl Rule {
                 (Some(finding), ..) => return (vec![finding], None),
                 (None, None, _) => return (Vec::new(), None),
                 (None, Some(found), Some(None)) => {
-                    self.finding(Effect::Block, None, format!("{found}, where nothing can be redacted"))
+                    self.finding(Effect::Block, None, format!("{found}, but nothing can be redacted here"))
                 }
                 (None, Some(found), _) => self.finding(effect, None, found),
             };

@@ -137,9 +137,9 @@ fn what_is_repeated_counts_each_time_before_it_is_copied() {
     let Value::Array(mut many) = parts(5) else { unreachable!() };
     many.push(Value::from("{{ missing }}"));
     let error = templates.render_value(&Value::from(many.clone()), &scope).unwrap_err();
-    assert_eq!(error.0, "what is rendered is more than 4194304 bytes of text");
+    assert_eq!(error.0, "the rendered value is more than 4194304 bytes of text");
     let error = templates.render_request_value(&Value::from(many), &scope, "", &mut Vec::new()).unwrap_err();
-    assert_eq!(error.0, "what is rendered is more than 4194304 bytes of text");
+    assert_eq!(error.0, "the rendered value is more than 4194304 bytes of text");
 }
 
 #[test]

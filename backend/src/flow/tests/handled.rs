@@ -173,7 +173,7 @@ fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
         ("b: { tool: nap, max_visits: 2 }", "ends there"),
         ("b: { human: { prompt: x, edit_keys: [list] } }", "only `one` can be edited"),
         ("b: { human: { prompt: x, options: [{ id: x, label: X, kind: correct }] } }", "no step"),
-        ("b: { tool: nap }\nstart: b", "the start leads to it"),
+        ("b: { tool: nap }\nstart: b", "the start must not lead to it"),
     ] {
         says(&flow(map, rest), words);
     }
