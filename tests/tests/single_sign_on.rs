@@ -9,6 +9,7 @@ use shared::api::{AuditQuery, UserPatch};
 use shared::error::Code;
 use shared::log::Entry;
 use tests::identity_provider::{CLIENT, SECRET};
+use tests::reviewing::launch;
 use tests::{Api, Database, Fault, IdentityProvider, Options, Person, Server, Visitor, eventually};
 
 const ROLES: &str =
@@ -32,6 +33,26 @@ fn nora(groups: &[&str]) -> Person {
     Person::new("subject-1", "nora", groups)
 }
 
+const GATED: &str = "id: gated
+tools: { note: { builtin: set_state } }
+gates: { before_tool: { note: { severity: high, allowed_decisions: [approve, reject] } } }
+nodes: { one: { tool: note, arguments: { key: done, value: yes }, write_keys: [done] } }
+";
+
+/// Somebody approves a call, and later calls in this flow.
+async fn remember(server: &Server, visitor: &Visitor) {
+    server.save(GATED).await;
+    launch(server, "gated", json!({})).await;
+    let review = eventually("they are asked", async || visitor.get("/api/v1/reviews").await.1["items"].get(0).cloned());
+    let review = review.await;
+    let approve = json!({ "type": "approve", "remember": { "scope": "flow" } });
+    let call = review["actions"][0]["id"].as_str().expect("a call");
+    let verdict = json!({ "type": "actions", "decisions": { call: approve } });
+    let decision = json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict });
+    let path = format!("/api/v1/reviews/{}/decisions", review["id"].as_str().expect("an id"));
+    assert_eq!(visitor.send(Method::POST, &path, &decision).await.0, 200);
+}
+
 /// The whole story of people who sign in.
 async fn people_come_and_their_groups_change(database: Database) {
     let provider = IdentityProvider::start(nora(&["editors", "everybody"])).await;
@@ -53,6 +74,7 @@ async fn people_come_and_their_groups_change(database: Database) {
     assert_eq!((&entered.data["username"], &entered.data["single_sign_on"]), (&json!("nora"), &account));
 
     // The second time takes over the groups of now, and the person is known whatever they are called.
+    remember(&server, &visitor).await;
     provider.seat(Person::new("subject-1", "nora-lind", &["staff"]));
     let other = Visitor::new(&server.base);
     assert_eq!(other.sign_in("").await, "/");
@@ -60,6 +82,7 @@ async fn people_come_and_their_groups_change(database: Database) {
     assert_eq!((&me["username"], &me["roles"]), (&json!("nora"), &json!(["reviewer"])), "in the older session too");
     let updated = audit(&admin, "user.updated").await.remove(0).event;
     assert_eq!(updated.data["roles"], json!(["reviewer"]));
+    assert_eq!(audit(&admin, "grant.revoked").await.len(), 1, "what they approved for later goes with the role");
     assert_eq!(audit(&admin, "user.created").await.len(), 2, "the admin, and Nora once");
 
     // It is a session like any other: listed, and ended.

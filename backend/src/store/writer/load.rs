@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use shared::id::{FlowId, GrantId, ReviewId, RunId, TaskId, Username};
 use shared::inbox::Urgency;
+use shared::single_sign_on::Trouble;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
@@ -250,11 +251,19 @@ impl Group {
             self.grants.extend(conn.grants_at(places, now).await?.into_iter().map(|grant| (grant.id, grant)));
         }
         let losers = changes.iter().filter_map(|change| match &change.operation {
-            Operation::UpdateUser(change) if change.takes_rights() => Some(change.username.as_str()),
+            Operation::UpdateUser(change) if change.takes_rights() => Some(&change.username),
+            Operation::StartSession(new) => match &new.by {
+                SignIn::Provider(by) if by.roles.is_some() => Some(&new.session.credential.username),
+                _ => None,
+            },
+            Operation::RefuseSignIn(refused) if refused.trouble == Trouble::Groups => {
+                self.known(&refused.account).map(|known| &known.user.username)
+            }
             _ => None,
         });
-        let losers: BTreeSet<&str> = losers.collect();
+        let losers: BTreeSet<Username> = losers.cloned().collect();
         if !losers.is_empty() {
+            let losers = losers.iter().map(Username::as_str);
             self.grants.extend(conn.grants_of(losers).await?.into_iter().map(|grant| (grant.id, grant)));
         }
         if !named.is_empty() {

@@ -138,6 +138,7 @@ impl Group {
             return;
         }
         let known = &record.user;
+        let loses_a_role = known.roles.iter().any(|role| !user.roles.contains(role));
         let changed = UserChanged {
             roles: (known.roles != user.roles).then(|| user.roles.clone()),
             display_name: (known.display_name != user.display_name)
@@ -148,11 +149,15 @@ impl Group {
         };
         let name = user.username.clone();
         record.user = user;
-        self.out.users.insert(name);
+        self.out.users.insert(name.clone());
         self.emit(None, &EventData::UserUpdated(changed), moment);
+        if loses_a_role {
+            self.revoke_grants_of(None, &name, moment);
+        }
     }
 
-    fn known(&self, account: &ProviderAccount) -> Option<&UserRecord> {
+    /// Whoever has this account at the provider.
+    pub(super) fn known(&self, account: &ProviderAccount) -> Option<&UserRecord> {
         self.users.values().find(|record| record.account.as_ref() == Some(account))
     }
 }
