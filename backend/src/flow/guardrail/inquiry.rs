@@ -62,20 +62,24 @@ pub trait GuardrailPrograms: Send + Sync {
     async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer;
 }
 
-/// How many programs the whole process asks at once, whoever wants to know: each takes a connection.
+/// How many programs the whole process asks at once for people, and how many for agents: each takes a connection, and
+/// agents that wait for a slow program hold up no decision.
 const AT_ONCE: usize = 64;
-static FREE: Semaphore = Semaphore::const_new(AT_ONCE);
+static FOR_PEOPLE: Semaphore = Semaphore::const_new(AT_ONCE);
+static FOR_AGENTS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Asks all of this, so many at once and each until then at most; the answers in its order.
+/// Asks all of this, so many at once and each until then at most; the answers in its order. People wait until a time, and
+/// agents as long as it takes.
 pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
     programs: &P,
     inquiries: &[Inquiry],
     until: Option<Instant>,
     at_once: usize,
 ) -> Vec<GuardrailAnswer> {
+    let free = if until.is_some() { &FOR_PEOPLE } else { &FOR_AGENTS };
     let ask = |inquiry| async move {
         let look = async {
-            let _permit = FREE.acquire().await;
+            let _permit = free.acquire().await;
             programs.look(inquiry).await
         };
         match until {

@@ -1,5 +1,6 @@
 //! How many checks of decisions are made at once: of one person, and of all. Each may ask programs for a while, and hold a
-//! connection to each of them. Who wants more is told to come again; nobody waits in a line.
+//! connection to each of them. Whoever wants more is told to come again,
+//! and does not wait for a place.
 
 use std::collections::HashMap;
 use std::sync::Arc;
