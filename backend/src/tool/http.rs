@@ -36,6 +36,7 @@ impl Http {
             self.secrets.check_host(&secret.name, &whole.url, is_fixed).map_err(|why| failed(why, false))?;
         }
         let client = self.clients.of(&whole.url).map_err(|refused| failed(refused.to_string(), false))?;
+        let only_reads = whole.method.is_safe();
         let mut builder = client
             .request(whole.method, whole.url)
             .timeout(request.tool.timeout().0)
@@ -50,7 +51,11 @@ impl Http {
         let retry_after = retry_after(response.headers()).map(Span);
         let (body, is_whole) = read(response).await?;
         if status.is_success() {
-            return if is_whole { value(&body, is_json) } else { Err(unusable(TOO_LARGE)) };
+            let result = if is_whole { value(&body, is_json) } else { Err(TOO_LARGE.to_owned()) };
+            return result.map_err(|why| {
+                // A method that only reads (RFC 9110, 9.2.1) has done nothing that must not be done twice.
+                if only_reads { failed(format!("the result is {why}"), false) } else { unusable(why) }
+            });
         }
         Err(TaskFailure { retry_after, ..refusal(status, &body) })
     }
@@ -138,12 +143,11 @@ async fn read(mut response: Response) -> Result<(Vec<u8>, bool), TaskFailure> {
     Ok((body, true))
 }
 
-pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, TaskFailure> {
+pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, String> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
-    let parsed = if is_json { json::answer(body) } else { Ok(None) };
-    let parsed = parsed.map_err(unusable)?;
+    let parsed = if is_json { json::answer(body)? } else { None };
     Ok(parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(body).into_owned())))
 }
 

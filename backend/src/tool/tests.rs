@@ -128,14 +128,18 @@ async fn a_host_that_the_settings_allow_is_reached() {
     assert_eq!(tools.call(&request(json!({ "http": { "url": url } }), json!({}))).await.unwrap(), Value::Null);
 }
 
+/// Whoever hears of a failure calls again; where the first call did something, that would be done twice.
 #[tokio::test]
-async fn an_answer_without_end_is_cut_off() {
+async fn an_answer_without_end_is_cut_off_and_is_no_failure_of_what_was_done() {
     let server = MockServer::start().await;
     let answer = ResponseTemplate::new(200).set_body_bytes(vec![b'x'; MAX_RESULT + 1]);
-    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
-    let tool = json!({ "http": { "url": server.uri() } });
-    let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
-    assert!(failure.message.contains("larger"), "{failure:?}");
+    Mock::given(path("/")).respond_with(answer).mount(&server).await;
+    for (method, uncertain) in [("GET", false), ("POST", true)] {
+        let tool = json!({ "http": { "method": method, "url": server.uri() } });
+        let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
+        assert_eq!((failure.uncertain, failure.retryable), (uncertain, false), "{failure:?}");
+        assert!(failure.message.contains("larger"), "{failure:?}");
+    }
 }
 
 #[tokio::test]
