@@ -86,14 +86,16 @@ impl Workspace {
         self.send_all(due).await
     }
 
-    /// Sends what is held, and waits for the answers to all that is on its way: the person logs out. `false`: some of what
-    /// was held has not arrived.
+    /// Sends what is held, and waits for the answers to all that is on its way: the person logs out. `false`: some of that
+    /// has not arrived.
     pub async fn finish(self) -> bool {
-        let arrived = self.send_held().await;
+        let unsent = move || self.outbox.with_untracked(|outbox| outbox.unsent().len());
+        let before = unsent();
+        self.send_held().await;
         while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
             TimeoutFuture::new(LOOK_AFTER).await;
         }
-        arrived
+        unsent() <= before
     }
 
     /// Sends decisions side by side.
@@ -104,8 +106,12 @@ impl Workspace {
 
     /// Sends a decision; `false`: it can be sent again.
     async fn send(self, sending: Sending) -> bool {
-        let id = sending.id;
+        let (id, owner) = (sending.id, self.owner());
         let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
+        // Somebody else has logged in here meanwhile: it is kept for whoever made it.
+        if self.owner() != owner {
+            return true;
+        }
         let now = self.live.server_now();
         if let Ok(decided) = &answer {
             self.drafts.update(|drafts| drafts.forget_decision(id));

@@ -30,9 +30,12 @@ impl Session {
     /// ended is noticed by how the API answers.
     pub async fn refresh(self, api: Api) {
         // Where it cannot be asked, what was known stays; the connection is then lost anyway.
-        if let Ok(now) = api.me().await
-            && self.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == now.username && *me != now))
-        {
+        let Ok(now) = api.me().await else { return };
+        let Some(known) = self.me.get_untracked() else { return };
+        if known.username != now.username {
+            // Somebody else has logged in in another tab: what is decided here would be sent in their name.
+            self.signed_out.set(true);
+        } else if known != now {
             self.me.set(Some(now));
         }
     }

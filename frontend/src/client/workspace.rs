@@ -124,6 +124,9 @@ impl Workspace {
             return;
         }
         self.save();
+        for id in self.outbox.with_untracked(Outbox::reviews) {
+            self.keep_decision(id);
+        }
         let keys = storage::keys(&storage_prefix(&me)).into_iter();
         let kept: Vec<_> =
             keys.filter_map(|key| Some((Subject::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();

@@ -228,12 +228,12 @@ fn Menu() -> impl IntoView {
     let leaving = leave.pending();
     let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
     let notifier = Notifier::expect();
-    let warned = StoredValue::new(false);
+    let warned_of = StoredValue::new(Vec::new());
     let log_out = move |_| {
-        let unsent = workspace.outbox.with_untracked(Outbox::unsent).len();
-        if unsent > 0 && !warned.get_value() {
-            warned.set_value(true);
-            notifier.bad(format!("{}. Log out again to discard what was not sent.", not_sent(unsent)));
+        let unsent = workspace.outbox.with_untracked(Outbox::unsent);
+        if !unsent.is_empty() && warned_of.with_value(|warned_of| *warned_of != unsent) {
+            notifier.bad(format!("{}. Log out again to discard what was not sent.", not_sent(unsent.len())));
+            warned_of.set_value(unsent);
         } else if !leaving.get_untracked() {
             leave.dispatch_local(());
         }
