@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use shared::decision::{Decision, Verdict};
+use shared::id::Username;
 use shared::review::{Outcome, Review};
 
 use super::words;
@@ -12,18 +13,18 @@ use super::words;
 pub enum Since {
     /// Since the revision that the person has read.
     Revision(u32),
-    /// Since this person voted with changes.
-    Vote(String),
+    /// Since these people voted with changes.
+    Vote(Vec<Username>),
     /// Since this round.
     Round(u32),
 }
 
 impl Since {
     /// As the label of a tab.
-    pub fn label(&self) -> String {
+    pub fn label(&self, me: Option<&str>) -> String {
         match self {
             Self::Revision(revision) => format!("Since revision {revision}"),
-            Self::Vote(by) => format!("Changed by {by}"),
+            Self::Vote(by) => format!("Changed by {}", words::people(by, me)),
             Self::Round(visit) => format!("Since visit {visit}"),
         }
     }
@@ -35,10 +36,9 @@ pub fn value(key: &str, now: &Review, read: Option<&Review>, round: Option<&Revi
     let of = |review: &Review| review.items.iter().find(|item| item.key == key).map(|item| item.value.clone());
     let current = of(now)?;
     let read = read.and_then(|read| Some((Since::Revision(read.revision), of(read)?)));
-    let voted = now
-        .decisions
-        .iter()
-        .find_map(|vote| Some((Since::Vote(vote.by.to_string()), vote.shown.as_ref()?.values.get(key)?.clone())));
+    let changed = |vote: &Decision| vote.shown.as_ref()?.values.get(key).cloned();
+    let voters = now.decisions.iter().filter(|vote| changed(vote).is_some()).map(|vote| vote.by.clone()).collect();
+    let voted = now.decisions.iter().find_map(changed).map(|value| (Since::Vote(voters), value));
     let round = round.and_then(|round| Some((Since::Round(round.visit?), of(round)?)));
     [read, voted, round].into_iter().flatten().find(|(_, value)| *value != current)
 }
@@ -55,12 +55,17 @@ pub fn round<'a>(now: &Review, others: &'a [Review]) -> Option<&'a Review> {
 pub fn asked(round: &Review, me: Option<&str>) -> Option<(String, String)> {
     let resolution = round.resolution.as_ref().filter(|resolution| resolution.outcome == Outcome::Corrected)?;
     let decision: &Decision = resolution.decision.as_deref()?;
-    let text = match &decision.verdict {
+    // As the step that runs again is told it: what the option asks for, then the comment.
+    let first = match &decision.verdict {
         Verdict::Text { text } => Some(text.as_str()),
-        Verdict::Choose { .. } | Verdict::Actions { .. } => decision.comment.as_deref(),
+        Verdict::Choose { option, .. } => {
+            round.options.iter().find(|offered| offered.id == *option).and_then(|chosen| chosen.message.as_deref())
+        }
+        Verdict::Actions { .. } => None,
     };
-    let text = text.map(str::trim).filter(|text| !text.is_empty())?;
-    Some((words::people_first(&resolution.by, me), text.to_owned()))
+    let said = [first, decision.comment.as_deref()].into_iter().flatten().map(str::trim);
+    let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();
+    (!said.is_empty()).then(|| (words::people_first(&resolution.by, me), said.join("\n")))
 }
 
 #[cfg(test)]
@@ -88,7 +93,10 @@ mod tests {
             "digest": "sha256:bb", "verdict": {"type": "choose", "option": "approve"},
             "shown": {"revision": 1, "digest": "sha256:aa", "values": {"draft": "the sea"}}});
         let voted = draft(2, "ocean", json!({ "decisions": [vote] }));
-        assert_eq!(value("draft", &voted, None, Some(&first)), Some((Since::Vote("tom".to_owned()), json!("the sea"))));
+        assert_eq!(
+            value("draft", &voted, None, Some(&first)),
+            Some((Since::Vote(vec!["tom".parse().unwrap()]), json!("the sea")))
+        );
         assert_eq!(value("draft", &voted, Some(&first), None), Some((Since::Revision(1), json!("sea"))));
     }
 
@@ -104,5 +112,10 @@ mod tests {
         assert_eq!(round(&first, &others), None);
         assert_eq!(asked(&first, Some("ana")), Some(("You".to_owned(), "Mention whales".to_owned())));
         assert_eq!(asked(&now, None), None);
+        let mut chosen = first.clone();
+        let decision = chosen.resolution.as_mut().unwrap().decision.as_mut().unwrap();
+        decision.verdict = serde_json::from_value(json!({"type": "choose", "option": "shorten"})).unwrap();
+        decision.comment = Some("And whales.".to_owned());
+        assert_eq!(asked(&chosen, None), Some(("ana".to_owned(), "Shorter, please.\nAnd whales.".to_owned())));
     }
 }

@@ -85,7 +85,7 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
         let flaw = RwSignal::new(None);
         // What was proposed may be wrong, too: only an edit is sent.
         let proposed = item.value.clone();
-        pane.watch(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != proposed)));
+        pane.watch_edit(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != proposed)));
         Effect::new(move |previous: Option<()>| {
             let value = value.get();
             if previous.is_some() && sound.get() {

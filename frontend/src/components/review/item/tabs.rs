@@ -73,9 +73,13 @@ pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenT
         }
         has
     });
-    // A change that came while the person was reading is what they see first.
+    // A change that came while the person was reading is what they see first; once, since they may edit meanwhile.
+    let has_come = Memo::new(move |_| {
+        let is_new = |(since, _): &(Since, Value)| !matches!(since, Since::Round(_));
+        before.with(|before| before.as_ref().is_some_and(is_new)) && pane.has_changed()
+    });
     Effect::new(move |_| {
-        if before.with(Option::is_some) && pane.has_changed() {
+        if has_come.get() {
             tab.set(ItemTab::Since);
         }
     });
