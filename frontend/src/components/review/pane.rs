@@ -16,11 +16,20 @@ use crate::components::schema_form::next_key;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 use crate::state::guardrail_notes::Answered;
-use crate::state::verdict::Intent;
 use crate::state::verdict::keys::on_enter;
+use crate::state::verdict::{Intent, sends_edits};
 
 /// The first button of an action for which nothing was chosen yet.
 const UNDECIDED: &str = ".card.action:not(.decided) :is(.unfold, footer:not([hidden]) button)";
+
+/// Something that is wrong in a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// What it is, with the name of the field.
+    says: String,
+    /// Whether it is in an edit, which only some decisions send.
+    is_of_edit: bool,
+}
 
 /// What the parts of the pane share. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -43,7 +52,7 @@ pub struct Pane {
     /// Raised when the first thing that can be edited shall open.
     pub edit: Trigger,
     /// What is wrong in the forms that are open, by a number of each.
-    pub flaws: RwSignal<BTreeMap<u64, String>>,
+    pub flaws: RwSignal<BTreeMap<u64, Flaw>>,
     /// What guardrails said of what was typed.
     pub checked: RwSignal<Answered>,
     /// Drafts and decisions under way.
@@ -123,7 +132,11 @@ impl Pane {
             self.notifier.bad("The content has changed. Look at the change before you decide.");
             return;
         }
-        if let Some(flaw) = self.flaws.with_untracked(|flaws| flaws.values().next().cloned()) {
+        let sends_edits = sends_edits(&self.review.get_untracked(), intent);
+        let flaw = self.flaws.with_untracked(|flaws| {
+            flaws.values().find(|flaw| sends_edits || !flaw.is_of_edit).map(|flaw| flaw.says.clone())
+        });
+        if let Some(flaw) = flaw {
             self.notifier.bad(format!("Nothing was sent. {flaw}"));
             focus_on(MISTAKE);
             return;
@@ -139,9 +152,18 @@ impl Pane {
 
     /// Nothing is decided while something is wrong in a form.
     pub fn watch(self, flaw: impl Fn() -> Option<String> + 'static) {
+        self.watch_form(false, flaw);
+    }
+
+    /// The same of an edit, which only some decisions send.
+    pub fn watch_edit(self, flaw: impl Fn() -> Option<String> + 'static) {
+        self.watch_form(true, flaw);
+    }
+
+    fn watch_form(self, is_of_edit: bool, flaw: impl Fn() -> Option<String> + 'static) {
         let own = next_key();
         Effect::new(move |_| {
-            let flaw = flaw();
+            let flaw = flaw().map(|says| Flaw { says, is_of_edit });
             self.flaws.update(|flaws| drop(flaws.remove(&own)));
             if let Some(flaw) = flaw {
                 self.flaws.update(|flaws| drop(flaws.insert(own, flaw)));

@@ -43,6 +43,16 @@ pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
     review.options.iter().find(|option| option.kind == ChoiceKind::Stop)
 }
 
+/// Whether a decision sends what was edited.
+pub fn sends_edits(review: &Review, intent: &Intent) -> bool {
+    match intent {
+        Intent::Choose(id) => review.options.iter().any(|option| option.id == *id && option.kind == ChoiceKind::Accept),
+        Intent::Text => review.answers_in_words(),
+        Intent::Actions | Intent::ApproveAll => true,
+        Intent::RejectAll => false,
+    }
+}
+
 /// The request that carries out `intent`, or every reason why it cannot be sent.
 pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<DecisionRequest, Vec<Mistake>> {
     let text = Some(draft.text.trim().to_owned()).filter(|text| !text.is_empty());

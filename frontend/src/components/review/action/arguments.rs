@@ -92,7 +92,7 @@ fn Fields(shown: ShownAction) -> impl IntoView {
     let flaw = RwSignal::new(None);
     // What was asked for may be wrong, too: only an edit is sent.
     let asked_for = Value::Object(asked.clone());
-    shown.pane.watch(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != asked_for)));
+    shown.pane.watch_edit(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != asked_for)));
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
         let (true, Value::Object(arguments)) = (previous.is_some() && sound.get(), value) else { return };
