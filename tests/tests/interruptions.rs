@@ -148,7 +148,7 @@ async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<(
     button(driver, "Send now").await?.click().await?;
     wait_for_text(driver, "Your decision is kept here").await;
     driver.refresh().await?;
-    wait_for_text(driver, "Your decision was not sent. Send it now?").await;
+    wait_for_text(driver, "Your decision may not have arrived. Send it now?").await;
     browser.is_readable("kept-unsent", &SCREENS).await;
     browser.screen(1440, 900).await;
     assert!(ana.review(review.id).await.expect("the review").is_pending(), "nothing is sent by itself");

@@ -120,7 +120,7 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
         assert_eq!(value(driver, over).await, json!([]), "it covers nothing at {width} px");
         assert!(bar.text().await?.contains("Send it"));
         bar.find(By::Css("button")).await?.click().await?;
-        wait_for_text(driver, &format!("Undone: {}. Nothing was sent.", first.title)).await;
+        wait_for_text(driver, &format!("Undone: “{}”. Nothing was sent.", first.title)).await;
         assert_eq!(value(driver, places).await, before);
     }
     assert_eq!(queue(&ana, 15).await.len(), 15, "nothing was sent");

@@ -97,6 +97,7 @@ fn of(value: &impl Serialize) -> String {
     let value: Value = serde_json::to_value(value).expect("what is shown is plain JSON");
     let canonical = serde_json_canonicalizer::to_vec(&value).expect("what is shown is plain JSON");
     let mut hash = Sha256::new_with_prefix(canonical);
+    // Hardly any value has one: the keys of the others are not sorted for nothing.
     if has_long_integer(&value) {
         let mut exact = Vec::new();
         long_integers(&value, &mut exact);

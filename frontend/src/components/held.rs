@@ -60,7 +60,7 @@ pub fn HeldBar(
                 <div class="held-bar" role="status">
                     <span class="grow">
                         <span class="cut"><b>{inert(&says)}</b>": "{inert(&title)}</span>
-                        <span class="small cut">"Sent soon, or when you leave Countersign."</span>
+                        <span class="small cut">"Sent soon, or when you leave this tab."</span>
                     </span>
                     <button class="b sm" on:click=move |_| undo_and_say(workspace, notifier, id)>
                         "Undo "

@@ -72,10 +72,10 @@ async fn a_large_value_that_is_changed_before_it_is_sealed_is_never_sealed(mut w
     let run = world.run(&"a large text, ".repeat(500)).await;
     world.behind_its_back("UPDATE blobs SET body = '\"a small text\"'").await;
     let (_, bad) = world.first_bad(None).await;
-    assert!(bad.message.contains("or changed"), "{}", bad.message);
+    assert!(bad.message.contains("missing, invalid, or changed"), "{}", bad.message);
     assert_eq!(bad.run_id, Some(run));
     world.sealer.seal().await.expect("what comes before it is sealed");
-    world.nothing_is_sealed_on_top("or changed").await;
+    world.nothing_is_sealed_on_top("missing, invalid, or changed").await;
 }
 
 async fn a_commit_that_is_changed_after_it_was_sealed_is_found(mut world: World) {

@@ -60,8 +60,8 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
         <div class="banner accent held" role="status">
             <span class="grow">
                 <b>{says.map(|says| inert(&says))}</b>
-                <span class="sr">", sent in a moment or when you leave Countersign, press u to undo"</span>
-                <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave Countersign", seconds())}</span>
+                <span class="sr">", sent in a moment or when you leave this tab, press u to undo"</span>
+                <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave this tab", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
                 pane.workspace.undo(pane.id);
@@ -185,7 +185,12 @@ fn Unsent(pane: Pane, reason: Reason) -> impl IntoView {
         Reason::Connected => {
             (icondata::LuWifi, "You are connected again. ", "Send your decision now?".to_owned(), "Send")
         }
-        Reason::Kept => (icondata::LuInfo, "Your decision was not sent. ", "Send it now?".to_owned(), "Send"),
+        Reason::Kept => (
+            icondata::LuInfo,
+            "Your decision may not have arrived. ",
+            "Send it now? Sent again, it counts once.".to_owned(),
+            "Send",
+        ),
     };
     let says = pane.workspace.outbox.with_untracked(|outbox| outbox.get(pane.id).map(|sending| sending.says.clone()));
     view! {
@@ -234,10 +239,19 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
 /// It is over, and not by a decision that was accepted here.
 #[component]
 fn Over(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    // Where its answer was lost, the decision that was accepted may be the one from here.
+    let is_mine = Memo::new(move |_| {
+        let me = session.username();
+        pane.review.with(|review| {
+            let by = review.resolution.iter().flat_map(|resolution| &resolution.by);
+            by.into_iter().any(|by| me.as_deref() == Some(by.as_str()))
+        })
+    });
     let lost = Memo::new(move |_| {
         let stage = |sending: &Sending| match sending.stage {
             Stage::Refused(_) => Some("Your decision was not accepted. "),
-            Stage::Unsent(_) | Stage::Overtaken => Some("Your decision was not sent. "),
+            Stage::Unsent(_) | Stage::Overtaken if !is_mine.get() => Some("Your decision was not sent. "),
             _ => None,
         };
         pane.workspace.outbox.with(|outbox| outbox.get(pane.id).and_then(stage))

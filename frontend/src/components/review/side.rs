@@ -44,7 +44,12 @@ pub fn Side(pane: Pane) -> impl IntoView {
             Some((run.ok(), report.ok()))
         }
     });
-    live.on_return(move || loaded.refetch());
+    live.on_return(move || {
+        let failed = |(run, report): &(Option<Run>, Option<Report>)| run.is_none() || report.is_none();
+        if loaded.with_untracked(|loaded| loaded.as_ref().and_then(Option::as_ref).is_some_and(failed)) {
+            loaded.refetch();
+        }
+    });
     let run = Memo::new(move |known: Option<&Option<Run>>| {
         loaded.with(|loaded| loaded.as_ref()?.as_ref()?.0.clone()).or_else(|| known.cloned().flatten())
     });

@@ -56,8 +56,12 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
         let now = (minute.get(), is_open.get());
         let by_clock =
             query.with_untracked(|query| query.due.is_some() || query.age.is_some() || query.assigned.is_some());
-        if before.is_some_and(|before| before != now) && now.1 {
-            if by_clock || list.error.with_untracked(Option::is_some) {
+        if let Some(before) = before.filter(|before| *before != now)
+            && now.1
+        {
+            // What failed for want of a connection is asked for above.
+            let next_minute = before.0 != now.0;
+            if by_clock || (next_minute && list.error.with_untracked(Option::is_some)) {
                 list.again();
             }
             list.count();

@@ -262,9 +262,9 @@ impl Outbox {
 /// What is said once a decision was taken back, `others` being how many are still on their way.
 pub fn undone(title: &str, others: usize) -> String {
     match others {
-        0 => format!("Undone: {title}. Nothing was sent."),
-        1 => format!("Undone: {title}. 1 other decision is still being sent."),
-        others => format!("Undone: {title}. {others} other decisions are still being sent."),
+        0 => format!("Undone: “{title}”. Nothing was sent."),
+        1 => format!("Undone: “{title}”. 1 other decision is still being sent."),
+        others => format!("Undone: “{title}”. {others} other decisions are still being sent."),
     }
 }
 

@@ -147,8 +147,8 @@ fn what_got_no_answer_can_be_sent_once_the_connection_is_back() {
 
 #[test]
 fn who_takes_one_back_is_told_which_and_what_is_still_sent() {
-    assert_eq!(undone("Send this?", 0), "Undone: Send this?. Nothing was sent.");
-    assert_eq!(undone("Ship it", 1), "Undone: Ship it. 1 other decision is still being sent.");
-    assert_eq!(undone("Ship it", 2), "Undone: Ship it. 2 other decisions are still being sent.");
+    assert_eq!(undone("Send this?", 0), "Undone: “Send this?”. Nothing was sent.");
+    assert_eq!(undone("Ship it", 1), "Undone: “Ship it”. 1 other decision is still being sent.");
+    assert_eq!(undone("Ship it", 2), "Undone: “Ship it”. 2 other decisions are still being sent.");
     assert_eq!((not_sent(1), not_sent(2)), ("1 decision not sent".into(), "2 decisions not sent".into()));
 }
