@@ -1,5 +1,6 @@
 //! A flow that asks one question, a browser in which somebody reads the review, and what they do there.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::api::{Launch, ReviewQuery};
@@ -9,7 +10,7 @@ use shared::review::{Review, ReviewStatus};
 use thirtyfour::prelude::*;
 
 use crate::pages::{Login, button, field, wait_for_text};
-use crate::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
+use crate::{Api, Browser, BrowserResult, Database, Options, Server, Visitor, eventually};
 
 /// Asks whether to send a text, which may be edited.
 pub const NOTE: &str = "
@@ -41,6 +42,26 @@ pub async fn launch(server: &Server, flow: &str, input: Value) -> RunId {
     let context = shared::run::Context::default();
     let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
     server.admin().await.launch(&launch, None).await.expect("it starts").summary.id
+}
+
+const GATED: &str = "id: gated
+tools: { note: { builtin: set_state } }
+gates: { before_tool: { note: { severity: high, allowed_decisions: [approve, reject] } } }
+nodes: { one: { tool: note, arguments: { key: done, value: yes }, write_keys: [done] } }
+";
+
+/// Has somebody approve a call, and later calls in its flow.
+pub async fn remember(server: &Server, visitor: &Visitor) {
+    server.save(GATED).await;
+    launch(server, "gated", json!({})).await;
+    let review = eventually("they are asked", async || visitor.get("/api/v1/reviews").await.1["items"].get(0).cloned());
+    let review = review.await;
+    let approve = json!({ "type": "approve", "remember": { "scope": "flow" } });
+    let call = review["actions"][0]["id"].as_str().expect("a call");
+    let verdict = json!({ "type": "actions", "decisions": { call: approve } });
+    let decision = json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict });
+    let path = format!("/api/v1/reviews/{}/decisions", review["id"].as_str().expect("an id"));
+    assert_eq!(visitor.send(Method::POST, &path, &decision).await.0, 200);
 }
 
 /// The one pending review.

@@ -9,7 +9,7 @@ use shared::api::{AuditQuery, UserPatch};
 use shared::error::Code;
 use shared::log::Entry;
 use tests::identity_provider::{CLIENT, SECRET};
-use tests::reviewing::launch;
+use tests::reviewing::remember;
 use tests::{Api, Database, Fault, IdentityProvider, Options, Person, Server, Visitor, eventually};
 
 const ROLES: &str =
@@ -31,26 +31,6 @@ async fn audit(admin: &Api, kind: &str) -> Vec<Entry> {
 
 fn nora(groups: &[&str]) -> Person {
     Person::new("subject-1", "nora", groups)
-}
-
-const GATED: &str = "id: gated
-tools: { note: { builtin: set_state } }
-gates: { before_tool: { note: { severity: high, allowed_decisions: [approve, reject] } } }
-nodes: { one: { tool: note, arguments: { key: done, value: yes }, write_keys: [done] } }
-";
-
-/// Somebody approves a call, and later calls in this flow.
-async fn remember(server: &Server, visitor: &Visitor) {
-    server.save(GATED).await;
-    launch(server, "gated", json!({})).await;
-    let review = eventually("they are asked", async || visitor.get("/api/v1/reviews").await.1["items"].get(0).cloned());
-    let review = review.await;
-    let approve = json!({ "type": "approve", "remember": { "scope": "flow" } });
-    let call = review["actions"][0]["id"].as_str().expect("a call");
-    let verdict = json!({ "type": "actions", "decisions": { call: approve } });
-    let decision = json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict });
-    let path = format!("/api/v1/reviews/{}/decisions", review["id"].as_str().expect("an id"));
-    assert_eq!(visitor.send(Method::POST, &path, &decision).await.0, 200);
 }
 
 /// The whole story of people who sign in.
