@@ -31,6 +31,10 @@ use crate::review::{Checked, Review};
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
 
+/// The header with which a client says as whom it acts: a request that arrives with the session or token of somebody
+/// else has no effect. Browsers share a session between their tabs, so a page cannot know with whose session it writes.
+pub const USER_HEADER: &str = "Countersign-User";
+
 /// A request before it is sent.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {

@@ -5,6 +5,7 @@ use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
 use tests::pages::{Inbox, Login, button, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
+use tests::server::PASSWORD;
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -76,6 +77,34 @@ async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
     wait_for_text(&browser.driver, "Inbox").await;
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(&browser.driver, "with your edit").await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_decided_in_the_name_of_whoever_has_logged_in_in_another_tab() -> BrowserResult<()> {
+    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    // The tabs of a browser share one session; this page does not notice that it is Tom's now.
+    let log_in = "const [username, password, done] = arguments; fetch('/api/v1/session', { method: 'POST', \
+        headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ username, password }) }) \
+        .then(response => done(response.status))";
+    let status = driver.execute_async(log_in, vec![json!("tom"), json!(PASSWORD)]).await?;
+    assert_eq!(status.convert::<u16>()?, 200);
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Log in").await;
+    let pending = ana.review(review.id).await.expect("her review");
+    assert!(pending.is_pending() && pending.decisions.is_empty(), "{pending:?}");
+
+    // Ana is asked for her password, and then for her decision.
+    Login(driver).log_in_again().await?;
+    button(driver, "Send").await?.click().await?;
+    let over = eventually("it is over", async || {
+        let review = ana.review(review.id).await.ok()?;
+        (!review.is_pending()).then_some(review)
+    })
+    .await;
+    assert_eq!(over.decisions.iter().map(|decision| decision.by.to_string()).collect::<Vec<_>>(), ["ana"]);
     browser.quit().await;
     Ok(())
 }

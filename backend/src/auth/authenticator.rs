@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, header};
 use parking_lot::Mutex;
 use shared::access::Principal;
+use shared::client::USER_HEADER;
 use shared::error::{Code, Problem};
 use shared::time::Timestamp;
 
@@ -116,8 +117,14 @@ impl Authenticator {
     }
 
     /// Who sent these headers: by `Authorization: Bearer` where there is one, else by the session cookie. `401` where
-    /// that is nobody.
+    /// that is nobody, or not the person whom the headers name.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+        let identity = self.identify(headers).await?;
+        expected(headers, &identity)?;
+        Ok(identity)
+    }
+
+    async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
         let (secret, kind) = presented(headers).ok_or_else(|| {
             Problem::new(Code::Unauthenticated).detail("log in, or send `Authorization: Bearer <token>`")
         })?;
@@ -205,6 +212,17 @@ impl Authenticator {
 
 fn ended() -> Problem {
     Problem::new(Code::Unauthenticated).detail("the session or token has ended; log in again")
+}
+
+/// Refuses requests that were meant to be of somebody else.
+fn expected(headers: &HeaderMap, identity: &Identity) -> Result<(), Problem> {
+    let username = &identity.principal.username;
+    if headers.get_all(USER_HEADER).iter().all(|named| named.as_bytes() == username.as_str().as_bytes()) {
+        return Ok(());
+    }
+    let detail =
+        format!("this is the session or token of `{username}`, not of the user in `{USER_HEADER}`; log in again");
+    Err(Problem::new(Code::Unauthenticated).detail(detail))
 }
 
 /// The secret that the headers carry, and what it must be. A bad `Authorization` is not made good by a cookie.

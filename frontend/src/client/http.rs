@@ -3,7 +3,7 @@
 use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
 use serde::Deserialize;
-use shared::client::{Client, HttpRequest, HttpResponse, Transport};
+use shared::client::{Client, HttpRequest, HttpResponse, Transport, USER_HEADER};
 use shared::error::{Code, Problem};
 
 use super::early;
@@ -56,11 +56,17 @@ impl Transport for FetchTransport {
         if let Some(key) = &request.idempotency_key {
             builder = builder.header("Idempotency-Key", key);
         }
+        let Self(session) = self;
+        // Whoever else has logged in in another tab has their own page: nothing is written here in their name.
+        if let Some(user) = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.to_string()))
+            && !login
+        {
+            builder = builder.header(USER_HEADER, &user);
+        }
         let ready = match request.body {
             Some((kind, body)) => builder.header("Content-Type", kind).body(body),
             None => builder.build(),
         };
-        let Self(session) = self;
         let logins = session.logins.get_value();
         let unreachable = |_| "The server cannot be reached.".to_owned();
         let response = ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?;
@@ -79,8 +85,8 @@ impl Transport for FetchTransport {
     }
 }
 
-/// Sends a write without reading its response, so that it arrives even while the page is being closed.
-pub fn send_on_leaving<B: serde::Serialize>(path: &str, body: &B, key: &str) {
+/// Sends a write of `user` without reading its response, so that it arrives even while the page is being closed.
+pub fn send_on_leaving<B: serde::Serialize>(path: &str, body: &B, key: &str, user: &str) {
     let Ok(body) = serde_json::to_string(body) else { return };
     let options = web_sys::RequestInit::new();
     options.set_method("POST");
@@ -89,7 +95,8 @@ pub fn send_on_leaving<B: serde::Serialize>(path: &str, body: &B, key: &str) {
     drop(js_sys::Reflect::set(&options, &"keepalive".into(), &true.into()));
     let Ok(request) = web_sys::Request::new_with_str_and_init(path, &options) else { return };
     let headers = request.headers();
-    if headers.set("Content-Type", "application/json").is_ok() && headers.set("Idempotency-Key", key).is_ok() {
+    let set = [("Content-Type", "application/json"), ("Idempotency-Key", key), (USER_HEADER, user)];
+    if set.into_iter().all(|(name, value)| headers.set(name, value).is_ok()) {
         drop(window().fetch_with_request(&request));
     }
 }

@@ -314,6 +314,13 @@ impl Live {
     }
 
     fn apply(self, messages: Vec<ServerMessage>) {
+        let me = self.session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
+        let is_of_another = |message: &ServerMessage| matches!(message, ServerMessage::Welcome { user, .. } if me.as_ref().is_some_and(|me| me != user));
+        if messages.iter().any(is_of_another) {
+            // Somebody else has logged in in another tab: this page shows nothing of theirs.
+            self.session.signed_out.set(true);
+            return;
+        }
         let mut again = false;
         for message in &messages {
             match message {

@@ -27,15 +27,11 @@ impl Session {
     }
 
     /// Asks the server what the person may do now. Also tells whether they are still logged in: a session that has
-    /// ended is noticed by how the API answers.
+    /// ended, or is of somebody else by now, is noticed by how the API answers.
     pub async fn refresh(self, api: Api) {
         // Where it cannot be asked, what was known stays; the connection is then lost anyway.
         let Ok(now) = api.me().await else { return };
-        let Some(known) = self.me.get_untracked() else { return };
-        if known.username != now.username {
-            // Somebody else has logged in in another tab: what is decided here would be sent in their name.
-            self.signed_out.set(true);
-        } else if known != now {
+        if self.me.with_untracked(|known| known.as_ref().is_some_and(|known| *known != now)) {
             self.me.set(Some(now));
         }
     }

@@ -85,10 +85,13 @@ impl Workspace {
             workspace.save();
             // What cannot arrive now is kept until the next time.
             let is_lost = matches!(live.connection.get_untracked(), Connection::Lost { .. });
+            let Some(user) = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.to_string())) else {
+                return;
+            };
             workspace.outbox.with_untracked(|outbox| {
                 for sending in outbox.unanswered() {
                     let path = format!("/api/v1/reviews/{}/decisions", sending.id);
-                    http::send_on_leaving(&path, &sending.request, &sending.key);
+                    http::send_on_leaving(&path, &sending.request, &sending.key, &user);
                     if is_lost {
                         workspace.keep_decision(sending.id);
                     }
