@@ -9,21 +9,13 @@ use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// Has the stored review offer these options.
-fn offer(server: &Server, review: &Review, options: &Value) {
-    let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
-    database.busy_timeout(std::time::Duration::from_secs(10)).expect("waits");
-    let mut body = serde_json::to_value(review).expect("JSON");
-    body["options"] = options.clone();
-    let changed = database
-        .execute("UPDATE reviews SET body = ?1 WHERE id = ?2", (body.to_string(), review.id.0.as_bytes().as_slice()))
-        .expect("writes");
-    assert_eq!(changed, 1);
+/// [`NOTE`] with these options.
+fn with_options(flow: &str, options: &Value) -> String {
+    flow.replace("[{ id: send, label: Send it }, { id: stop, kind: stop, label: Stop }]", &options.to_string())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()> {
-    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let fields = json!({
         "type": "object", "required": ["agent", "instructions"],
         "properties": {
@@ -32,7 +24,8 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
         },
     });
     let delegate = json!({ "id": "delegate", "kind": "accept", "label": "Delegate it", "fields": fields });
-    offer(&server, &review, &json!([{ "id": "send", "kind": "accept", "label": "Send it" }, delegate]));
+    let flow = with_options(NOTE, &json!([{ "id": "send", "kind": "accept", "label": "Send it" }, delegate]));
+    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[&flow], "note").await?;
     let driver = &browser.driver;
     browser.with_axe().await;
     driver.refresh().await?;
@@ -98,20 +91,16 @@ const IN_VIEW: &str = "
 async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_first_field() -> BrowserResult<()> {
     let long = NOTE.replace("The original.", &"One more line of the original.\\n\\n".repeat(40));
     let long = long.replace("default: ", "default: \"").replace(" } } }", "\" } } }");
-    let Desk { server, review, browser, .. } = Desk::open(&[&long], "note").await?;
     let fields = json!({ "type": "object", "properties": {
         "reason": { "type": "string", "title": "Reason" },
         "until": { "type": "string", "title": "Until when" },
     } });
-    offer(
-        &server,
-        &review,
-        &json!([
-            { "id": "send", "kind": "accept", "label": "Send it" },
-            { "id": "shorter", "kind": "correct", "label": "Shorter" },
-            { "id": "later", "kind": "stop", "label": "Later", "fields": fields },
-        ]),
-    );
+    let options = json!([
+        { "id": "send", "kind": "accept", "label": "Send it" },
+        { "id": "shorter", "kind": "correct", "label": "Shorter" },
+        { "id": "later", "kind": "stop", "label": "Later", "fields": fields },
+    ]);
+    let Desk { server: _server, browser, .. } = Desk::open(&[&with_options(&long, &options)], "note").await?;
     let driver = &browser.driver;
     browser.screen(390, 844).await;
     let reduced = json!({ "features": [{ "name": "prefers-reduced-motion", "value": "reduce" }] });
