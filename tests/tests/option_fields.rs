@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::Verdict;
-use shared::review::{Review, ReviewStatus};
+use shared::review::ReviewStatus;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
-use tests::{BrowserResult, Server, eventually};
+use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 /// [`NOTE`] with these options.

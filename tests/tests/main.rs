@@ -1,0 +1,44 @@
+//! Every promise that needs a whole server. One program, so that it is linked once; each test runs in a process of its
+//! own, and `cargo nextest run -p tests desk::` runs those of a module.
+
+mod accessibility;
+mod agent_questions;
+mod alternatives;
+mod answers;
+mod api;
+mod archive;
+mod asks;
+mod backup;
+mod browser;
+mod cards;
+mod cluster;
+mod commit_order;
+mod console;
+mod contract;
+mod crash;
+mod desk;
+mod edge;
+mod examples;
+mod failures;
+mod flow_editor;
+mod gates;
+mod guardrail_programs;
+mod guardrails;
+mod handlers;
+mod harness;
+mod inbox;
+mod interruptions;
+mod kills;
+mod option_fields;
+mod places;
+mod questions;
+mod races;
+mod record;
+mod remote;
+mod signal;
+mod single_sign_on;
+mod sockets;
+mod teams;
+mod terminal;
+mod terminal_asks;
+mod upgrade;
