@@ -186,4 +186,23 @@ mod tests {
         let canonical = format!("sha256:{}", hex::encode(Sha256::digest(br#"{"a":9007199254740991}"#)));
         assert_eq!(of(r#"{"a": 9007199254740991}"#), canonical);
     }
+
+    #[test]
+    fn a_review_has_its_digest_also_from_before_long_integers_were_in_it() {
+        let mut review: Review = serde_json::from_value(json!({
+            "id": uuid::Uuid::nil(), "revision": 1, "digest": "", "version": 1, "kind": "approval", "status": "pending",
+            "title": "Pay", "prompt": "", "requested_by": "ana", "created_at": "1970-01-01T00:00:00Z",
+            "items": [{ "key": "account", "label": "Account", "value": 1_234_567_890_123_456_789_u64 }],
+        }))
+        .unwrap();
+        review.digest = of_review(&review);
+        assert!(is_of_review(&review));
+        let mut altered = review.clone();
+        altered.items[0].value = json!(1_234_567_890_123_456_800_u64);
+        assert!(!is_of_review(&altered));
+        review.digest = digest(&canonical(&to_value(&content(&review))), None);
+        assert!(is_of_review(&review));
+        review.title.push('!');
+        assert!(!is_of_review(&review));
+    }
 }

@@ -165,9 +165,10 @@ fn compile(environment: &mut Environment<'static>, template: &str) -> Result<Has
         Some(expression) => format!("{{{{ {expression} }}}}"),
         None => template.to_owned(),
     };
-    restrictions::template(&source)?;
+    let mut names = restrictions::template(&source)?;
     environment.add_template_owned(template.to_owned(), source).map_err(why)?;
-    Ok(environment.get_template(template).map_err(why)?.undeclared_variables(false))
+    names.extend(environment.get_template(template).map_err(why)?.undeclared_variables(false));
+    Ok(names)
 }
 
 /// Whether a string holds nothing of the template language.

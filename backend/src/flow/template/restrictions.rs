@@ -3,6 +3,10 @@
 //! The compiler recurses over expressions and blocks, looks at a chain of operators again for each of its parts, and
 //! calculates constants. So tokens are counted by the engine's own lexer, which no text or comment deceives, and
 //! constants that repeat a text or list are refused. Other templates are out of reach: there is nothing to include.
+//!
+//! The names that the engine misses are found on the way: its own search does not look at what is sliced.
+
+use std::collections::HashSet;
 
 use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Token, parse, tokenize};
@@ -14,11 +18,15 @@ use crate::flow::limits::{MAX_TAG_TOKENS, MAX_TOKENS};
 
 type Vetted = Result<(), String>;
 
-/// Looks at a template. To be called on a large stack, like all that follows.
-pub fn template(source: &str) -> Vetted {
+/// Looks at a template; the names that it reads where it slices something. To be called on a large stack, like all
+/// that follows.
+pub fn template(source: &str) -> Result<HashSet<String>, String> {
     count(source)?;
     let parsed = parse(source, "template", SyntaxConfig::default()).map_err(|error| reason(&error))?;
-    statement(&parsed)
+    let mut looked = Looked::default();
+    looked.statement(&parsed)?;
+    let Looked { read, bound, slices } = looked;
+    Ok(if slices { read.difference(&bound).map(|name| (*name).to_owned()).collect() } else { HashSet::new() })
 }
 
 fn count(source: &str) -> Vetted {
@@ -41,99 +49,136 @@ fn count(source: &str) -> Vetted {
     Ok(())
 }
 
-fn statements(of: &[Stmt<'_>]) -> Vetted {
-    of.iter().try_for_each(statement)
+/// What was found in a template so far.
+#[derive(Default)]
+struct Looked<'a> {
+    /// The names that stand in expressions.
+    read: HashSet<&'a str>,
+    /// Those that the template gives to values of its own.
+    bound: HashSet<&'a str>,
+    /// Whether it slices something.
+    slices: bool,
 }
 
-fn statement(of: &Stmt<'_>) -> Vetted {
-    match of {
-        Stmt::Template(of) => statements(&of.children),
-        Stmt::EmitExpr(of) => expr(&of.expr),
-        Stmt::EmitRaw(_) => Ok(()),
-        Stmt::ForLoop(of) => {
-            expr(&of.target)?;
-            expr(&of.iter)?;
-            of.filter_expr.iter().try_for_each(expr)?;
-            statements(&of.body)?;
-            statements(&of.else_body)
+impl<'a> Looked<'a> {
+    /// Looks at what a value of the template's own is given to.
+    fn target(&mut self, of: &Expr<'a>) -> Vetted {
+        match of {
+            Expr::Var(of) => self.bound.extend([of.id]),
+            Expr::List(of) => return of.items.iter().try_for_each(|of| self.target(of)),
+            Expr::Tuple(of) => return of.items.iter().try_for_each(|of| self.target(of)),
+            _ => {}
         }
-        Stmt::IfCond(of) => {
-            expr(&of.expr)?;
-            statements(&of.true_body)?;
-            statements(&of.false_body)
-        }
-        Stmt::WithBlock(of) => {
-            of.assignments.iter().try_for_each(|(target, value)| expr(target).and_then(|()| expr(value)))?;
-            statements(&of.body)
-        }
-        Stmt::Set(of) => expr(&of.target).and_then(|()| expr(&of.expr)),
-        Stmt::SetBlock(of) => {
-            expr(&of.target)?;
-            of.filter.iter().try_for_each(expr)?;
-            statements(&of.body)
-        }
-        Stmt::AutoEscape(of) => expr(&of.enabled).and_then(|()| statements(&of.body)),
-        Stmt::FilterBlock(of) => expr(&of.filter).and_then(|()| statements(&of.body)),
-        Stmt::Macro(of) => {
-            of.args.iter().chain(&of.defaults).try_for_each(expr)?;
-            statements(&of.body)
-        }
-        Stmt::CallBlock(of) => {
-            expr(&of.call.expr)?;
-            arguments(&of.call.args)?;
-            of.macro_decl.args.iter().chain(&of.macro_decl.defaults).try_for_each(expr)?;
-            statements(&of.macro_decl.body)
-        }
-        Stmt::Do(of) => expr(&of.call.expr).and_then(|()| arguments(&of.call.args)),
-        Stmt::Block(_) | Stmt::Import(_) | Stmt::FromImport(_) | Stmt::Extends(_) | Stmt::Include(_) => {
-            Err("blocks, imports and includes are not supported in templates".to_owned())
+        self.expr(of)
+    }
+
+    fn statements(&mut self, of: &[Stmt<'a>]) -> Vetted {
+        of.iter().try_for_each(|of| self.statement(of))
+    }
+
+    fn statement(&mut self, of: &Stmt<'a>) -> Vetted {
+        match of {
+            Stmt::Template(of) => self.statements(&of.children),
+            Stmt::EmitExpr(of) => self.expr(&of.expr),
+            Stmt::EmitRaw(_) => Ok(()),
+            Stmt::ForLoop(of) => {
+                self.bound.insert("loop");
+                self.target(&of.target)?;
+                self.expr(&of.iter)?;
+                of.filter_expr.iter().try_for_each(|of| self.expr(of))?;
+                self.statements(&of.body)?;
+                self.statements(&of.else_body)
+            }
+            Stmt::IfCond(of) => {
+                self.expr(&of.expr)?;
+                self.statements(&of.true_body)?;
+                self.statements(&of.false_body)
+            }
+            Stmt::WithBlock(of) => {
+                of.assignments
+                    .iter()
+                    .try_for_each(|(target, value)| self.target(target).and_then(|()| self.expr(value)))?;
+                self.statements(&of.body)
+            }
+            Stmt::Set(of) => self.target(&of.target).and_then(|()| self.expr(&of.expr)),
+            Stmt::SetBlock(of) => {
+                self.target(&of.target)?;
+                of.filter.iter().try_for_each(|of| self.expr(of))?;
+                self.statements(&of.body)
+            }
+            Stmt::AutoEscape(of) => self.expr(&of.enabled).and_then(|()| self.statements(&of.body)),
+            Stmt::FilterBlock(of) => self.expr(&of.filter).and_then(|()| self.statements(&of.body)),
+            Stmt::Macro(of) => {
+                self.bound.extend([of.name, "caller"]);
+                of.args.iter().try_for_each(|of| self.target(of))?;
+                of.defaults.iter().try_for_each(|of| self.expr(of))?;
+                self.statements(&of.body)
+            }
+            Stmt::CallBlock(of) => {
+                self.expr(&of.call.expr)?;
+                self.arguments(&of.call.args)?;
+                of.macro_decl.args.iter().try_for_each(|of| self.target(of))?;
+                of.macro_decl.defaults.iter().try_for_each(|of| self.expr(of))?;
+                self.statements(&of.macro_decl.body)
+            }
+            Stmt::Do(of) => self.expr(&of.call.expr).and_then(|()| self.arguments(&of.call.args)),
+            Stmt::Block(_) | Stmt::Import(_) | Stmt::FromImport(_) | Stmt::Extends(_) | Stmt::Include(_) => {
+                Err("blocks, imports and includes are not supported in templates".to_owned())
+            }
         }
     }
-}
 
-fn arguments(of: &[CallArg<'_>]) -> Vetted {
-    of.iter().try_for_each(|arg| match arg {
-        CallArg::Pos(of) | CallArg::Kwarg(_, of) => expr(of),
-        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => Err("write each argument separately, without `*`".to_owned()),
-    })
-}
-
-fn expr(of: &Expr<'_>) -> Vetted {
-    match of {
-        Expr::Var(_) | Expr::Const(_) => Ok(()),
-        Expr::Slice(of) => {
-            expr(&of.expr)?;
-            [&of.start, &of.stop, &of.step].into_iter().flatten().try_for_each(expr)
-        }
-        Expr::UnaryOp(of) => expr(&of.expr),
-        Expr::BinOp(of) => {
-            expr(&of.left)?;
-            expr(&of.right)?;
-            let is_list = |of: &Expr<'_>| of.as_const().is_some_and(|value| value.kind() != ValueKind::Number);
-            if matches!(of.op, BinOpKind::Mul) && (is_list(&of.left) || is_list(&of.right)) {
-                return Err("`*` is for numbers; it does not repeat a text or a list".to_owned());
+    fn arguments(&mut self, of: &[CallArg<'a>]) -> Vetted {
+        of.iter().try_for_each(|arg| match arg {
+            CallArg::Pos(of) | CallArg::Kwarg(_, of) => self.expr(of),
+            CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
+                Err("write each argument separately, without `*`".to_owned())
             }
-            Ok(())
+        })
+    }
+
+    fn expr(&mut self, of: &Expr<'a>) -> Vetted {
+        match of {
+            Expr::Const(_) => Ok(()),
+            Expr::Var(of) => {
+                self.read.insert(of.id);
+                Ok(())
+            }
+            Expr::Slice(of) => {
+                self.slices = true;
+                self.expr(&of.expr)?;
+                [&of.start, &of.stop, &of.step].into_iter().flatten().try_for_each(|of| self.expr(of))
+            }
+            Expr::UnaryOp(of) => self.expr(&of.expr),
+            Expr::BinOp(of) => {
+                self.expr(&of.left)?;
+                self.expr(&of.right)?;
+                let is_list = |of: &Expr<'_>| of.as_const().is_some_and(|value| value.kind() != ValueKind::Number);
+                if matches!(of.op, BinOpKind::Mul) && (is_list(&of.left) || is_list(&of.right)) {
+                    return Err("`*` is for numbers; it does not repeat a text or a list".to_owned());
+                }
+                Ok(())
+            }
+            Expr::Compare(of) => {
+                self.expr(&of.expr)?;
+                of.ops.iter().try_for_each(|op| self.expr(&op.expr))
+            }
+            Expr::IfExpr(of) => {
+                self.expr(&of.test_expr)?;
+                self.expr(&of.true_expr)?;
+                of.false_expr.iter().try_for_each(|of| self.expr(of))
+            }
+            Expr::Filter(of) => {
+                of.expr.iter().try_for_each(|of| self.expr(of))?;
+                self.arguments(&of.args)
+            }
+            Expr::Test(of) => self.expr(&of.expr).and_then(|()| self.arguments(&of.args)),
+            Expr::GetAttr(of) => self.expr(&of.expr),
+            Expr::GetItem(of) => self.expr(&of.expr).and_then(|()| self.expr(&of.subscript_expr)),
+            Expr::Call(of) => self.expr(&of.expr).and_then(|()| self.arguments(&of.args)),
+            Expr::List(of) => of.items.iter().try_for_each(|of| self.expr(of)),
+            Expr::Tuple(of) => of.items.iter().try_for_each(|of| self.expr(of)),
+            Expr::Map(of) => of.keys.iter().chain(&of.values).try_for_each(|of| self.expr(of)),
         }
-        Expr::Compare(of) => {
-            expr(&of.expr)?;
-            of.ops.iter().try_for_each(|op| expr(&op.expr))
-        }
-        Expr::IfExpr(of) => {
-            expr(&of.test_expr)?;
-            expr(&of.true_expr)?;
-            of.false_expr.iter().try_for_each(expr)
-        }
-        Expr::Filter(of) => {
-            of.expr.iter().try_for_each(expr)?;
-            arguments(&of.args)
-        }
-        Expr::Test(of) => expr(&of.expr).and_then(|()| arguments(&of.args)),
-        Expr::GetAttr(of) => expr(&of.expr),
-        Expr::GetItem(of) => expr(&of.expr).and_then(|()| expr(&of.subscript_expr)),
-        Expr::Call(of) => expr(&of.expr).and_then(|()| arguments(&of.args)),
-        Expr::List(of) => of.items.iter().try_for_each(expr),
-        Expr::Tuple(of) => of.items.iter().try_for_each(expr),
-        Expr::Map(of) => of.keys.iter().chain(&of.values).try_for_each(expr),
     }
 }
