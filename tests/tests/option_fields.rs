@@ -1,21 +1,40 @@
 //! An option that takes more than a press: its form is filled in first, and what is wrong is said at its field.
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
 use shared::decision::Verdict;
-use shared::review::ReviewStatus;
+use shared::review::{Review, ReviewStatus};
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
-use tests::{BrowserResult, eventually};
+use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// [`NOTE`] with these options.
-fn with_options(flow: &str, options: &Value) -> String {
-    flow.replace("[{ id: send, label: Send it }, { id: stop, kind: stop, label: Stop }]", &options.to_string())
+/// Has the stored review offer these options.
+fn offer(server: &Server, review: &Review, options: &Value) {
+    let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
+    database.busy_timeout(std::time::Duration::from_secs(10)).expect("waits");
+    let mut body = serde_json::to_value(review).expect("JSON");
+    body["options"] = options.clone();
+    body["digest"] = json!(digest(&body));
+    let changed = database
+        .execute("UPDATE reviews SET body = ?1 WHERE id = ?2", (body.to_string(), review.id.0.as_bytes().as_slice()))
+        .expect("writes");
+    assert_eq!(changed, 1);
+}
+
+/// The digest of what a review shows, as the documentation of the audit log defines it.
+fn digest(review: &Value) -> String {
+    let shown = ["kind", "title", "prompt", "items", "options", "actions", "consequences"];
+    let content: JsonMap =
+        shown.into_iter().map(|key| (key.to_owned(), review.get(key).cloned().unwrap_or_else(|| json!([])))).collect();
+    let canonical = serde_json_canonicalizer::to_vec(&content).expect("plain JSON");
+    format!("sha256:{}", hex::encode(Sha256::digest(canonical)))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let fields = json!({
         "type": "object", "required": ["agent", "instructions"],
         "properties": {
@@ -24,8 +43,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
         },
     });
     let delegate = json!({ "id": "delegate", "kind": "accept", "label": "Delegate it", "fields": fields });
-    let flow = with_options(NOTE, &json!([{ "id": "send", "kind": "accept", "label": "Send it" }, delegate]));
-    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[&flow], "note").await?;
+    offer(&server, &review, &json!([{ "id": "send", "kind": "accept", "label": "Send it" }, delegate]));
     let driver = &browser.driver;
     browser.with_axe().await;
     driver.refresh().await?;
@@ -91,16 +109,20 @@ const IN_VIEW: &str = "
 async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_first_field() -> BrowserResult<()> {
     let long = NOTE.replace("The original.", &"One more line of the original.\\n\\n".repeat(40));
     let long = long.replace("default: ", "default: \"").replace(" } } }", "\" } } }");
+    let Desk { server, review, browser, .. } = Desk::open(&[&long], "note").await?;
     let fields = json!({ "type": "object", "properties": {
         "reason": { "type": "string", "title": "Reason" },
         "until": { "type": "string", "title": "Until when" },
     } });
-    let options = json!([
-        { "id": "send", "kind": "accept", "label": "Send it" },
-        { "id": "shorter", "kind": "correct", "label": "Shorter" },
-        { "id": "later", "kind": "stop", "label": "Later", "fields": fields },
-    ]);
-    let Desk { server: _server, browser, .. } = Desk::open(&[&with_options(&long, &options)], "note").await?;
+    offer(
+        &server,
+        &review,
+        &json!([
+            { "id": "send", "kind": "accept", "label": "Send it" },
+            { "id": "shorter", "kind": "correct", "label": "Shorter" },
+            { "id": "later", "kind": "stop", "label": "Later", "fields": fields },
+        ]),
+    );
     let driver = &browser.driver;
     browser.screen(390, 844).await;
     let reduced = json!({ "features": [{ "name": "prefers-reduced-motion", "value": "reduce" }] });
