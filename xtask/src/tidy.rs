@@ -1,5 +1,5 @@
 //! Rules of the tree that the compiler does not check: the direction of imports, circles of files, the length of files,
-//! module docs, the links of the documentation.
+//! module docs, listeners of the console that may outlive what they read, the links of the documentation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,6 +94,9 @@ pub fn run() -> Result<()> {
         if let Some(inside) = shown.strip_prefix("backend/src/") {
             check_imports(inside, &shown, &text, &mut breaches);
         }
+        if shown.starts_with("frontend/src/") {
+            check_listeners(&shown, &text, &mut breaches);
+        }
     }
     for source in ["shared/src", "backend/src", "frontend/src"] {
         breaches.extend(circles::breaches(&root().join(source), &files)?);
@@ -123,6 +126,18 @@ fn check_imports(inside: &str, shown: &str, text: &str, breaches: &mut Vec<Strin
                 if known && imported != module && !allowed.contains(&imported) {
                     breaches.push(format!("{shown}:{}: `{module}` may not import `{imported}`", number + 1));
                 }
+            }
+        }
+    }
+}
+
+/// Listeners of what the browser may send while it removes an element are wrapped (`components/listeners.rs`).
+fn check_listeners(shown: &str, text: &str, breaches: &mut Vec<String>) {
+    for (number, line) in text.lines().enumerate() {
+        for event in ["on:blur=", "on:focusout=", "on:change="] {
+            let bare = |(at, _): (usize, &str)| !line[at + event.len()..].starts_with("while_shown(");
+            if line.match_indices(event).any(bare) {
+                breaches.push(format!("{shown}:{}: wrap the listener in `while_shown`", number + 1));
             }
         }
     }

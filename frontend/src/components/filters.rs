@@ -8,6 +8,7 @@ use shared::api::ReviewQuery;
 use shared::inbox::{Counts, Facets};
 
 use super::glyph::Glyph;
+use super::listeners::while_shown;
 use crate::client::{Live, ReviewList};
 use crate::state::inbox::Inbox;
 use crate::state::inbox::address::{part, with};
@@ -180,7 +181,7 @@ pub fn InboxFilters(
                     aria-label="Search the inbox"
                     prop:value=text
                     on:input=typed
-                    on:change=move |_| search()
+                    on:change=while_shown(move |_| search())
                 />
                 <kbd aria-hidden="true">"/"</kbd>
             </label>
@@ -242,7 +243,7 @@ fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String
     view! {
         <label>
             <span class="label">{label}</span>
-            <select class="select" on:change=move |event| choose.run(event_target_value(&event))>
+            <select class="select" on:change=while_shown(move |event| choose.run(event_target_value(&event)))>
                 <option value="" prop:selected=move || chosen.with(Option::is_none)>{any}</option>
                 {move || {
                     options

@@ -13,6 +13,7 @@ use crate::client::{Live, Session};
 use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
+use crate::components::listeners::while_shown;
 use crate::state::drafts::chosen::choice;
 use crate::state::option_fields::PLACE;
 use crate::state::outbox::held_until;
@@ -269,7 +270,7 @@ fn Acts(pane: Pane) -> impl IntoView {
                                 on:mouseenter=move |_| about.set(Some(hover.clone()))
                                 on:mouseleave=move |_| about.set(None)
                                 on:focus=move |_| about.set(Some(focus.clone()))
-                                on:blur=move |_| about.set(None)
+                                on:blur=while_shown(move |_| about.set(None))
                                 on:click=move |_| {
                                     if !barred {
                                         if act.opens { pane.press(&intent) } else { pane.decide(&intent) }

@@ -9,6 +9,7 @@ use super::pane::Pane;
 use crate::client::{Live, Session, key, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::inert::named;
+use crate::components::listeners::while_shown;
 use crate::components::shortcuts::is_free;
 use crate::state::drafts::Form;
 use crate::state::{effects, words};
@@ -98,7 +99,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                     {move || if hands.get() {
                         view! {
                             <p>"They decide instead of you. You can still see it, but no longer decide."</p>
-                            <select class="select" aria-label="Who decides instead" on:change=move |event| typed(event_target_value(&event))>
+                            <select class="select" aria-label="Who decides instead" on:change=while_shown(move |event| typed(event_target_value(&event)))>
                                 <option value="">"Choose a person"</option>
                                 {move || names.get().unwrap_or_default().into_iter().map(|(name, shown)| {
                                     let chosen = text.with_untracked(|text| *text == name);

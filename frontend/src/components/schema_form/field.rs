@@ -8,6 +8,7 @@ use super::place::{FieldParts, FieldPlace, heading, messages_at};
 use super::schema::{FieldChoice, Kind};
 use super::several::boxes;
 use crate::components::inert::{inert, named};
+use crate::components::listeners::while_shown;
 
 /// So many choices, with labels of so many characters together, are shown at once; more get a menu.
 const MAX_RADIOS: (usize, usize) = (4, 44);
@@ -146,7 +147,7 @@ where
             <label class="radio">
                 <input type="radio" name=group.clone() disabled=move || parts.disabled.get()
                     prop:checked=move || is.get() == value
-                    on:change=move |_| { set.set(value); parts.left.set(true); }/>
+                    on:change=while_shown(move |_| { set.set(value); parts.left.set(true); })/>
                 <span>{inert(&label)}</span>
             </label>
         }
@@ -171,7 +172,7 @@ fn menu(choices: &[FieldChoice], at: ArcRwSignal<Option<usize>>, parts: FieldPar
     view! {
         <select class="select" id=parts.id() disabled=move || parts.disabled.get()
             aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()
-            on:change=move |event| { chosen.set(event_target_value(&event).parse().ok()); parts.left.set(true); }>
+            on:change=while_shown(move |event| { chosen.set(event_target_value(&event).parse().ok()); parts.left.set(true); })>
             <option value="" prop:selected=move || none.get().is_none()>{nothing}</option>
             {choices
                 .iter()
@@ -202,7 +203,7 @@ fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &FieldDraft, name: 
     let class = if matches!(kind, Kind::Number { .. }) { "input number" } else { "input" };
     view! {
         <input class=class type=input id=parts.id() inputmode=mode placeholder=example autocomplete="off"
-            prop:value=get on:input=typed on:blur=move |_| parts.left.set(true)
+            prop:value=get on:input=typed on:blur=while_shown(move |_| parts.left.set(true))
             disabled=move || parts.disabled.get() aria-label=spoken
             aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()/>
     }
@@ -223,7 +224,7 @@ fn lines(
         <textarea class="textarea" class:code=code id=parts.id() rows=rows placeholder=example aria-label=spoken
             spellcheck=if code { "false" } else { "true" }
             prop:value=get on:input=move |event| set.set(event_target_value(&event))
-            on:blur=move |_| parts.left.set(true) disabled=move || parts.disabled.get()
+            on:blur=while_shown(move |_| parts.left.set(true)) disabled=move || parts.disabled.get()
             aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()></textarea>
     }
     .into_any()

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::place::FieldParts;
 use super::schema::FieldChoice;
 use crate::components::inert::inert;
+use crate::components::listeners::while_shown;
 
 /// The boxes, in the order of the schema. `ticked` holds the indices of those that are.
 pub fn boxes(choices: &[FieldChoice], ticked: &ArcRwSignal<Vec<usize>>, parts: FieldParts) -> AnyView {
@@ -25,7 +26,7 @@ pub fn boxes(choices: &[FieldChoice], ticked: &ArcRwSignal<Vec<usize>>, parts: F
         view! {
             <label class="tick">
                 <input type="checkbox" disabled=move || parts.disabled.get() prop:checked=move || is.with(|ticked| ticked.contains(&at))
-                    on:change=toggle aria-describedby=parts.help() aria-invalid=move || parts.invalid()/>
+                    on:change=while_shown(toggle) aria-describedby=parts.help() aria-invalid=move || parts.invalid()/>
                 <span>{inert(&choice.label)}{description}</span>
             </label>
         }

@@ -11,6 +11,7 @@ use shared::log::{EntryKind, ReviewAct};
 use shared::time::Timestamp;
 
 use crate::components::glyph::Glyph;
+use crate::components::listeners::while_shown;
 use crate::state::words;
 
 /// A day in microseconds.
@@ -143,9 +144,9 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
             </div>
             <label class="grow"><span class="sr">"Words"</span>
                 <input class="input" type="search" placeholder="Words in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
-                    on:change=move |event| change(&|filter, value| filter.q = value, event_target_value(&event))/></label>
+                    on:change=while_shown(move |event| change(&|filter, value| filter.q = value, event_target_value(&event)))/></label>
             <label><span class="sr">"Event"</span>
-                <select class="select" on:change=move |event| change(&AuditFilter::set_event, event_target_value(&event))>
+                <select class="select" on:change=while_shown(move |event| change(&AuditFilter::set_event, event_target_value(&event)))>
                     {option(String::new(), "Any kind")}
                     <optgroup label="Review activity">
                         {ReviewAct::ALL.iter().map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(*act))).collect_view()}
@@ -156,13 +157,13 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
                 </select></label>
             <label><span class="sr">"Who"</span>
                 <input class="input who-filter" placeholder="Who" autocapitalize="off" spellcheck="false" prop:value=move || filter.with(|filter| filter.actor.clone().unwrap_or_default())
-                    on:change=move |event| change(&|filter, value| filter.actor = value, event_target_value(&event))/></label>
+                    on:change=while_shown(move |event| change(&|filter, value| filter.actor = value, event_target_value(&event)))/></label>
             <label class="day"><span class="hint">"from"</span>
                 <input class="input" type="date" title="Days are in UTC" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
-                    on:change=move |event| change(&|filter, value| filter.from = value, event_target_value(&event))/></label>
+                    on:change=while_shown(move |event| change(&|filter, value| filter.from = value, event_target_value(&event)))/></label>
             <label class="day"><span class="hint">"to"</span>
                 <input class="input" type="date" title="Days are in UTC; this day is included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
-                    on:change=move |event| change(&|filter, value| filter.to = value, event_target_value(&event))/></label>
+                    on:change=while_shown(move |event| change(&|filter, value| filter.to = value, event_target_value(&event)))/></label>
             {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
             {move || chip("review", filter.get().review, |filter, value| filter.review = value)}
             <Show when=move || !filter.with(AuditFilter::is_empty)>

@@ -15,6 +15,7 @@ use self::definition::Definition;
 use self::launch::LaunchTab;
 use crate::client::{FlowVersion, Session, use_api};
 use crate::components::arrival;
+use crate::components::listeners::while_shown;
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 
@@ -174,7 +175,7 @@ fn FlowHeader(flow: Memo<Known>, id: String, definition: Memo<bool>) -> impl Int
         let by = shown.saved_by.as_ref().map_or_else(|| "saved ".to_owned(), |by| format!("saved by {by} "));
         let digest = shown.digest.strip_prefix("sha256:").unwrap_or(&shown.digest).chars().take(8).collect::<String>();
         view! {
-            <select class="select version" aria-label="Version" on:change=move |event| to_version(event_target_value(&event))>
+            <select class="select version" aria-label="Version" on:change=while_shown(move |event| to_version(event_target_value(&event)))>
                 {(1..=newest).rev().map(|version| view! {
                     <option value=version.to_string() selected=version == shown.version>
                         {format!("v{version}{}", if version == newest { ", newest" } else { "" })}

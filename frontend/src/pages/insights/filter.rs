@@ -5,17 +5,14 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 use shared::review::ReviewKind;
 
-use crate::client::use_api;
+use crate::components::flow_menu::FlowMenu;
 use crate::components::glyph::Glyph;
+use crate::components::listeners::while_shown;
 use crate::state::insights::{InsightsFilter, RANGES};
 
 /// The filters in the head of the page.
 #[component]
 pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
-    let api = use_api();
-    // Without them the filter by flow stays away, nothing else.
-    let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
-    let flows = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
     let navigate = StoredValue::new(use_navigate());
     let go = move |change: &dyn Fn(&mut InsightsFilter)| {
         let mut next = filter.get_untracked();
@@ -23,7 +20,7 @@ pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
         let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
         navigate.with_value(|navigate| navigate(&next.address(), options));
     };
-    let chosen = |text: String| Some(text).filter(|text| !text.is_empty());
+    let flow = move |flow: Option<String>| go(&|filter| filter.flow.clone_from(&flow));
     let ranges = RANGES.map(|(days, words)| {
         let is = move || filter.with(|filter| filter.days() == days).to_string();
         view! { <button class="chip" aria-pressed=is on:click=move |_| go(&|filter| filter.days = Some(days))>{words}</button> }
@@ -57,24 +54,11 @@ pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
     };
     view! {
         <div class="chips grow" role="group" aria-label="Time">{ranges}{narrowed}</div>
-        <Show when=move || flows.with(|flows| flows.len() > 1) || filter.with(|filter| filter.flow.is_some())>
-            <select class="select" aria-label="Flow" on:change=move |event| {
-                let flow = chosen(event_target_value(&event));
-                go(&|filter| filter.flow.clone_from(&flow));
-            }>
-                <option value="" prop:selected=move || filter.with(|filter| filter.flow.is_none())>"All flows"</option>
-                {move || flows.get().into_iter().map(|flow| {
-                    let id = flow.id.to_string();
-                    let own = id.clone();
-                    let is = move || filter.with(|filter| filter.flow.as_ref() == Some(&own));
-                    view! { <option value=id prop:selected=is>{flow.title}</option> }
-                }).collect_view()}
-            </select>
-        </Show>
-        <select class="select" aria-label="Kind" on:change=move |event| {
+        <FlowMenu chosen=Signal::derive(move || filter.with(|filter| filter.flow.clone())) choose=flow/>
+        <select class="select" aria-label="Kind" on:change=while_shown(move |event| {
             let kind = event_target_value(&event);
             go(&|filter| filter.kind = ReviewKind::of_word(&kind));
-        }>
+        })>
             <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"All kinds"</option>
             {kinds}
         </select>

@@ -11,6 +11,7 @@ use super::place::{row, table};
 use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
+use crate::components::listeners::while_shown;
 use crate::components::states::{Empty, Loaded};
 use crate::state::notification_rules::{after, flip, is_on, next_rule, waits};
 use crate::state::words;
@@ -217,7 +218,7 @@ fn chip(
 fn menu(label: &'static str, words: Vec<String>, at: usize, set: impl Fn(usize) + 'static) -> impl IntoView {
     view! {
         <label class="field"><span class="label">{label}</span>
-            <select class="select" on:change=move |event| set(event_target_value(&event).parse().unwrap_or(at))>
+            <select class="select" on:change=while_shown(move |event| set(event_target_value(&event).parse().unwrap_or(at)))>
                 {words.into_iter().enumerate().map(|(index, words)| view! { <option value=index.to_string() selected=index == at>{words}</option> }).collect_view()}
             </select>
         </label>

@@ -9,6 +9,7 @@ use shared::time::Timestamp;
 
 use crate::client::use_api;
 use crate::components::inert::named;
+use crate::components::listeners::while_shown;
 use crate::components::states::Loaded;
 use crate::components::time::day;
 use crate::state::words;
@@ -110,7 +111,7 @@ pub fn Place() -> impl IntoView {
         <p class="soft lead">"While you are away, your deputy can see and decide what you can. The audit log records on whose behalf."</p>
         <form class="place" on:submit=move |event| { event.prevent_default(); send(); }>
             <label class="field"><span class="label">"Deputy"</span>
-                <select class="select" on:change=move |event| deputy.set(event_target_value(&event))>
+                <select class="select" prop:value=deputy on:change=while_shown(move |event| deputy.set(event_target_value(&event)))>
                     <option value="">"Choose a person"</option>
                     {move || names.get().flatten().unwrap_or_default().into_iter().map(|(name, shown)| view! { <option value=name>{named(&shown)}</option> }).collect_view()}
                 </select>

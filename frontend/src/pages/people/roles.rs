@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use shared::access::{ADMIN, DEVELOPER, REVIEWER};
 
 use crate::components::glyph::Glyph;
+use crate::components::listeners::while_shown;
 
 /// The system roles and what each allows.
 pub const SYSTEM: [(&str, &str); 3] = [
@@ -59,7 +60,7 @@ pub fn SystemRoles(
         view! {
             <label class="role">
                 <input type="checkbox" prop:checked=move || roles.with(|roles| roles.contains(role))
-                    on:change=move |event| toggle(roles, role, event_target_checked(&event))/>
+                    on:change=while_shown(move |event| toggle(roles, role, event_target_checked(&event)))/>
                 <span><b>{role}</b><span class="hint">{allows}</span></span>
             </label>
         }
@@ -107,7 +108,7 @@ pub fn OwnRoles(
                 <input id="own-roles" list="known-roles" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="Add a role"
                     bind:value=text
                     on:keydown=move |event| if matches!(event.key().as_str(), "Enter" | ",") { event.prevent_default(); add(); }
-                    on:blur=move |_| add()/>
+                    on:blur=while_shown(move |_| add())/>
                 <datalist id="known-roles">{move || offered().into_iter().map(|role| view! { <option value=role></option> }).collect_view()}</datalist>
             </div>
         </div>
@@ -128,7 +129,7 @@ pub fn RoleSubset(
         view! {
             <label class="role">
                 <input type="checkbox" prop:checked=move || roles.with(|roles| roles.contains(&is))
-                    on:change=move |event| toggle(roles, &name, event_target_checked(&event))/>
+                    on:change=while_shown(move |event| toggle(roles, &name, event_target_checked(&event)))/>
                 <span><b>{role}</b>{allows.map(|allows| view! { <span class="hint">{allows}</span> })}</span>
             </label>
         }

@@ -11,7 +11,8 @@ use shared::error::Problem;
 use super::roles::RoleSubset;
 use super::{elsewhere, mistake_at};
 use crate::client::{Live, Session, use_api};
-use crate::components::glyph::Glyph;
+use crate::components::copy::CopyButton;
+use crate::components::listeners::while_shown;
 
 /// How long a token may live: what people read, and days; none: for ever.
 const TERMS: [(&str, Option<u64>); 4] =
@@ -81,7 +82,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
                 <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it cannot do anything."</p></Show>
                 <label class="field">
                     <span class="label">"Expires"</span>
-                    <select class="select" on:change=move |event| term.set(event_target_value(&event).parse().unwrap_or(0))>
+                    <select class="select" on:change=while_shown(move |event| term.set(event_target_value(&event).parse().unwrap_or(0)))>
                         {TERMS.iter().enumerate().map(|(at, (words, _))| view! { <option value=at.to_string() selected=at == 1>{*words}</option> }).collect_view()}
                     </select>
                 </label>

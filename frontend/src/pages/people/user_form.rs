@@ -10,6 +10,7 @@ use shared::id::Username;
 use super::roles::{OwnRoles, SystemRoles};
 use super::{elsewhere, mistake_at};
 use crate::client::{Session, use_api};
+use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 
 /// The shortest password that is taken.
@@ -149,7 +150,7 @@ pub fn UserForm(
                     <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
                         <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
                     <label class="role">
-                        <input type="checkbox" prop:checked=active on:change=move |event| active.set(event_target_checked(&event))/>
+                        <input type="checkbox" prop:checked=active on:change=while_shown(move |event| active.set(event_target_checked(&event)))/>
                         <span><b>"May log in"</b><span class="hint">{if own { "This is your own account: you would lock yourself out." } else { "If you turn it off, their sessions and tokens end. Their decisions stay in the audit log." }}</span></span>
                     </label>
                 }.into_any()

@@ -11,6 +11,7 @@ use super::data::RunData;
 use crate::client::{Workspace, key, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::inert::inert;
+use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 use crate::components::states::Failed;
 use crate::components::time::Ago;
@@ -151,7 +152,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
         view! {
             <label class="field">
                 <span class="label">{label}</span>
-                <select class="select" on:change=move |event| chosen.set(event_target_value(&event).parse().unwrap_or(0))>
+                <select class="select" on:change=while_shown(move |event| chosen.set(event_target_value(&event).parse().unwrap_or(0)))>
                     {options.collect_view()}
                 </select>
             </label>

@@ -8,6 +8,7 @@ use shared::grant::GrantScope;
 use super::shown::ShownAction;
 use crate::client::Session;
 use crate::components::inert::{inert, named};
+use crate::components::listeners::while_shown;
 use crate::state::action_words;
 use crate::state::drafts::Chosen;
 
@@ -55,7 +56,7 @@ pub fn Remember(shown: ShownAction) -> impl IntoView {
             view! {
                 <label class="later" title="Later calls of this tool are approved too, whatever their arguments">
                     "Also approve later calls"
-                    <select class="select" on:change=choose>
+                    <select class="select" on:change=while_shown(choose)>
                         <option value="" prop:selected=move || shown.remembered.get().is_none()>"no"</option>
                         {SCOPES.iter().enumerate().map(option).collect_view()}
                     </select>
@@ -121,7 +122,7 @@ pub fn Message(shown: ShownAction) -> impl IntoView {
                     aria-label="Message"
                     aria-invalid=move || (!mistakes.with(Vec::is_empty)).to_string()
                     prop:value=message
-                    on:focusout=move |_| pane.check()
+                    on:focusout=while_shown(move |_| pane.check())
                     on:input=move |event| shown.write(|own| own.message = event_target_value(&event))
                 ></textarea>
             </div>

@@ -11,6 +11,7 @@ use super::super::request::request;
 use super::super::value::{json, texts};
 use super::shown::ShownAction;
 use crate::components::diff::Diff;
+use crate::components::listeners::while_shown;
 use crate::components::schema_form::SchemaForm;
 use crate::state::hidden::{hidden_in, remove_hidden};
 use crate::state::{action_words, extent};
@@ -55,7 +56,7 @@ pub fn ChangedSince(shown: ShownAction) -> impl IntoView {
 pub fn EditForm(shown: ShownAction) -> impl IntoView {
     view! {
         <Show when=move || shown.open.get() && shown.chosen.get() == Some(ActionKind::Edit)>
-            <div class="edit" on:focusout=move |_| shown.pane.check()><Fields shown /></div>
+            <div class="edit" on:focusout=while_shown(move |_| shown.pane.check())><Fields shown /></div>
         </Show>
     }
 }

@@ -16,6 +16,7 @@ use super::value::ValueView;
 use crate::client::Session;
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
+use crate::components::listeners::while_shown;
 use crate::state::guardrail_notes::NotePlace;
 use crate::state::verdict::is_at;
 use crate::state::{earlier, record};
@@ -71,7 +72,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         Signal::derive(move || if over.get() { after.to_owned() } else { before.to_owned() })
     };
     view! {
-        <section class="card item" aria-label=name.clone() on:focusout=move |_| pane.check()>
+        <section class="card item" aria-label=name.clone() on:focusout=while_shown(move |_| pane.check())>
             <header>
                 {item
                     .with_value(|item| item.label.clone())
