@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewStatus};
 use tests::pages::{Login, button, field, wait_for_text};
-use tests::reviewing::{choose, decide, launch, server};
+use tests::reviewing::{Desk, NOTE, choose, decide, launch, server, text_of};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -199,6 +199,31 @@ async fn a_text_that_was_written_to_freeze_the_page_is_shown_whole_and_decided()
         button(&browser.driver, "It is").await?.click().await?;
         button(&browser.driver, "Send now").await?.click().await?;
         eventually("it is decided", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
+    }
+    browser.quit().await;
+    Ok(())
+}
+
+/// Of several changes that came one after the other, none is passed over.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changed_before_the_last_change_is_shown_too() -> BrowserResult<()> {
+    let several = NOTE
+        .replace("label: Text }]", "label: Text }, { key: title, label: Title }]")
+        .replace("{ default: The original. } }", "{ default: The original. }, title: { default: News } }")
+        .replace(
+            "edit_keys: [text]\n",
+            "edit_keys: [text, title]\n      policy: { groups: { editor: 2, legal: 1 } }\n",
+        );
+    let Desk { server, tom, review, browser, .. } = Desk::open(&[&several], "note").await?;
+    let driver = &browser.driver;
+    let eli = server.person("eli", &["reviewer", "editor"]).await;
+    decide(&tom, &review, choose("send"), json!({ "text": "The original, corrected by Tom." })).await;
+    wait_for_text(driver, "1 value has changed.").await;
+    decide(&eli, &pending(&eli, 1).await[0], choose("send"), json!({ "title": "News of today" })).await;
+    wait_for_text(driver, "2 values have changed.").await;
+    for (card, said) in [("Text", "corrected by Tom"), ("Title", "of today")] {
+        let new = text_of(driver, &format!("section[aria-label={card}] ins")).await;
+        assert!(new.contains(said), "{card}: {new}");
     }
     browser.quit().await;
     Ok(())

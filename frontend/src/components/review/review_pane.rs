@@ -150,11 +150,11 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
     // What was shown before a change is kept, so that the change can be shown.
     Effect::new(move |previous: Option<Arc<Review>>| {
         let now = review.get();
-        if let Some(previous) = previous.filter(|previous| previous.revision < now.revision) {
+        // Of several changes all are shown: what was seen before the first of them stays.
+        let known = |previous: &Arc<Review>| previous.revision == pane.known.get_untracked();
+        if let Some(previous) = previous.filter(known).filter(|previous| previous.revision < now.revision) {
             // What one has changed by deciding, one knows.
-            if changes::is_own(&previous, &now, session.username().as_deref())
-                && pane.known.get_untracked() == previous.revision
-            {
+            if changes::is_own(&previous, &now, session.username().as_deref()) {
                 pane.known.set(now.revision);
                 pane.workspace.see(&now);
             } else {
