@@ -85,7 +85,9 @@ async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
 async fn nothing_is_decided_in_the_name_of_whoever_has_logged_in_in_another_tab() -> BrowserResult<()> {
     let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    // The tabs of a browser share one session; this page does not notice that it is Tom's now.
+    // The tabs of a browser share one session. This page does not notice that it is Tom's now: hers does not end with his
+    // login.
+    driver.delete_all_cookies().await?;
     let log_in = "const [username, password, done] = arguments; fetch('/api/v1/session', { method: 'POST', \
         headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ username, password }) }) \
         .then(response => done(response.status))";
@@ -254,6 +256,61 @@ async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
         (!text_of(driver, ".decide").await.contains("with your edit")).then_some(())
     })
     .await;
+    browser.quit().await;
+    Ok(())
+}
+
+/// What would be sent stands in the forms, also where they were open when another tab wrote it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
+    let two = NOTE
+        .replace("{ default: The original. } }", "{ default: The original. }, price: { default: 20 } }")
+        .replace("label: Text }]", "label: Text }, { key: price, label: Price }]")
+        .replace("edit_keys: [text]", "edit_keys: [text, { key: price, schema: { type: integer } }]");
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[&two], "note").await?;
+    let driver = &browser.driver;
+    let open = async || {
+        for card in ["Text", "Price"] {
+            let edit = format!("//section[@aria-label='{card}']//button[@role='tab'][normalize-space()='Edit']");
+            driver.query(By::XPath(edit)).first().await?.click().await?;
+        }
+        WebDriverResult::Ok(())
+    };
+    let (text, price) = ("[aria-label='Edit Text']", "section[aria-label=Price] .field input");
+    let first = driver.window().await?;
+    open().await?;
+    driver.find(By::Css(text)).await?.send_keys(" First.").await?;
+    wait_for_text(driver, "with your edit").await;
+    let second = driver.new_tab().await?;
+    driver.switch_to_window(second).await?;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(driver, "with your edit").await;
+    open().await?;
+    driver.find(By::Css(text)).await?.send_keys(" Second.").await?;
+    driver.find(By::Css(price)).await?.send_keys("5").await?;
+    driver.switch_to_window(first).await?;
+    for (css, expected) in [(text, "The original. First. Second."), (price, "205")] {
+        eventually(&format!("{css} holds {expected}"), async || {
+            (driver.find(By::Css(css)).await.ok()?.value().await.ok()??.as_str() == expected).then_some(())
+        })
+        .await;
+    }
+    // The same in the tab of the form that has it as JSON.
+    button(driver, "JSON").await?.click().await?;
+    driver.switch_to_window(driver.windows().await?.remove(1)).await?;
+    driver.find(By::Css(price)).await?.send_keys("0").await?;
+    driver.switch_to_window(driver.windows().await?.remove(0)).await?;
+    eventually("the JSON follows", async || {
+        (driver.find(By::Css("section[aria-label=Price] textarea")).await.ok()?.value().await.ok()?? == "2050")
+            .then_some(())
+    })
+    .await;
+    Inbox(driver).press("Send it").await?;
+    button(driver, "Send now").await?.click().await?;
+    let over =
+        eventually("it is over", async || ana.review(review.id).await.ok().filter(|review| !review.is_pending()));
+    let edits = over.await.decisions.remove(0).edits;
+    assert_eq!(json!(edits), json!({ "text": "The original. First. Second.", "price": 2050 }));
     browser.quit().await;
     Ok(())
 }

@@ -156,6 +156,19 @@ impl Workspace {
         self.drafts.with_untracked(|drafts| drafts.review(id).cloned().unwrap_or_default())
     }
 
+    /// Calls `follow` whenever drafts have come that were not typed on this page, while the component lives that calls
+    /// this: a form shows what would be sent.
+    pub fn on_taken_over(self, follow: impl Fn() + 'static) {
+        let times = Memo::new(move |_| self.drafts.with(Drafts::taken_over));
+        Effect::new(move |before: Option<u64>| {
+            let now = times.get();
+            if before.is_some_and(|before| before != now) {
+                untrack(&follow);
+            }
+            now
+        });
+    }
+
     /// Changes the draft of a review, and stores it.
     pub fn write(self, review: &Review, change: impl FnOnce(&mut Draft)) {
         let now = self.live.server_now();

@@ -11,7 +11,7 @@ pub fn grow_once_shown(field: NodeRef<html::Textarea>) {
 }
 
 /// Makes a text field as high as its text.
-pub fn grow(field: &web_sys::HtmlTextAreaElement) {
+fn grow(field: &web_sys::HtmlTextAreaElement) {
     let style = web_sys::HtmlElement::style(field);
     // Setting a known property to a valid value cannot fail.
     drop(style.set_property("height", "auto"));

@@ -4,6 +4,7 @@
 mod action;
 mod bar;
 mod changed;
+mod form;
 mod guardrails;
 mod head;
 mod hidden;

@@ -4,6 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
+use super::form::DraftForm;
 use super::pane::Pane;
 use crate::components::autosize::grow_once_shown;
 use crate::components::focus::focus_on;
@@ -58,18 +59,17 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
 #[component]
 fn Metadata(pane: Pane) -> impl IntoView {
     let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
-    let typed = pane.workspace.draft_now(pane.id).metadata;
-    let opened = !typed.is_empty();
-    let value = RwSignal::new(Value::Object(typed));
-    let sound = RwSignal::new(true);
-    let flaw = RwSignal::new(None);
-    pane.watch(move || flaw.get());
-    Effect::new(move |previous: Option<()>| {
-        let value = value.get();
-        if let (Some(()), true, Value::Object(metadata)) = (previous, sound.get(), value) {
-            pane.workspace.write(&pane.review.get_untracked(), |draft| draft.metadata = metadata);
-        }
-    });
+    let DraftForm { value, sound, flaw } = pane.form(
+        |draft| Value::Object(draft.metadata.clone()),
+        |draft, value| {
+            if let Value::Object(metadata) = value {
+                draft.metadata = metadata;
+            }
+        },
+    );
+    // What is sent is in sight, and what is being emptied is not taken away.
+    let opened =
+        Memo::new(move |before: Option<&bool>| before == Some(&true) || value.with(|value| *value != json!({})));
     let mistakes = Signal::derive(move || pane.mistakes.get());
     of_run.then(|| {
         view! {

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use serde_json::Value;
 use shared::review::ReviewOption;
 
+use super::form::DraftForm;
 use super::pane::Pane;
 use super::value::texts;
 use crate::components::focus::{FIELD, focus_on};
@@ -48,22 +49,19 @@ pub fn OptionForm(pane: Pane) -> impl IntoView {
 #[component]
 fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let ReviewOption { id, label, description, fields, .. } = option;
-    let typed = pane.workspace.draft_now(pane.id).fields.get(&id).cloned().unwrap_or_default();
     let schema = fields.unwrap_or_default();
     // A form that is opened and left is no draft.
     let untouched = untouched(&schema);
-    let value = RwSignal::new(Value::Object(typed));
-    let sound = RwSignal::new(true);
-    let flaw = RwSignal::new(None);
-    pane.watch(move || flaw.get());
-    let own = id.clone();
-    Effect::new(move |previous: Option<()>| {
-        let value = value.get();
-        let fields = if value == untouched { Value::Object(shared::JsonMap::new()) } else { value };
-        if let (Some(()), true, Value::Object(fields)) = (previous, sound.get(), fields) {
-            pane.workspace.write(&pane.review.get_untracked(), |draft| draft.fill(&own, fields));
-        }
-    });
+    let (of, own) = (id.clone(), id.clone());
+    let DraftForm { value, sound, flaw } = pane.form(
+        move |draft| Value::Object(draft.fields.get(&of).cloned().unwrap_or_default()),
+        move |draft, value| {
+            let fields = if value == untouched { Value::Object(shared::JsonMap::new()) } else { value };
+            if let Value::Object(fields) = fields {
+                draft.fill(&own, fields);
+            }
+        },
+    );
     let mistakes = Signal::derive(move || pane.mistakes.get());
     // The heading names it already, but a single field of JSON needs a name of its own.
     let name = if schema.get("properties").is_some() { "" } else { "Values" };

@@ -84,6 +84,7 @@ pub fn SchemaForm(
             draft.set(schema.with_value(|schema| FieldDraft::new(schema, &now, false)));
         }
     });
+    follow(raw, value, is_object);
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(raw_mistake.with(Option::is_none) && draft.with(FieldDraft::is_sound)));
     }
@@ -146,6 +147,7 @@ fn JsonAlone(
     object: bool,
 ) -> impl IntoView {
     let raw = RwSignal::new(Some(value.with_untracked(pretty)));
+    follow(raw, value, object);
     let mistake = mistake_in(raw, object);
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(mistake.with(Option::is_none)));
@@ -188,6 +190,18 @@ fn RawJson(
             <p class="mistake" id="raw-json-mistake" aria-live="polite">{mistake}</p>
         </div>
     }
+}
+
+/// Text that says something else than the value, which was changed elsewhere, is written anew. What cannot be read stays:
+/// nothing of it is sent.
+fn follow(raw: RwSignal<Option<String>>, value: RwSignal<Value>, object: bool) {
+    Effect::new(move |_| {
+        let now = value.get();
+        let says = raw.with_untracked(|raw| parse_json(raw.as_deref()?, object).ok());
+        if says.is_some_and(|says| says != now) {
+            raw.set(Some(pretty(&now)));
+        }
+    });
 }
 
 fn mistake_in(raw: RwSignal<Option<String>>, object: bool) -> Memo<Option<String>> {

@@ -6,6 +6,7 @@ use shared::JsonMap;
 use shared::definition::{ActionKind, ContentType};
 use shared::review::ActionType;
 
+use super::super::form::DraftForm;
 use super::super::hidden::HiddenWarning;
 use super::super::request::request;
 use super::super::value::{json, texts};
@@ -13,6 +14,7 @@ use super::shown::ShownAction;
 use crate::components::diff::Diff;
 use crate::components::listeners::while_shown;
 use crate::components::schema_form::SchemaForm;
+use crate::state::drafts::Draft;
 use crate::state::hidden::{hidden_in, remove_hidden};
 use crate::state::{action_words, extent};
 
@@ -82,24 +84,29 @@ fn difference(old: JsonMap, new: JsonMap) -> impl IntoView {
 #[component]
 fn Fields(shown: ShownAction) -> impl IntoView {
     let asked = shown.arguments();
-    let current = Value::Object(shown.typed.get_untracked().arguments.unwrap_or_else(|| asked.clone()));
+    let read = {
+        let (id, asked) = (shown.id(), asked.clone());
+        move |draft: &Draft| {
+            let typed = draft.actions.get(&id).and_then(|own| own.arguments.clone());
+            Value::Object(typed.unwrap_or_else(|| asked.clone()))
+        }
+    };
+    let current = read(&shown.pane.workspace.draft_now(shown.pane.id));
     if let Some(reason) = extent::too_large_to_send(&current) {
         return view! { <p class="banner warn">{reason}</p> }.into_any();
     }
     let schema = shown.action.with_value(|action| action.schema.clone());
     let schema = schema.unwrap_or_else(|| Value::Object(JsonMap::new()));
-    let value = RwSignal::new(current);
-    let sound = RwSignal::new(true);
-    let flaw = RwSignal::new(None);
-    // What was asked for may be wrong, too: only an edit is sent.
-    let asked_for = Value::Object(asked.clone());
-    shown.pane.watch_edit(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != asked_for)));
-    Effect::new(move |previous: Option<()>| {
-        let value = value.get();
-        let (true, Value::Object(arguments)) = (previous.is_some() && sound.get(), value) else { return };
-        let changed = (arguments != asked).then_some(arguments);
-        shown.write(|own| own.arguments = changed);
-    });
+    let write = {
+        let (id, asked) = (shown.id(), asked.clone());
+        move |draft: &mut Draft, value: Value| {
+            if let Value::Object(arguments) = value {
+                let changed = (arguments != asked).then_some(arguments);
+                draft.actions.entry(id.clone()).or_default().arguments = changed;
+            }
+        }
+    };
+    let DraftForm { value, sound, flaw } = shown.pane.edit_form(Value::Object(asked), read, write);
     let mistakes = Signal::derive(move || shown.pane.mistakes.get());
     let base = format!("{}/arguments", shown.pointer());
     let count = Signal::derive(move || value.with(hidden_in));

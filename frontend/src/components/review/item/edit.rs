@@ -7,11 +7,13 @@ use shared::definition::ContentType;
 use shared::error::pointer;
 use shared::review::Item;
 
-use crate::components::autosize::{grow, grow_once_shown};
+use crate::components::autosize::grow_once_shown;
 use crate::components::focus::{FIELD, focus_within};
+use crate::components::review::form::DraftForm;
 use crate::components::review::hidden::HiddenWarning;
 use crate::components::review::pane::Pane;
 use crate::components::schema_form::SchemaForm;
+use crate::state::drafts::Draft;
 use crate::state::hidden::{hidden_in, remove_hidden, without_hidden};
 use crate::state::verdict::is_at;
 use crate::state::{extent, invisible_characters};
@@ -19,8 +21,9 @@ use crate::state::{extent, invisible_characters};
 /// The form of an item: a text field for texts, else made from its schema.
 #[component]
 pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
-    let draft = pane.workspace.draft_now(pane.id);
-    let current = draft.edits.get(&item.key).unwrap_or(&item.value).clone();
+    let (key, proposed) = (item.key.clone(), item.value.clone());
+    let read = move |draft: &Draft| draft.edits.get(&key).unwrap_or(&proposed).clone();
+    let current = read(&pane.workspace.draft_now(pane.id));
     if let Some(reason) = extent::too_large_to_send(&current) {
         return view! { <p class="banner warn">{reason}</p> }.into_any();
     }
@@ -41,19 +44,22 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let mistakes = Signal::derive(move || pane.mistakes.get());
     let at = path.clone();
     let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
-    let key = item.key.clone();
-    let shown = item.value.clone();
-    let write = move |value: Value| {
-        pane.workspace.write(&pane.review.get_untracked(), |draft| draft.edit(&key, value, &shown));
-    };
-    if let (Some(text), true) = (current.as_str(), plain) {
+    let (key, proposed) = (item.key.clone(), item.value.clone());
+    let write = move |draft: &mut Draft, value: Value| draft.edit(&key, value, &proposed);
+    if current.is_string() && plain {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
-        Effect::new(move |_| grow_once_shown(node));
-        let text = RwSignal::new(text.to_owned());
+        let text = Memo::new(move |_| {
+            let none = Draft::default();
+            let value = pane.workspace.drafts.with(|drafts| read(drafts.review(pane.id).unwrap_or(&none)));
+            value.as_str().unwrap_or_default().to_owned()
+        });
+        Effect::new(move |_| {
+            text.with(|_| ());
+            grow_once_shown(node);
+        });
         let typed = StoredValue::new(move |now: String| {
-            write(Value::String(now.clone()));
-            text.set(now);
+            pane.workspace.write(&pane.review.get_untracked(), |draft| write(draft, Value::String(now)));
         });
         let count = Signal::derive(move || text.with(|text| invisible_characters::count(text)));
         let remove = move |()| typed.with_value(|typed| typed(text.with_untracked(|text| without_hidden(text))));
@@ -68,30 +74,14 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
                     aria-invalid=move || wrong.get().to_string()
                     prop:value=text
                     spellcheck=if code { "false" } else { "true" }
-                    on:input=move |event| {
-                        typed.with_value(|typed| typed(event_target_value(&event)));
-                        if let Some(field) = node.get_untracked() {
-                            grow(&field);
-                        }
-                    }
+                    on:input=move |event| typed.with_value(|typed| typed(event_target_value(&event)))
                 ></textarea>
             </div>
         }
         .into_any()
     } else {
         let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
-        let value = RwSignal::new(current);
-        let sound = RwSignal::new(true);
-        let flaw = RwSignal::new(None);
-        // What was proposed may be wrong, too: only an edit is sent.
-        let proposed = item.value.clone();
-        pane.watch_edit(move || flaw.get().filter(|_| !sound.get() || value.with(|value| *value != proposed)));
-        Effect::new(move |previous: Option<()>| {
-            let value = value.get();
-            if previous.is_some() && sound.get() {
-                write(value);
-            }
-        });
+        let DraftForm { value, sound, flaw } = pane.edit_form(item.value.clone(), read, write);
         let label = item.label.clone().unwrap_or_else(|| item.key.clone());
         let count = Signal::derive(move || value.with(hidden_in));
         let remove = move |()| value.update(remove_hidden);

@@ -62,16 +62,11 @@ pub fn Definition(
         workspace.write_flow(&edited, changed.get().then(|| text.get()));
     });
     // Another tab of this browser has written, discarded or saved it.
-    let taken_over = Memo::new(move |_| workspace.drafts.with(Drafts::taken_over));
-    Effect::new(move |before: Option<u64>| {
-        let now = taken_over.get();
-        if before.is_some_and(|before| before != now) {
-            let written = kept().unwrap_or_else(|| source.get_untracked());
-            if text.with_untracked(|text| *text != written) {
-                text.set(written);
-            }
+    workspace.on_taken_over(move || {
+        let written = kept().unwrap_or_else(|| source.get_untracked());
+        if text.with_untracked(|text| *text != written) {
+            text.set(written);
         }
-        now
     });
     let elsewhere = Memo::new(move |_| {
         let (id, version) = edited.get();
