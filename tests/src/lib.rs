@@ -20,6 +20,7 @@ pub mod browser;
 pub mod caller;
 pub mod device;
 pub mod flows;
+pub mod held;
 pub mod identity_provider;
 pub mod log;
 pub mod pages;

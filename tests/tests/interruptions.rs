@@ -7,7 +7,7 @@ use shared::error::{Code, Problem};
 use tests::device::Screen;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of};
-use tests::{Browser, BrowserResult, eventually};
+use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
 /// A phone in both colours, a small screen, and a large one.
@@ -23,12 +23,6 @@ async fn ana_reads(source: &str, flow: &str) -> BrowserResult<Desk> {
     desk.browser.driver.refresh().await?;
     wait_for_text(&desk.browser.driver, &desk.review.title).await;
     Ok(desk)
-}
-
-/// Runs in every page that is opened from now on, before the console does.
-async fn before_each_page(browser: &Browser, script: &str) -> BrowserResult<()> {
-    browser.driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await?;
-    Ok(())
 }
 
 /// Keeps the page from hearing that the counts of the list were refused, until `held` is released.
@@ -56,7 +50,7 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
             if (window.fail && path.includes('/api/v1/reviews')) return new Response({problem}, {{ status: 503 }}); \
             return real(request, ...more) }};"
     );
-    before_each_page(&browser, &format!("{fail} window.fail = sessionStorage.getItem('fail');")).await?;
+    browser.before_each_page(&format!("{fail} window.fail = sessionStorage.getItem('fail');")).await?;
     driver.execute("sessionStorage.setItem('fail', 1)", Vec::new()).await?;
     driver.refresh().await?;
     wait_for_text(driver, "The inbox could not be loaded").await;
@@ -141,7 +135,7 @@ const DROP_DECISIONS: &str = "
 async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = ana_reads(NOTE, "note").await?;
     let driver = &browser.driver;
-    before_each_page(&browser, DROP_DECISIONS).await?;
+    browser.before_each_page(DROP_DECISIONS).await?;
     driver.execute("sessionStorage.setItem('drop', 1)", Vec::new()).await?;
     driver.refresh().await?;
     Inbox(driver).press("Send it").await?;
@@ -201,7 +195,8 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     browser.screen(1440, 900).await;
 
     // Without a connection only the answer to the decision tells.
-    before_each_page(&browser, "window.WebSocket = class { constructor() { throw new Error('no connection') } };")
+    browser
+        .before_each_page("window.WebSocket = class { constructor() { throw new Error('no connection') } };")
         .await?;
     launch(&server, "note", json!({})).await;
     let review = pending(&tom).await;

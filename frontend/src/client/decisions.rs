@@ -7,7 +7,7 @@ use futures::future::join_all;
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::error::{Code, Mistake};
+use shared::error::{Code, Mistake, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
 
@@ -107,7 +107,11 @@ impl Workspace {
     /// Sends a decision; `false`: it can be sent again.
     async fn send(self, sending: Sending) -> bool {
         let (id, owner) = (sending.id, self.owner());
-        let answer = self.api.decide(id, &sending.request, Some(&sending.key)).await;
+        let answer = match self.sender() {
+            Some(_) => self.api.decide(id, &sending.request, Some(&sending.key)).await,
+            // The session ended while it was held back: it waits for whoever made it to log in again.
+            None => Err(Problem::new(Code::Unauthenticated)),
+        };
         // Somebody else has logged in here meanwhile: it is kept for whoever made it.
         if self.owner() != owner {
             return true;

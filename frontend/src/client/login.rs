@@ -3,6 +3,8 @@
 use futures::FutureExt;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use shared::api::User;
+use shared::error::{Code, Problem};
 
 use super::http::{Api, use_api};
 use super::session::Session;
@@ -15,9 +17,10 @@ impl Session {
         }
         let api = use_api();
         let mut asking = Box::pin(async move {
-            match api.me().await {
-                Ok(user) => self.entered(user),
-                Err(problem) => self.error.set(Some(problem.to_string())),
+            match self.ask(api).await {
+                Some(Ok(user)) => self.entered(user),
+                Some(Err(problem)) => self.error.set(Some(problem.to_string())),
+                None => {}
             }
         });
         // Where the page has the answer already, nothing is shown that waits for it.
@@ -30,17 +33,31 @@ impl Session {
     /// ended, or is of somebody else by now, is noticed by how the API answers.
     pub async fn refresh(self, api: Api) {
         // Where it cannot be asked, what was known stays; the connection is then lost anyway.
-        let Ok(now) = api.me().await else { return };
+        let Some(Ok(now)) = self.ask(api).await else { return };
         if self.me.with_untracked(|known| known.as_ref().is_some_and(|known| *known != now)) {
             self.me.set(Some(now));
         }
     }
 
-    /// Ends the session at the server, and forgets the person here even if that fails.
-    pub async fn leave(self, api: Api) {
-        // Also where the server cannot be reached: this browser shows nothing more.
-        drop(api.logout().await);
+    /// Asks the server who is logged in. None: somebody has logged in here meanwhile, and the answer is of the session
+    /// before.
+    pub async fn ask(self, api: Api) -> Option<Result<User, Problem>> {
+        let logins = self.logins.get_value();
+        let answer = api.me().await;
+        (self.logins.get_value() == logins).then_some(answer)
+    }
+
+    /// Ends the session at the server. Where that fails, the person is still logged in, here and for whoever uses this
+    /// browser next.
+    pub async fn leave(self, api: Api) -> Result<(), Problem> {
+        match api.logout().await {
+            // The session had ended already.
+            Ok(()) => {}
+            Err(problem) if problem.code == Code::Unauthenticated => {}
+            Err(problem) => return Err(problem),
+        }
         self.me.set(None);
         self.signed_out.set(true);
+        Ok(())
     }
 }

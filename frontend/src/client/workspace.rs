@@ -33,6 +33,7 @@ pub struct Workspace {
     pub outbox: GlobalSignal<Outbox>,
     pub(super) owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
+    session: Session,
     pub(super) live: Live,
     pub(super) api: Api,
     pub(super) notifier: Notifier,
@@ -46,6 +47,7 @@ impl Workspace {
             outbox: GlobalSignal::new(Outbox::default()),
             owner: StoredValue::new(None),
             unkept: StoredValue::new(BTreeSet::new()),
+            session,
             live,
             api,
             notifier,
@@ -85,14 +87,14 @@ impl Workspace {
             workspace.save();
             // What cannot arrive now is kept until the next time.
             let is_lost = matches!(live.connection.get_untracked(), Connection::Lost { .. });
-            let Some(user) = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.to_string())) else {
-                return;
-            };
+            let user = workspace.sender();
             workspace.outbox.with_untracked(|outbox| {
-                for sending in outbox.unanswered() {
-                    let path = format!("/api/v1/reviews/{}/decisions", sending.id);
-                    http::send_on_leaving(&path, &sending.request, &sending.key, &user);
-                    if is_lost {
+                for (sending, fits) in outbox.on_leaving() {
+                    if let Some(user) = user.as_ref().filter(|_| fits) {
+                        let path = format!("/api/v1/reviews/{}/decisions", sending.id);
+                        http::send_on_leaving(&path, &sending.request, &sending.key, user.as_str());
+                    }
+                    if is_lost || !fits || user.is_none() {
                         workspace.keep_decision(sending.id);
                     }
                 }
@@ -144,6 +146,12 @@ impl Workspace {
     /// Returns the owner: the person who logged in last on this page and has not logged out.
     pub fn owner(self) -> Option<Username> {
         self.owner.get_value()
+    }
+
+    /// Returns in whose name decisions can be sent; none: whoever made them is not logged in now.
+    pub(super) fn sender(self) -> Option<Username> {
+        let owner = self.owner()?;
+        self.session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == owner)).then_some(owner)
     }
 
     /// Returns the draft of a review, and follows it.

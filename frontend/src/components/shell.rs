@@ -218,23 +218,29 @@ fn Menu() -> impl IntoView {
         }
     });
     on_cleanup(move || close.remove());
+    // Why somebody is still here; a notice would cover the button with which they try again.
+    let stays = RwSignal::new(None::<String>);
     let leave = Action::new_local(move |(): &()| async move {
         // What did not arrive can be sent again, or taken back, before one leaves.
-        if workspace.finish().await {
-            workspace.clear();
-            session.leave(api).await;
+        if !workspace.finish().await {
+            return;
+        }
+        match session.leave(api).await {
+            Ok(()) => workspace.clear(),
+            Err(problem) => stays.set(Some(format!("You are still logged in. {problem} Log out again in a moment."))),
         }
     });
     let leaving = leave.pending();
     let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
-    let notifier = Notifier::expect();
     let warned_of = StoredValue::new(Vec::new());
     let log_out = move |_| {
         let unsent = workspace.outbox.with_untracked(Outbox::unsent);
         if !unsent.is_empty() && warned_of.with_value(|warned_of| *warned_of != unsent) {
-            notifier.bad(format!("{}. Log out again to discard what was not sent.", not_sent(unsent.len())));
+            let says = format!("{}. Log out again to discard what was not sent.", not_sent(unsent.len()));
+            stays.set(Some(says));
             warned_of.set_value(unsent);
         } else if !leaving.get_untracked() {
+            stays.set(None);
             leave.dispatch_local(());
         }
     };
@@ -248,6 +254,7 @@ fn Menu() -> impl IntoView {
                 aria-expanded=move || open.get().to_string()
                 on:click=move |_| {
                     open.update(|open| *open = !*open);
+                    stays.set(None);
                     if open.get_untracked() {
                         focus_on("#account button");
                     }
@@ -302,6 +309,7 @@ fn Menu() -> impl IntoView {
                         "Keyboard shortcuts"
                         <span class="muted">{move || if shortcuts.get() { "on" } else { "off" }}</span>
                     </button>
+                    {move || stays.get().map(|says| view! { <p class="mistake" role="alert">{says}</p> })}
                     <button aria-disabled=move || leaving.get().to_string() on:click=log_out>
                         <Glyph icon=icondata::LuLogOut />
                         {move || match (leaving.get(), sending.get()) {

@@ -88,7 +88,7 @@ pub fn LoginPage() -> impl IntoView {
                 Ok(owner) => linked.set(Some((token, owner))),
                 Err(_) => error.set(Some(LINK_USED.to_owned())),
             }
-            if let Ok(user) = api.me().await {
+            if let Some(Ok(user)) = session.ask(api).await {
                 now.set(Some(user));
             }
             opening.set(false);
@@ -97,8 +97,9 @@ pub fn LoginPage() -> impl IntoView {
         // Somebody who is logged in already has nothing to do here.
         let next = next();
         spawn_local(async move {
+            // Nor does an answer that somebody's login here has overtaken say who that is.
             if !session.signed_out.get_untracked()
-                && let Ok(user) = api.me().await
+                && let Some(Ok(user)) = session.ask(api).await
             {
                 session.entered(user);
                 navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });

@@ -120,9 +120,21 @@ impl Outbox {
     /// Whether the browser would send a decision also from a page that is being closed, with the others that would be
     /// sent then.
     pub fn fits(&self, request: &DecisionRequest) -> bool {
-        let size = |request: &DecisionRequest| serde_json::to_string(request).map_or(usize::MAX, |body| body.len());
-        let others = self.unanswered().map(|sending| size(&sending.request)).sum::<usize>();
+        let others = self.unanswered().map(|sending| size(&sending.request)).fold(0, usize::saturating_add);
         others.saturating_add(size(request)) <= SENT_ON_LEAVING
+    }
+
+    /// The decisions that the server has not answered yet, now that the page is being closed, each with whether the browser
+    /// still sends it: the smallest first, as long as they fit.
+    pub fn on_leaving(&self) -> Vec<(&Sending, bool)> {
+        let mut all: Vec<_> = self.unanswered().map(|sending| (size(&sending.request), sending)).collect();
+        all.sort_by_key(|(size, sending)| (*size, sending.id));
+        let mut sum = 0_usize;
+        let fits = |(size, sending)| {
+            sum = sum.saturating_add(size);
+            (sending, sum <= SENT_ON_LEAVING)
+        };
+        all.into_iter().map(fits).collect()
     }
 
     /// The decisions that the server has not answered yet. Closing the page breaks off what is on its way; sent again, it
@@ -257,6 +269,11 @@ impl Outbox {
         });
         self.by_review.len() < before
     }
+}
+
+/// How many bytes a decision has as it is sent.
+fn size(request: &DecisionRequest) -> usize {
+    serde_json::to_string(request).map_or(usize::MAX, |body| body.len())
 }
 
 /// What is said once a decision was taken back, `others` being how many are still on their way.

@@ -51,6 +51,15 @@ fn what_a_page_that_is_being_closed_could_not_send_is_not_held_back() {
     assert!(outbox.fits(&sending(5).request));
     outbox.take_due(None);
     assert_eq!(outbox.unanswered().count(), 1, "what is on its way is broken off, too");
+
+    // One that is sent at once, since it never fits, is kept when the page is closed before it has arrived.
+    let mut longer = Sending { id: review(2, 1, json!({})).id, ..long };
+    longer.request.verdict = Verdict::Text { text: "x".repeat(SENT_ON_LEAVING + 1) };
+    let id = longer.id;
+    outbox.hold(longer);
+    let left: Vec<_> = outbox.on_leaving().into_iter().map(|(sending, fits)| (sending.id, fits)).collect();
+    assert_eq!(left, [(sending(5).id, true), (id, false)]);
+    assert!(outbox.stored(id).is_some());
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! What a session that ends, or that is somebody else's by now, does to a page that is open: it goes on, nothing is sent in
+//! another name, and who is still logged in is told so.
+
+use serde_json::json;
+use tests::pages::{Inbox, Login, button, field, wait_for_text};
+use tests::reviewing::{Desk, NOTE, edit_text, launch, reading, text_of};
+use tests::server::PASSWORD;
+use tests::{BrowserResult, eventually};
+use thirtyfour::prelude::*;
+
+/// Presses a filter of the list, and so asks the server, without taking the focus from where it is.
+const ASK: &str = "document.querySelector('.list header > .chips button:nth-of-type(4)').click()";
+
+/// Logs in at this browser, but not on this page.
+const LOG_IN: &str = "
+    const [username, password, done] = arguments;
+    const headers = { 'Content-Type': 'application/json' };
+    fetch('/api/v1/session', { method: 'POST', headers, body: JSON.stringify({ username, password }) })
+        .then(response => done(response.status));
+";
+
+/// The browser tells a field that it loses the focus while the page takes it away.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    launch(&server, "note", json!({})).await;
+    let other = eventually("both are asked", async || {
+        let page = ana.reviews(&shared::api::ReviewQuery::default()).await.ok()?;
+        page.items.into_iter().find(|other| other.id != review.id)
+    })
+    .await;
+    let row = driver.query(By::Id(format!("row-{}", other.id))).first().await?;
+    row.click().await?;
+    eventually("the other one is open", async || {
+        driver.current_url().await.ok()?.path().ends_with(&other.id.to_string()).then_some(())
+    })
+    .await;
+    edit_text(driver, " Of the other one.").await?;
+    driver.back().await?;
+    eventually("the first one is open", async || {
+        let page = text_of(driver, ".read").await;
+        (page.contains("The original.") && !page.contains("Of the other one.")).then_some(())
+    })
+    .await;
+
+    edit_text(driver, " More.").await?;
+    wait_for_text(driver, "with your edit").await;
+    driver.delete_all_cookies().await?;
+    driver.execute(ASK, Vec::new()).await?;
+    wait_for_text(driver, "Your session has ended.").await;
+    Login(driver).log_in_again().await?;
+    wait_for_text(driver, "with your edit").await;
+
+    // A field that takes in what it holds when it is left.
+    let admin = reading(&server, "admin", &review).await?;
+    admin.driver.goto(format!("{}/people", server.base)).await?;
+    button(&admin.driver, "Add a person").await?.click().await?;
+    field(&admin.driver, "your organisation's roles").await?.send_keys("editor").await?;
+    admin.driver.back().await?;
+    wait_for_text(&admin.driver, &review.title).await;
+    admin.quit().await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> BrowserResult<()> {
+    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Undo").await;
+    driver.delete_all_cookies().await?;
+    driver.execute(ASK, Vec::new()).await?;
+    wait_for_text(driver, "Your session has ended.").await;
+    // Tom logs in in another tab of this browser before the decision is due.
+    let status = driver.execute_async(LOG_IN, vec![json!("tom"), json!(PASSWORD)]).await?;
+    assert_eq!(status.convert::<u16>()?, 200);
+    eventually("the decision is kept", async || {
+        let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.decision.ana/'))";
+        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+    })
+    .await;
+    let pending = ana.review(review.id).await.expect("her review");
+    assert!(pending.is_pending() && pending.decisions.is_empty(), "{pending:?}");
+
+    Login(driver).log_in_again().await?;
+    wait_for_text(driver, "Your session ended before this was sent.").await;
+    button(driver, "Send again").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    let over = ana.review(review.id).await.expect("her review");
+    assert_eq!(over.decisions.iter().map(|decision| decision.by.to_string()).collect::<Vec<_>>(), ["ana"]);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_logs_in_stays_who_is_logged_in_when_an_older_answer_arrives() -> BrowserResult<()> {
+    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    // The page for logging in asks whether somebody is logged in already: that is Ana, but she hears of it late.
+    browser.hold(Some("GET /api/v1/me")).await?;
+    driver.goto(format!("{}/login", server.base)).await?;
+    browser.held().await;
+    Login(driver).fill_in("tom").await?;
+    wait_for_text(driver, "Inbox").await;
+    browser.hold(None).await?;
+    browser.release(true).await?;
+    let drawn = "const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done(true)), 200)";
+    driver.execute_async(drawn, Vec::new()).await?;
+    assert_eq!(text_of(driver, ".who").await, "TO");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> BrowserResult<()> {
+    let Desk { server: _server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let fail = "window.fail = true; const fetched = window.fetch; window.fetch = async (request, ...more) => { \
+        if (window.fail && request.method === 'DELETE') throw new TypeError('no network'); \
+        return fetched(request, ...more) }";
+    driver.execute(fail, Vec::new()).await?;
+    edit_text(driver, " Of Ana.").await?;
+    driver.find(By::Css(".who")).await?.click().await?;
+    button(driver, "Log out").await?.click().await?;
+    wait_for_text(driver, "You are still logged in.").await;
+    browser
+        .picture_in(
+            std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(std::path::PathBuf::from).as_deref(),
+            "log-out-failed",
+        )
+        .await;
+    assert!(text_of(driver, ".acts").await.contains("with your edit"), "what was typed is kept");
+
+    driver.execute("window.fail = false", Vec::new()).await?;
+    button(driver, "Log out").await?.click().await?;
+    wait_for_text(driver, "Log in").await;
+    assert_eq!(
+        driver
+            .execute("return Object.keys(localStorage).filter(key => key.includes('.ana/')).length", vec![])
+            .await?
+            .convert::<u32>()?,
+        0
+    );
+    browser.quit().await;
+    Ok(())
+}
