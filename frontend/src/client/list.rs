@@ -42,6 +42,8 @@ pub struct ReviewList {
     /// The number of the last request for the list; a response to an older one is dropped.
     turn: StoredValue<u64>,
     counting: StoredValue<Counting>,
+    /// Whether changes that only the server knows are being collected.
+    gathers: StoredValue<bool>,
     live: Live,
     api: Api,
 }
@@ -66,6 +68,7 @@ impl ReviewList {
             query: StoredValue::default(),
             turn: StoredValue::default(),
             counting: StoredValue::default(),
+            gathers: StoredValue::default(),
             live,
             api,
         }
@@ -144,8 +147,12 @@ impl ReviewList {
 
     /// Reloads soon, together with all changes until then, what only the server knows.
     pub fn again_soon(self) {
+        if self.gathers.try_update_value(|gathers| std::mem::replace(gathers, true)) != Some(false) {
+            return;
+        }
         spawn_local(async move {
             TimeoutFuture::new(GATHER).await;
+            self.gathers.set_value(false);
             if self.live.inbox.with_untracked(Inbox::is_doubtful) {
                 self.again();
             }

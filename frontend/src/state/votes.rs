@@ -40,6 +40,20 @@ pub fn does(review: &Review, accepts: bool, follows: String) -> String {
     }
 }
 
+/// What everybody hears says nothing of secret votes: one's own is kept, or void with what it was on.
+pub fn keep_own(before: &Review, now: &mut Review) {
+    if !now.is_secret() || !now.decisions.is_empty() {
+        return;
+    }
+    for own in &before.decisions {
+        if own.revision == now.revision {
+            now.decisions.push(own.clone());
+        } else if let Some(voting) = &mut now.voting {
+            voting.voided.push(own.voter().clone());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -30,9 +30,10 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
             show(shown);
         }
     });
-    let doubtful = Memo::new(move |_| live.inbox.with(Inbox::is_doubtful));
+    let doubts = Memo::new(move |_| live.inbox.with(Inbox::doubts));
     Effect::new(move |_| {
-        if doubtful.get() {
+        doubts.with(|_| ());
+        if live.inbox.with_untracked(Inbox::is_doubtful) {
             list.again_soon();
         }
     });

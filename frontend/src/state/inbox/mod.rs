@@ -16,6 +16,7 @@ use shared::protocol::ServerMessage;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+use super::votes::keep_own;
 pub use numbers::Numbers;
 use window::PageRows;
 pub use window::{PAGE, PAGES, Window};
@@ -84,7 +85,9 @@ pub struct Inbox {
     /// How many answers of lists are awaited, and what was heard meanwhile: an answer may be older. None: it has gone.
     awaited: usize,
     meanwhile: BTreeMap<ReviewId, Option<Review>>,
+    /// Whether only the server knows what the list shows now, and how often that was found.
     doubtful: bool,
+    doubts: u64,
     changes: u64,
 }
 
@@ -151,6 +154,16 @@ impl Inbox {
     /// Whether the list has to be read anew: only the server knows what a search finds.
     pub fn is_doubtful(&self) -> bool {
         self.doubtful
+    }
+
+    /// How often a reason was found to read the list anew: one that comes with the answer to another counts, too.
+    pub fn doubts(&self) -> u64 {
+        self.doubts
+    }
+
+    fn doubt(&mut self, is_unsure: bool) {
+        self.doubtful |= is_unsure;
+        self.doubts += u64::from(is_unsure);
     }
 
     /// Raised by all that may change what is counted.
@@ -275,7 +288,7 @@ impl Inbox {
             let is_next = run.is_some() && review.run_id == run;
             let comes = review.is_pending() && self.window.covers(&Urgency::of(&review)) && self.fits(&review, now);
             let unsure = comes && self.is_searched();
-            self.doubtful |= unsure;
+            self.doubt(unsure);
             if !((comes && !unsure) || is_next || self.open == Some(id)) {
                 return;
             }
@@ -289,7 +302,12 @@ impl Inbox {
         let id = review.id;
         let row = self.rows.entry(id).or_insert_with(|| InboxRow::of(review.clone()));
         row.gone = false;
-        if row.renew(review, now) && row.place.is_some() {
+        let is_newer = row.renew(review, now);
+        // It was out of sight, and is back.
+        if row.review.is_pending() {
+            row.settled = None;
+        }
+        if is_newer && row.place.is_some() {
             self.arrange(id, now);
         }
     }
@@ -316,13 +334,13 @@ impl Inbox {
         let place = Urgency::of(&row.review);
         // Whether the words that are searched are in it, only the server can say.
         let unsure = row.place.is_none() && self.is_searched();
-        self.doubtful |= (fits && unsure) || self.window.is_full();
+        let before = row.place;
+        self.doubt((fits && unsure) || self.window.is_full());
         // A list that nobody looks at does not grow for ever.
         if self.left && self.window.is_full() {
             return self.clear();
         }
         let place = Some(place).filter(|place| fits && !unsure && self.window.covers(place));
-        let before = row.place;
         if before != place {
             if let Some(before) = before {
                 self.window.remove(&before);
@@ -369,20 +387,6 @@ impl Inbox {
             listed || Some(*id) == self.open || (run.is_some() && row.review.run_id == run) || kept.contains(id)
         };
         self.rows.iter().filter(move |(id, row)| !stays(id, row)).map(|(id, _)| *id)
-    }
-}
-
-/// What everybody hears says nothing of secret votes: one's own is kept, or void with what it was on.
-fn keep_own(before: &Review, now: &mut Review) {
-    if !now.is_secret() || !now.decisions.is_empty() {
-        return;
-    }
-    for own in &before.decisions {
-        if own.revision == now.revision {
-            now.decisions.push(own.clone());
-        } else if let Some(voting) = &mut now.voting {
-            voting.voided.push(own.voter().clone());
-        }
     }
 }
 

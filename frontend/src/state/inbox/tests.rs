@@ -130,6 +130,14 @@ fn what_a_search_finds_only_the_server_knows() {
     inbox.await_answer();
     inbox.take(Some(0), vec![page(vec![plain(2)], None)], NOW);
     assert_eq!((shown(&inbox), inbox.is_doubtful()), (vec![id(2)], false));
+
+    // What comes while the list is read anew may not be in that answer: it is a new reason to read it.
+    inbox.put(plain(3), NOW);
+    inbox.await_answer();
+    inbox.put(plain(4), NOW);
+    let before = inbox.doubts();
+    inbox.take(Some(0), vec![page(vec![plain(2), plain(3)], None)], NOW);
+    assert!(inbox.is_doubtful() && inbox.doubts() > before);
 }
 
 #[test]
@@ -152,6 +160,10 @@ fn what_has_left_ones_sight_stays_greyed() {
     assert!(inbox.get(id(1)).unwrap().gone && shown(&inbox) == [id(1)]);
     inbox.put(review(1, 2, json!({})), NOW);
     assert!(!inbox.get(id(1)).unwrap().gone);
+    // It comes back by being read, too, and stays for good.
+    inbox.apply(&gone, NOW);
+    inbox.read(review(1, 2, json!({})), NOW);
+    assert!(!inbox.get(id(1)).unwrap().gone && !inbox.needs_sweep(Timestamp(NOW.0 + LINGER), &[]));
 }
 
 #[test]
