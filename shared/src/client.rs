@@ -286,8 +286,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     }
 
     /// `POST /api/v1/deputies`: names a deputy of the caller; admins do so for others too, but never name themselves.
-    pub async fn name_deputy(&self, new: &NewDeputy) -> ApiResult<Deputyship> {
-        self.send("POST", "/api/v1/deputies".into(), new, None).await
+    pub async fn name_deputy(&self, new: &NewDeputy, key: Option<&str>) -> ApiResult<Deputyship> {
+        self.send("POST", "/api/v1/deputies".into(), new, key).await
     }
 
     /// `DELETE /api/v1/deputies/{id}`: ends a deputyship early; for the person, the deputy and admins.
@@ -331,8 +331,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     }
 
     /// `POST /api/v1/reviews/{id}/comments`: comments on a pending review; for those who may decide it.
-    pub async fn comment(&self, id: ReviewId, comment: &NewComment) -> ApiResult<Decided> {
-        self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, None).await
+    pub async fn comment(&self, id: ReviewId, comment: &NewComment, key: Option<&str>) -> ApiResult<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, key).await
     }
 
     /// `POST /api/v1/reviews/{id}/withdraw`: withdraws a review, which counts as refused; its requester or an admin.

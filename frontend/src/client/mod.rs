@@ -11,6 +11,7 @@ mod login;
 pub mod notifier;
 mod on_return;
 mod paint;
+mod post;
 pub mod session;
 pub mod storage;
 pub mod workspace;
@@ -23,6 +24,7 @@ pub use list::ReviewList;
 pub use live::{Connection, Live};
 pub use notifier::Notifier;
 pub use paint::after_paint;
+pub use post::use_post;
 pub use session::Session;
 pub use workspace::Workspace;
 

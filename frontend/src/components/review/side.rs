@@ -11,7 +11,7 @@ use shared::time::Timestamp;
 
 use super::pane::Pane;
 use super::took::Took;
-use crate::client::{Live, Session, use_api};
+use crate::client::{Live, Session, use_api, use_post};
 use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
@@ -241,15 +241,24 @@ fn Comments(pane: Pane) -> impl IntoView {
     // Kept with the rest of what was typed here: a session may end before it is sent.
     let text = Memo::new(move |_| pane.draft().comment);
     let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);
-    let send = Action::new_local(move |said: &String| {
-        let (review, comment) = (pane.review.get_untracked(), NewComment { text: said.clone() });
+    let send = use_post(move |comment: NewComment, key| {
+        let review = pane.review.get_untracked();
         async move {
-            match api.comment(pane.id, &comment).await {
+            match api.comment(pane.id, &comment, Some(&key)).await {
                 Ok(decided) => {
-                    pane.workspace.write(&review, |draft| draft.comment.clear());
+                    // What was typed meanwhile is another one.
+                    pane.workspace.write(&review, |draft| {
+                        if draft.comment.trim() == comment.text {
+                            draft.comment.clear();
+                        }
+                    });
                     live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
+                    Ok(())
                 }
-                Err(problem) => notifier.bad(problem.to_string()),
+                Err(problem) => {
+                    notifier.bad(problem.to_string());
+                    Err(problem)
+                }
             }
         }
     });
@@ -259,8 +268,8 @@ fn Comments(pane: Pane) -> impl IntoView {
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
         let said = text.get_untracked().trim().to_owned();
-        if !said.is_empty() && !busy.get_untracked() {
-            send.dispatch_local(said);
+        if !said.is_empty() {
+            send.send(NewComment { text: said });
         }
     };
     view! {

@@ -11,7 +11,7 @@ use shared::api::Launch;
 use shared::error::{Mistake, Problem};
 use shared::run::Context;
 
-use crate::client::{FlowVersion, Session, Workspace, key, use_api};
+use crate::client::{FlowVersion, Notifier, Session, Workspace, use_api, use_post};
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
@@ -53,25 +53,33 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     };
     let (input_flaw, context_flaw) = (RwSignal::new(None::<String>), RwSignal::new(None::<String>));
     let problem = RwSignal::new(None::<Problem>);
-    let launch = Action::new_local(move |(launch, key): &(Launch, String)| {
-        let (launch, key, navigate) = (launch.clone(), key.clone(), navigate.clone());
+    let notifier = Notifier::expect();
+    let launch = use_post(move |launch: Launch, key| {
+        let (of, navigate) = (of.get_value(), navigate.clone());
         problem.set(None);
         async move {
-            match api.launch(&launch, Some(&key)).await {
+            let answer = api.launch(&launch, Some(&key)).await;
+            // Who has left the page stays where they are, and its form is empty when they come back.
+            let has_left = problem.is_disposed();
+            match &answer {
                 Ok(run) => {
-                    of.try_with_value(|of| workspace.write_form(of, None, in_memory));
-                    navigate(&format!("/runs/{}", run.summary.id), NavigateOptions::default());
+                    workspace.write_form(&of, None, in_memory);
+                    if has_left {
+                        notifier.good(format!("The run “{}” was started.", run.summary.title));
+                    } else {
+                        navigate(&format!("/runs/{}", run.summary.id), NavigateOptions::default());
+                    }
                 }
+                Err(refused) if has_left => notifier.bad(format!("The run was not started. {refused}")),
                 Err(refused) => {
-                    problem.set(Some(refused));
+                    problem.set(Some(refused.clone()));
                     focus_on(MISTAKE);
                 }
             }
+            answer
         }
     });
     let busy = launch.pending();
-    // The same form sent again after a lost answer starts no second run.
-    let sent = StoredValue::new(None::<(String, String)>);
     let errors = Memo::new(move |_| {
         problem.with(|problem| problem.as_ref().map(|problem| problem.errors.clone()).unwrap_or_default())
     });
@@ -95,11 +103,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));
             return;
         };
-        let next = Launch { flow: id.clone(), version: Some(version), input, context };
-        let body = serde_json::to_string(&next).unwrap_or_default();
-        let key = sent.get_value().filter(|(before, _)| *before == body).map_or_else(key, |(_, key)| key);
-        sent.set_value(Some((body, key.clone())));
-        launch.dispatch_local((next, key));
+        launch.send(Launch { flow: id.clone(), version: Some(version), input, context });
     };
     let denied = Memo::new(move |_| match session.access(Act::Launch) {
         Access::Denied(why) => Some(why),

@@ -7,7 +7,7 @@ use shared::grant::{Grant, GrantScope};
 use shared::id::{DeputyId, GrantId};
 use shared::time::Timestamp;
 
-use crate::client::use_api;
+use crate::client::{use_api, use_post};
 use crate::components::inert::named;
 use crate::components::listeners::while_shown;
 use crate::components::states::Loaded;
@@ -27,15 +27,22 @@ pub fn Place() -> impl IntoView {
     let grants = LocalResource::new(move || async move { api.grants().await.map(|page| page.items) });
     let problem = RwSignal::new(None::<Problem>);
     let deputy = RwSignal::new(String::new());
-    let from = RwSignal::new(None::<Timestamp>);
-    let until = RwSignal::new(None::<Timestamp>);
-    let name = Action::new_local(move |new: &NewDeputy| {
-        let new = new.clone();
-        async move {
-            problem.set(api.name_deputy(&new).await.err());
-            deputies.refetch();
+    let from = RwSignal::new(String::new());
+    let until = RwSignal::new(String::new());
+    let name = use_post(move |new: NewDeputy, key| async move {
+        let answer = api.name_deputy(&new, Some(&key)).await;
+        problem.set(answer.as_ref().err().cloned());
+        if answer.is_ok() {
+            // A second click adds nothing.
+            for field in [deputy, from, until] {
+                field.set(String::new());
+            }
         }
+        deputies.refetch();
+        answer
     });
+    let busy = name.pending();
+    let lacks = Memo::new(move |_| deputy.with(String::is_empty) || until.with(String::is_empty));
     let remove = Action::new_local(move |id: &DeputyId| {
         let id = *id;
         async move {
@@ -51,16 +58,14 @@ pub fn Place() -> impl IntoView {
         }
     });
     let send = move || {
-        let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), until.get_untracked()) else {
-            return problem.set(Some(Problem::invalid("", "Choose a person and an end date.")));
-        };
-        let new = NewDeputy { person: None, deputy, from: from.get_untracked(), until, note: None };
-        name.dispatch_local(new);
+        if let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), local(&until.get_untracked())) {
+            name.send(NewDeputy { person: None, deputy, from: local(&from.get_untracked()), until, note: None });
+        }
     };
-    let time = |label: &'static str, into: RwSignal<Option<Timestamp>>| {
+    let time = |label: &'static str, text: RwSignal<String>| {
         view! {
             <label class="field"><span class="label">{label}</span>
-                <input class="input" type="datetime-local" on:input=move |event| into.set(local(&event_target_value(&event)))/>
+                <input class="input" type="datetime-local" bind:value=text/>
             </label>
         }
     };
@@ -118,7 +123,13 @@ pub fn Place() -> impl IntoView {
             </label>
             {time("From (now, if empty)", from)}
             {time("Until", until)}
-            <button class="b primary">"Add deputy"</button>
+            <button
+                class="b primary"
+                title=move || lacks.get().then_some("Choose a person and an end date first")
+                aria-disabled=move || (busy.get() || lacks.get()).to_string()
+            >
+                "Add deputy"
+            </button>
         </form>
         <Loaded from=deputies failed="Your deputies could not be loaded" rows=2 children=of_deputies/>
         <h2>"Remembered approvals"</h2>

@@ -8,7 +8,7 @@ use shared::error::Problem;
 use shared::feedback::{Feedback, FeedbackAspect, FeedbackQuery, FeedbackType, MAX_TEXT, NewFeedback};
 
 use super::data::RunData;
-use crate::client::{Workspace, key, use_api};
+use crate::client::{Workspace, use_api, use_post};
 use crate::components::dialog::Dialog;
 use crate::components::inert::inert;
 use crate::components::listeners::while_shown;
@@ -116,34 +116,36 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
         let form = || json!({ "content": content, "context": context, "choices": chosen }).as_object().cloned();
         workspace.write_form(&of, is_typed.then(form).flatten(), false);
     });
-    let give = Action::new_local(move |(): &()| {
-        let new = NewFeedback {
-            agent: agents.with_untracked(|agents| agents.get(agent.get_untracked()).cloned().unwrap_or_default()),
-            feedback_type: TYPES[of_type.get_untracked()].0,
-            aspect: ASPECTS[aspect.get_untracked()].0,
-            content: content.get_untracked().trim().to_owned(),
-            importance: IMPORTANCE[importance.get_untracked()].0,
-            context: Some(context.get_untracked().trim().to_owned()).filter(|context| !context.is_empty()),
-        };
+    let of = Form::Feedback(data.id);
+    let problem = RwSignal::new(None::<Problem>);
+    let give = use_post(move |new: NewFeedback, key| {
+        let of = of.clone();
+        problem.set(None);
         async move {
-            let answer = api.give_feedback(data.id, &new, Some(&key())).await;
+            let answer = api.give_feedback(data.id, &new, Some(&key)).await;
+            problem.set(answer.as_ref().err().cloned());
             if answer.is_ok() {
+                // Also where the page has gone meanwhile.
+                workspace.write_form(&of, None, false);
                 open.set(false);
                 content.set(String::new());
                 context.set(String::new());
                 notices.good("The feedback was recorded.");
                 feedback.0.refetch();
             }
-            answer.map(drop)
+            answer
         }
     });
     let busy = give.pending();
-    let answer = give.value();
-    let problem = move || answer.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string));
     let send = move || {
-        if !busy.get_untracked() {
-            give.dispatch_local(());
-        }
+        give.send(NewFeedback {
+            agent: agents.with_untracked(|agents| agents.get(agent.get_untracked()).cloned().unwrap_or_default()),
+            feedback_type: TYPES[of_type.get_untracked()].0,
+            aspect: ASPECTS[aspect.get_untracked()].0,
+            content: content.get_untracked().trim().to_owned(),
+            importance: IMPORTANCE[importance.get_untracked()].0,
+            context: Some(context.get_untracked().trim().to_owned()).filter(|context| !context.is_empty()),
+        });
     };
     let choose = |label: &'static str, chosen: RwSignal<usize>, options: Vec<String>| {
         let options = options.into_iter().enumerate().map(move |(at, words)| {
@@ -178,7 +180,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
                     <span class="label">"What it is based on (optional)"</span>
                     <textarea class="textarea" rows="2" maxlength=MAX_TEXT.to_string() bind:value=context></textarea>
                 </label>
-                {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
+                {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem.to_string()}</p> })}
                 <div class="actions">
                     <button type="button" class="b" on:click=move |_| open.set(false)>"Close"</button>
                     <button class="b primary" disabled=busy>{move || if busy.get() { "Sending…" } else { "Give feedback" }}</button>
