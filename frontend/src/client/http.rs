@@ -23,6 +23,13 @@ pub struct Outline {
     pub tags: Vec<String>,
 }
 
+/// How long a request may take, in milliseconds: longer than the server itself lets one take. A server that accepts and
+/// never answers, or a network that loses the answer, would otherwise hold up the page for ever.
+const PATIENCE: u32 = 45_000;
+
+/// What is said of a request that took longer.
+const TOO_LATE: &str = "The server did not answer in time.";
+
 /// Returns the API of the page.
 pub fn use_api() -> Api {
     expect_context()
@@ -52,7 +59,11 @@ impl Transport for FetchTransport {
         {
             return Ok(HttpResponse { status: 200, body });
         }
-        let mut builder = RequestBuilder::new(&request.path).method(method).header("Accept", "application/json");
+        let patience = web_sys::AbortSignal::timeout_with_u32(PATIENCE);
+        let mut builder = RequestBuilder::new(&request.path)
+            .method(method)
+            .abort_signal(Some(&patience))
+            .header("Accept", "application/json");
         if let Some(key) = &request.idempotency_key {
             builder = builder.header("Idempotency-Key", key);
         }
@@ -68,15 +79,16 @@ impl Transport for FetchTransport {
             None => builder.build(),
         };
         let logins = session.logins.get_value();
-        let unreachable = |_| "The server cannot be reached.".to_owned();
-        let response = ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?;
+        let failed = |why: &str| if patience.aborted() { TOO_LATE.to_owned() } else { why.to_owned() };
+        let ready = ready.map_err(|error| error.to_string())?;
+        let response = ready.send().await.map_err(|_| failed("The server cannot be reached."))?;
         // An answer that somebody's login has overtaken is of the session before.
         let is_overtaken = logins != session.logins.get_value();
         if response.status() == 401 && !login && !is_overtaken {
             session.signed_out.set(true);
         }
-        let body =
-            response.text().await.map_err(|_| "The connection was lost before the response was read.".to_owned())?;
+        let lost = |_| failed("The connection was lost before the response was read.");
+        let body = response.text().await.map_err(lost)?;
         let missing = |problem: Problem| problem.code == Code::SecondFactorMissing;
         if response.status() == 403 && !is_overtaken && shared::client::read(&body).is_ok_and(missing) {
             session.factor_missing.set(true);

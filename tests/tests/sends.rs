@@ -1,0 +1,144 @@
+//! What is sent counts once, whatever becomes of the answer, and what is typed meanwhile stays.
+
+use std::time::Duration;
+
+use shared::api::UserPatch;
+use shared::review::Review;
+use tests::pages::{button, field, link, wait_for_text};
+use tests::reviewing::{Desk, NOTE, text_of};
+use tests::{Api, BrowserResult, Server, eventually};
+use thirtyfour::prelude::*;
+
+/// Waits until a field holds a text.
+async fn holds(driver: &WebDriver, name: &str, expected: &str) {
+    eventually(&format!("`{name}` holds {expected:?}"), async || {
+        let value = field(driver, name).await.ok()?.value().await.ok()?;
+        (value.as_deref() == Some(expected)).then_some(())
+    })
+    .await;
+}
+
+/// Makes Ana a developer, who starts runs.
+async fn may_launch(server: &Server) {
+    let roles = ["reviewer", "legal", "developer"].map(ToOwned::to_owned).to_vec();
+    let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };
+    server.admin().await.update_user("ana", &patch).await.expect("she may start runs");
+}
+
+async fn comments(api: &Api, review: &Review) -> Vec<String> {
+    let review = api.review(review.id).await.expect("the review");
+    review.comments.into_iter().map(|comment| comment.text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<()> {
+    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let name = "Comment for the other reviewers";
+    browser.hold(Some("POST .*/comments")).await?;
+    field(driver, name).await?.send_keys("First.").await?;
+    button(driver, "Add").await?.click().await?;
+    browser.held().await;
+    field(driver, name).await?.send_keys(" And more.").await?;
+    browser.release(true).await?;
+    wait_for_text(driver, "First.").await;
+    holds(driver, name, "First. And more.").await;
+
+    // The answer is lost: sent again, it is the same one.
+    button(driver, "Add").await?.click().await?;
+    browser.release(false).await?;
+    wait_for_text(driver, "The server cannot be reached.").await;
+    button(driver, "Add").await?.click().await?;
+    browser.release(true).await?;
+    holds(driver, name, "").await;
+    assert_eq!(comments(&ana, &review).await, ["First.", "First. And more."]);
+
+    // One that says the same as one that has arrived is another one.
+    field(driver, name).await?.send_keys("First. And more.").await?;
+    button(driver, "Add").await?.click().await?;
+    browser.release(true).await?;
+    holds(driver, name, "").await;
+    assert_eq!(comments(&ana, &review).await.len(), 3);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deputy_is_named_once_by_two_clicks() -> BrowserResult<()> {
+    let Desk { server, ana, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/people?tab=you", server.base)).await?;
+    let tom = "//select/option[@value='tom']";
+    driver
+        .query(By::XPath(tom))
+        .wait(Duration::from_secs(10), Duration::from_millis(50))
+        .first()
+        .await?
+        .click()
+        .await?;
+    // How a date is typed depends on the browser's language.
+    let fill = "const field = [...document.querySelectorAll('[type=datetime-local]')].at(-1); \
+        field.value = `${new Date().getFullYear() + 1}-01-01T10:00`; field.dispatchEvent(new Event('input', { bubbles: true }))";
+    driver.execute(fill, Vec::new()).await?;
+    let add = button(driver, "Add deputy").await?;
+    driver.action_chain().double_click_element(&add).perform().await?;
+    wait_for_text(driver, "tom decides for ana").await;
+    eventually("the form is empty", async || {
+        (button(driver, "Add deputy").await.ok()?.attr("aria-disabled").await.ok()?.as_deref() == Some("true"))
+            .then_some(())
+    })
+    .await;
+    let deputies = ana.deputies().await.expect("her deputies");
+    assert_eq!(deputies.items.len(), 1, "{deputies:?}");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_while_a_run_is_started_stays_where_they_went() -> BrowserResult<()> {
+    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    may_launch(&server).await;
+    driver.goto(format!("{}/flows/note", server.base)).await?;
+    field(driver, "text").await?.send_keys(" For Monday.").await?;
+    browser.hold(Some("POST /api/v1/runs")).await?;
+    button(driver, "Start the run").await?.click().await?;
+    browser.held().await;
+    link(driver, "You").await?.click().await?;
+    wait_for_text(driver, "Your tokens").await;
+    browser.release(true).await?;
+    wait_for_text(driver, "was started.").await;
+    assert_eq!(driver.current_url().await?.path(), "/people");
+    driver.back().await?;
+    holds(driver, "text", "The original.").await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()> {
+    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    // A server that takes what is sent and says nothing; and a patience of seconds.
+    browser
+        .before_each_page(
+            "const timeout = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = ms => timeout(ms / 20); \
+            const fetched = window.fetch; window.fetch = async (request, ...more) => { \
+                if (!window.silent || !request.url?.includes('/decisions')) return fetched(request, ...more); \
+                return new Promise((_, fail) => request.signal.addEventListener('abort', () => fail(request.signal.reason))) }",
+        )
+        .await?;
+    driver.refresh().await?;
+    wait_for_text(driver, &review.title).await;
+    driver.execute("window.silent = true", Vec::new()).await?;
+    button(driver, "Send it").await?.click().await?;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "The server did not answer in time.").await;
+    driver.execute("window.silent = false", Vec::new()).await?;
+    button(driver, "Send again").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    assert_eq!(ana.review(review.id).await.expect("the review").decisions.len(), 1);
+    assert!(!text_of(driver, ".decide").await.contains("No answer"));
+    browser.quit().await;
+    Ok(())
+}
