@@ -104,3 +104,25 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     ana.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_answer_says_nothing_of_what_was_typed_since() -> BrowserResult<()> {
+    let note = format!("{NOTE}guardrails: [{{ name: names, pattern: falcon, message: Leave the name out. }}]\n");
+    let Desk { server: _server, browser, .. } = Desk::open(&[&note], "note").await?;
+    let driver = &browser.driver;
+    browser.hold(Some("POST .*/check")).await?;
+    edit_text(driver, " About a bird.").await?;
+    field(driver, "Edit Text").await?.send_keys(Key::Tab).await?;
+    browser.held().await;
+    browser.hold(None).await?;
+    field(driver, "Edit Text").await?.send_keys(Key::Control + Key::End).await?;
+    field(driver, "Edit Text").await?.send_keys(" About a falcon.").await?;
+    field(driver, "Edit Text").await?.send_keys(Key::Tab).await?;
+    wait_for_text(driver, "names would block this: Leave the name out.").await;
+    browser.release(true).await?;
+    let drawn = "const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done(true)), 200)";
+    driver.execute_async(drawn, Vec::new()).await?;
+    wait_for_text(driver, "names would block this: Leave the name out.").await;
+    browser.quit().await;
+    Ok(())
+}

@@ -3,6 +3,7 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use shared::decision::DecisionRequest;
 use shared::definition::Effect;
 
 use super::pane::Pane;
@@ -37,20 +38,25 @@ fn note(note: Note) -> impl IntoView {
 impl Pane {
     /// Asks what guardrails would do with what was typed. What cannot be asked is answered by the decision itself.
     pub fn check(self) {
-        let Some(request) = untrack(move || {
-            let draft = self.workspace.draft_now(self.id);
-            self.review.with(|review| guardrail_notes::to_check(review, &draft)).filter(|_| self.is_open())
-        }) else {
-            return;
-        };
+        let Some(request) = self.to_check().filter(|_| untrack(move || self.is_open())) else { return };
         if self.checked.with_untracked(|answered| answered.as_ref().is_some_and(|(asked, _)| *asked == request)) {
             return;
         }
         let api = self.api;
         spawn_local(async move {
-            if let Ok(checked) = api.check(self.id, &request).await {
+            let answer = api.check(self.id, &request).await;
+            // What was typed since has been asked anew: that answer may be there already.
+            if let Ok(checked) = answer
+                && self.to_check().as_ref() == Some(&request)
+            {
                 self.checked.try_set(Some((request, checked)));
             }
         });
+    }
+
+    /// What is to be asked now; none: nothing, or the pane has gone.
+    fn to_check(self) -> Option<DecisionRequest> {
+        let draft = self.workspace.draft_now(self.id);
+        self.review.try_with_untracked(|review| guardrail_notes::to_check(review, &draft)).flatten()
     }
 }
