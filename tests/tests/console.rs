@@ -349,3 +349,24 @@ async fn a_run_that_a_person_stopped_is_said_to_be_rejected() -> BrowserResult<(
     browser.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copying_says_whether_it_worked() -> BrowserResult<()> {
+    let server = reviewing::server(&[NOTE]).await;
+    let run = reviewing::launch(&server, "note", serde_json::json!({})).await;
+    let browser = logged_in_as(&server, "admin").await?;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/runs/{run}", server.base)).await?;
+    let copy = driver.query(By::Css("[aria-label='Copy text']")).first().await?;
+    copy.click().await?;
+    driver.query(By::Css("[aria-label='Copied text']")).first().await?;
+    // A page that came over plain HTTP from another machine has no clipboard.
+    driver.execute("Object.defineProperty(navigator, 'clipboard', { value: undefined })", Vec::new()).await?;
+    driver.query(By::Css("[aria-label='Copy text']")).first().await?.click().await?;
+    wait_for_text(driver, "This browser does not allow copying here.").await;
+    let selected = driver.execute("return String(getSelection()).trim()", Vec::new()).await?.convert::<String>()?;
+    assert_eq!(selected, "The original.");
+    assert!(driver.find_all(By::Css("[aria-label='Copied text']")).await?.is_empty());
+    browser.quit().await;
+    Ok(())
+}

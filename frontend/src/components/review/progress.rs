@@ -9,6 +9,7 @@ use shared::run::{RunStatus, RunSummary};
 
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
+use crate::components::copy::CopyButton;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code};
 use crate::components::time::{Ago, full};
@@ -272,7 +273,7 @@ fn Over(pane: Pane) -> impl IntoView {
             <details class="banner unsent">
                 <summary>"What you wrote was not sent"</summary>
                 <pre class="unsent-text">{move || inert(&draft.with(Draft::to_text))}</pre>
-                <Copy text=Signal::derive(move || draft.with(Draft::to_text)) />
+                <CopyButton text=Signal::derive(move || draft.with(Draft::to_text)) class="b sm" around=".unsent" shown="pre" />
                 <button class="b ghost sm" on:click=move |_| pane.workspace.discard(pane.id)>"Discard"</button>
             </details>
         </Show>
@@ -309,20 +310,4 @@ fn icon_of(class: Memo<&'static str>) -> Signal<icondata::Icon> {
         "banner stop" => icondata::LuOctagonX,
         _ => icondata::LuInfo,
     })
-}
-
-/// A button that copies a text.
-#[component]
-fn Copy(#[prop(into)] text: Signal<String>) -> impl IntoView {
-    let copy = Action::new_local(move |text: &String| {
-        let promise = window().navigator().clipboard().write_text(text);
-        async move { wasm_bindgen_futures::JsFuture::from(promise).await.is_ok() }
-    });
-    let done = copy.value();
-    view! {
-        <button class="b sm" on:click=move |_| { copy.dispatch_local(text.get_untracked()); }>
-            <Glyph icon=icondata::LuCopy />
-            {move || if done.get() == Some(true) { "Copied" } else { "Copy" }}
-        </button>
-    }
 }

@@ -100,25 +100,13 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
 /// The secret, with a button that copies it.
 #[component]
 fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
-    let copied = RwSignal::new(false);
     let secret = token.secret.unwrap_or_default();
-    let copy = {
-        let secret = secret.clone();
-        move |_| {
-            // Where the browser does not allow it, the text can be selected.
-            drop(window().navigator().clipboard().write_text(&secret));
-            copied.set(true);
-        }
-    };
     view! {
         <div class="in">
             <p>"This is the secret of "<b>{token.name}</b>". It is shown only now: copy it to where it is needed."</p>
             <div class="secret">
-                <code>{secret}</code>
-                <button class="b" on:click=copy>
-                    {move || if copied.get() { view! { <Glyph icon=icondata::LuCheck/> } } else { view! { <Glyph icon=icondata::LuCopy/> } }}
-                    {move || if copied.get() { "Copied" } else { "Copy" }}
-                </button>
+                <code>{secret.clone()}</code>
+                <CopyButton text=secret class="b" around=".secret" shown="code"/>
             </div>
             <div class="actions"><button class="b primary" on:click=move |_| open.set(false)>"Done"</button></div>
         </div>

@@ -8,9 +8,10 @@ use shared::JsonMap;
 use shared::error::json_type;
 use shared::run::Run;
 
-use crate::components::glyph::Glyph;
+use crate::components::copy::CopyButton;
 use crate::components::inert::inert;
 use crate::components::markdown::Markdown;
+use crate::state::diffs::text_of;
 use crate::state::markdown;
 
 /// Values longer than this are folded.
@@ -40,7 +41,7 @@ pub fn State(
 
 #[component]
 fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl IntoView {
-    let text = text(&value);
+    let text = text_of(&value);
     let long = text.len() > LONG || text.lines().count() > 14;
     let folded = RwSignal::new(long);
     let code = !value.is_string();
@@ -55,25 +56,13 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
     };
     let name = key.clone();
     let is_new = Memo::new(move |_| changed.with(|changed| changed.contains(&name)));
-    let copied = RwSignal::new(false);
-    let copy = {
-        let text = text.clone();
-        move |_| {
-            // A browser that does not allow it leaves the text to be selected.
-            drop(window().navigator().clipboard().write_text(&text));
-            copied.set(true);
-            set_timeout(move || copied.set(false), std::time::Duration::from_secs(2));
-        }
-    };
     view! {
         <section class="card value" class:fresh=is_new class:folded=folded>
             <header>
                 <code>{key.clone()}</code>
                 <span class="muted grow cut">{kind}</span>
                 {move || is_new.get().then(|| view! { <span class="tag accent">"changed last"</span> })}
-                <button class="b ghost sm icon" title="Copy" aria-label=format!("Copy {key}") on:click=copy>
-                    {move || if copied.get() { view! { <Glyph icon=icondata::LuCheck/> } } else { view! { <Glyph icon=icondata::LuCopy/> } }}
-                </button>
+                <CopyButton text=text.clone() class="b ghost sm icon" name=key around=".value" shown="pre, .value-text"/>
             </header>
             {if code {
                 view! { <pre class="value-code">{inert(&text)}</pre> }.into_any()
@@ -91,13 +80,6 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
     }
 }
 
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    }
-}
-
 /// What the run was started with, and for whom.
 #[component]
 pub fn Facts(
@@ -106,13 +88,13 @@ pub fn Facts(
 ) -> impl IntoView {
     let rows = move |of: fn(&Run) -> Vec<(String, String)>| run.with(|run| run.as_ref().map(of).unwrap_or_default());
     let input =
-        Memo::new(move |_| rows(|run| run.input.iter().map(|(key, value)| (key.clone(), text(value))).collect()));
+        Memo::new(move |_| rows(|run| run.input.iter().map(|(key, value)| (key.clone(), text_of(value))).collect()));
     let context = Memo::new(move |_| {
         rows(|run| {
             let named =
                 [("user", &run.context.user), ("tenant", &run.context.tenant), ("session", &run.context.session)];
             let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-            named.chain(run.context.metadata.iter().map(|(key, value)| (key.clone(), text(value)))).collect()
+            named.chain(run.context.metadata.iter().map(|(key, value)| (key.clone(), text_of(value)))).collect()
         })
     });
     let list = |title: &'static str, rows: Memo<Vec<(String, String)>>| {

@@ -1,0 +1,86 @@
+//! A button that copies a text, and says whether that worked.
+
+use std::time::Duration;
+
+use leptos::html;
+use leptos::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use super::glyph::Glyph;
+use crate::client::Notifier;
+
+/// How long it says that the text is copied.
+const SAID: Duration = Duration::from_secs(2);
+
+/// A button that copies `text`. Where that is not allowed, it selects the text on the page instead and says so.
+#[component]
+pub fn CopyButton(
+    #[prop(into)] text: Signal<String>,
+    class: &'static str,
+    /// The name of what is copied, where the button is an icon alone.
+    #[prop(optional, into)]
+    name: Option<String>,
+    /// Around the button and the text.
+    around: &'static str,
+    /// Where the text stands in there.
+    shown: &'static str,
+) -> impl IntoView {
+    let notifier = Notifier::expect();
+    let button = NodeRef::<html::Button>::new();
+    let copied = RwSignal::new(false);
+    let copy = Action::new_local(move |(): &()| {
+        // Begun at once: some browsers allow it only while the click is handled.
+        let writing = text.with_untracked(|text| write(text));
+        async move {
+            let is_copied = match writing {
+                Some(writing) => JsFuture::from(writing).await.is_ok(),
+                None => false,
+            };
+            if is_copied {
+                // It fails only where the page has gone.
+                let _ = copied.try_set(true);
+                set_timeout(
+                    move || {
+                        let _ = copied.try_set(false);
+                    },
+                    SAID,
+                );
+            } else {
+                select(button.try_get_untracked().flatten(), around, shown);
+                notifier.bad("This browser does not allow copying here. The text is selected: copy it from there.");
+            }
+        }
+    });
+    let icon = Signal::derive(move || if copied.get() { icondata::LuCheck } else { icondata::LuCopy });
+    let words = move || if copied.get() { "Copied" } else { "Copy" };
+    let label = name.map(|name| move || format!("{} {name}", words()));
+    let words = label.is_none().then_some(words);
+    view! {
+        <button
+            node_ref=button
+            type="button"
+            class=class
+            title=label.is_some().then_some("Copy")
+            aria-label=label
+            on:click=move |_| { copy.dispatch_local(()); }
+        >
+            <Glyph icon />
+            {words}
+        </button>
+    }
+}
+
+/// Begins to copy a text. None: browsers have a clipboard only for pages that came over TLS or from this machine.
+fn write(text: &str) -> Option<js_sys::Promise> {
+    let navigator = window().navigator();
+    let clipboard = js_sys::Reflect::get(&navigator, &"clipboard".into()).ok()?;
+    (!clipboard.is_undefined()).then(|| navigator.clipboard().write_text(text))
+}
+
+/// Selects what is shown beside a button.
+fn select(button: Option<web_sys::HtmlButtonElement>, around: &str, shown: &str) {
+    let text = button.and_then(|button| button.closest(around).ok()??.query_selector(shown).ok()?);
+    if let (Some(text), Ok(Some(selection))) = (text, window().get_selection()) {
+        drop(selection.select_all_children(&text));
+    }
+}
