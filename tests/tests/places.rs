@@ -152,6 +152,16 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     driver.query(By::Css(".say textarea:focus")).first().await?.send_keys(Key::Escape).await?;
     has_focus(".read").await;
 
+    // A button that goes with what it does, at once or with the answer.
+    let press = async |css: &'static str| {
+        let button = driver.query(By::Css(css)).and_displayed().first().await?;
+        button.focus().await?;
+        button.send_keys(Key::Enter).await
+    };
+    press(".claim button").await?;
+    wait_for_text(driver, "Claimed by you").await;
+    has_focus(".read").await;
+
     let filters = driver.find(By::Css("[aria-controls=filters]")).await?;
     filters.click().await?;
     driver.query(By::Css("#filters select")).and_displayed().first().await?;

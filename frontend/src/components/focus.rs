@@ -1,4 +1,4 @@
-//! Moves the focus to the next thing that a person does. If it is in a form, the form is scrolled into view: on a small
+//! Moves the focus to the next thing that a person does, and keeps it in the page. If it is in a form, the form is scrolled into view: on a small
 //! screen, it may have opened out of sight.
 
 use std::borrow::Cow;
@@ -7,7 +7,8 @@ use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
-use web_sys::{Element, HtmlElement, ScrollBehavior, ScrollIntoViewOptions, ScrollLogicalPosition};
+use wasm_bindgen::closure::Closure;
+use web_sys::{Element, FocusOptions, HtmlElement, ScrollBehavior, ScrollIntoViewOptions, ScrollLogicalPosition};
 
 /// Where to look for the first field that is marked as wrong: it may be out of sight. A list has a button to add what it
 /// lacks.
@@ -37,18 +38,67 @@ pub fn focus_within(element: &Element, selector: impl Into<Cow<'static, str>>) {
     focus_later(|| Some(element), selector.into());
 }
 
+/// Keeps the focus in the page while the component lives that calls this: a button that was pressed may be taken away, at
+/// once or with the answer, and the focus with it. Whoever leaves an element of their own accord is left alone.
+pub fn keep_focus() {
+    let last = StoredValue::new_local(None::<Element>);
+    let came = window_event_listener(leptos::ev::focusin, move |event| {
+        last.set_value(event.target().and_then(|target| target.dyn_into().ok()));
+    });
+    let left = window_event_listener(leptos::ev::focusout, move |_| {
+        spawn_local(async move {
+            TimeoutFuture::new(0).await;
+            let is_there = |last: &Option<Element>| last.as_ref().is_some_and(|last| last.is_connected());
+            if is_lost() && last.try_with_value(is_there) == Some(true) {
+                last.set_value(None);
+            }
+        });
+    });
+    let changed = Closure::<dyn Fn()>::new(move || {
+        let taken = last.try_update_value(|last| last.take_if(|last| !last.is_connected()));
+        if taken.flatten().is_some() {
+            keep_focus_in_page();
+        }
+    });
+    on_cleanup(move || {
+        came.remove();
+        left.remove();
+    });
+    // It fails only where what is passed is no function, or there is no page.
+    let Ok(observer) = web_sys::MutationObserver::new(changed.as_ref().unchecked_ref()) else { return };
+    let what = web_sys::MutationObserverInit::new();
+    what.set_child_list(true);
+    what.set_subtree(true);
+    drop(observer.observe_with_options(&document(), &what));
+    let observer = StoredValue::new_local((observer, changed));
+    on_cleanup(move || observer.with_value(|(observer, _)| observer.disconnect()));
+}
+
 /// Gives the focus to what is read, or to the heading of the page, where nothing has it any more: keys and screen readers
-/// go on from there.
+/// go on from there. Nothing is scrolled.
 pub fn keep_focus_in_page() {
     spawn_local(async move {
         TimeoutFuture::new(0).await;
-        if document().active_element().is_none_or(|element| element.tag_name() == "BODY") {
-            let find = |selector| document().query_selector(selector).ok().flatten();
-            if let Some(found) = find(".read:not(.idle)").or_else(|| find("#content h1")) {
-                focus(found);
-            }
+        if !is_lost() {
+            return;
+        }
+        let find = |selector| document().query_selector(selector).ok().flatten();
+        let found = find(".read:not(.idle)").or_else(|| find("#content h1"));
+        if let Some(found) = found.and_then(|found| found.dyn_into::<HtmlElement>().ok()) {
+            drop(found.focus_with_options(&without_scrolling()));
         }
     });
+}
+
+/// Whether nothing has the focus.
+fn is_lost() -> bool {
+    document().active_element().is_none_or(|element| element.tag_name() == "BODY")
+}
+
+fn without_scrolling() -> FocusOptions {
+    let options = FocusOptions::new();
+    options.set_prevent_scroll(true);
+    options
 }
 
 /// What can have the focus in an element before its child `end`, in order.
@@ -80,9 +130,7 @@ fn focus(found: Element) {
     let inside = if takes_it { None } else { found.query_selector(FOCUSABLE).ok().flatten() };
     let Ok(place) = inside.unwrap_or(found).dyn_into::<HtmlElement>() else { return };
     let Some(form) = form_around(&place) else { return drop(place.focus()) };
-    let options = web_sys::FocusOptions::new();
-    options.set_prevent_scroll(true);
-    drop(place.focus_with_options(&options));
+    drop(place.focus_with_options(&without_scrolling()));
     bring_into_view(&form);
 }
 

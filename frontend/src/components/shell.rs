@@ -9,7 +9,7 @@ use shared::access::Act;
 use shared::error::{Code, Problem};
 use wasm_bindgen::JsCast;
 
-use super::focus::focus_on;
+use super::focus::{focus_on, keep_focus};
 use super::glyph::Glyph;
 use super::held::HeldElsewhere;
 use super::help::Help;
@@ -28,6 +28,7 @@ const SECURITY: &str = "/people?tab=security";
 #[component]
 pub fn Shell(children: ChildrenFn) -> impl IntoView {
     swallow_typing_on(Notifier::expect());
+    keep_focus();
     let session = Session::expect();
     let location = use_location();
     let navigate = use_navigate();

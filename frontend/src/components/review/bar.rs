@@ -10,7 +10,6 @@ use super::pane::Pane;
 use super::progress::Progress;
 use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
 use crate::client::{Live, Session};
-use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, inert_code, named};
 use crate::components::listeners::while_shown;
@@ -274,10 +273,6 @@ fn Acts(pane: Pane) -> impl IntoView {
                                 on:click=move |_| {
                                     if !barred {
                                         if act.opens { pane.press(&intent) } else { pane.decide(&intent) }
-                                        // The button is gone then, and the focus would be with it.
-                                        if untrack(move || !pane.is_open()) {
-                                            focus_on(".read");
-                                        }
                                     }
                                 }
                             >

@@ -5,7 +5,6 @@ use leptos::prelude::*;
 
 use super::pane::Pane;
 use crate::client::Session;
-use crate::components::focus::keep_focus_in_page;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::state::{changes, earlier};
@@ -60,7 +59,7 @@ pub fn Changed(pane: Pane) -> impl IntoView {
                     {hint}
                     {move || kept().then_some(" What you wrote is kept, and none of it is sent until you have looked.")}
                 </span>
-                <button class="b sm" on:click=move |_| { pane.read_change(); keep_focus_in_page(); }>"I have seen it"</button>
+                <button class="b sm" on:click=move |_| pane.read_change()>"I have seen it"</button>
             </div>
         </Show>
     }

@@ -165,6 +165,13 @@ fn Claim(pane: Pane) -> impl IntoView {
         }
     });
     let busy = act.pending();
+    // One that is disabled loses the focus.
+    let disabled = move || busy.get().to_string();
+    let set = move |take: bool| {
+        if !busy.get_untracked() {
+            act.dispatch_local(take);
+        }
+    };
     let claim = Memo::new(move |_| {
         pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > live.now.get())
     });
@@ -181,7 +188,7 @@ fn Claim(pane: Pane) -> impl IntoView {
                         <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
                         <span>{text}<span class="until">{until}</span></span>
                         {(mine && may)
-                            .then(|| view! { <button class="b ghost sm" disabled=busy on:click=move |_| { act.dispatch_local(false); }>"Release"</button> })}
+                            .then(|| view! { <button class="b ghost sm" aria-disabled=disabled on:click=move |_| set(false)>"Release"</button> })}
                     }
                         .into_any()
                 }
@@ -190,8 +197,8 @@ fn Claim(pane: Pane) -> impl IntoView {
                         <button
                             class="b ghost sm"
                             title="Tells the other reviewers that you are working on this, for a limited time"
-                            disabled=busy
-                            on:click=move |_| { act.dispatch_local(true); }
+                            aria-disabled=disabled
+                            on:click=move |_| set(true)
                         >
                             <Glyph icon=icondata::LuHand />
                             "Claim"

@@ -2,7 +2,6 @@
 
 use leptos::prelude::*;
 
-use crate::components::focus::keep_focus_in_page;
 use crate::components::glyph::Glyph;
 use crate::state::words;
 
@@ -25,7 +24,7 @@ pub fn HiddenWarning(
                     {move || words::count(count.get(), "hidden character", "hidden characters")}
                     " in this text, which this field does not show."
                 </span>
-                <button type="button" class="b sm" on:click=move |_| { remove.run(()); keep_focus_in_page(); }>"Remove them"</button>
+                <button type="button" class="b sm" on:click=move |_| remove.run(())>"Remove them"</button>
             </div>
         </Show>
     }
