@@ -201,8 +201,6 @@ fn RunRow(id: RunId) -> impl IntoView {
         let end = run.ended_at.unwrap_or_else(|| live.now.get());
         words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX))
     };
-    // A run's id begins with its time: the end tells runs apart.
-    let short = move |id: RunId| id.to_string().chars().skip(28).collect::<String>();
     move || {
         run.get().map(|run| {
             let pending = run.pending_reviews as usize;
@@ -216,7 +214,7 @@ fn RunRow(id: RunId) -> impl IntoView {
                 <tr>
                     <td class="run-name">
                         <a href=format!("/runs/{id}")>{inert(&run.title)}</a>
-                        <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{short(id)}</span></span>
+                        <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{words::tail(id)}</span></span>
                         {error}
                     </td>
                     <td class="run-status"><StatusTag status=run.status error=run.error.clone()/></td>

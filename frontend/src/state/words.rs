@@ -1,11 +1,13 @@
 //! Verdicts, resolutions, people and numbers in words; lengths of time are in `durations`.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 use shared::api::User;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::Reviewers;
 use shared::grant::GrantScope;
-use shared::id::{RunId, Username};
+use shared::id::Username;
 use shared::log::ReviewAct;
 use shared::review::{AskedHandler, Outcome, Resolution, Review, ReviewKind};
 use shared::run::Part;
@@ -44,10 +46,10 @@ pub fn who_asks(review: &Review) -> Option<String> {
     alone.then(|| format!("{} asks:", review.requested_by))
 }
 
-/// The end of a run's id, which tells runs apart: its beginning is the time.
-pub fn run_tail(run: RunId) -> String {
-    let id = run.to_string();
-    id[id.len() - 4..].to_owned()
+/// The end of an id, which tells ids apart: the beginning is the time.
+pub fn tail(id: impl Display) -> String {
+    let id = id.to_string();
+    id.chars().skip(id.chars().count().saturating_sub(8)).collect()
 }
 
 /// From where a review comes that no flow asks.

@@ -177,7 +177,7 @@ pub fn QueueRow(
                 </span>
                 <p>
                     <span class="cut">{move || inert(&flow.get())}</span>
-                    {move || run.get().map(|run| view! { <span class="tail">{format!("run {}", words::run_tail(run))}</span> })}
+                    {move || run.get().map(|run| view! { <span class="tail">{format!("run {}", words::tail(run))}</span> })}
                 </p>
                 <span class="m">
                     {move || here.with(|here| here.unsent).then(|| view! { <span class="unsent-mark">"not sent"</span>" " })}

@@ -48,7 +48,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                     let name = flow_title.or_else(|| flow.clone()).unwrap_or_default();
                     let flow = flow.map(|flow| view! { <a href=format!("/flows/{flow}") class="cut">{inert(&name)}</a> });
                     let run = run.map(|run| {
-                        let short = words::run_tail(run);
+                        let short = words::tail(run);
                         view! { <span aria-hidden="true">"›"</span><a href=format!("/runs/{run}") class="nowrap" title=run.to_string()>"run "{short}</a> }
                     });
                     let arrow = flow.is_some().then(|| view! { <span aria-hidden="true">"›"</span> });

@@ -123,7 +123,7 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
         value.map(|value| {
             view! {
                 <button class="chip" aria-pressed="true" on:click=move |_| change(&clear, String::new())>
-                    {name}" "<span class="mono">{value.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect::<String>()}</span>
+                    {name}" "<span class="mono">{words::tail(value)}</span>
                     " "<Glyph icon=icondata::LuX/><span class="sr">"remove this filter"</span>
                 </button>
             }
