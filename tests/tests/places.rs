@@ -170,3 +170,35 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     browser.quit().await;
     Ok(())
 }
+
+/// What was loaded of a list stays, with what has the focus in it, when the list is read anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> BrowserResult<()> {
+    let Desk { mut server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    for _ in 0..60 {
+        launch(&server, "note", json!({})).await;
+    }
+    driver.goto(format!("{}/runs", server.base)).await?;
+    let rows = async || driver.find_all(By::Css(".runs-table tbody tr")).await.map_or(0, |rows| rows.len());
+    driver.query(By::XPath("//button[.='Load older runs']")).first().await?.click().await?;
+    eventually("all are loaded", async || (rows().await == 61).then_some(())).await;
+    let focus = "const rows = [...document.querySelectorAll('.runs-table a')]; rows[57].focus(); \
+        window.focused = rows[57]; return document.querySelector('.runs .in').scrollTop";
+    let before = value(driver, focus).await;
+    server.kill();
+    wait_for_text(driver, "Reconnecting…").await;
+    server.restart().await;
+    eventually("it is connected", async || {
+        let page = driver.find(By::Tag("body")).await.ok()?.text().await.ok()?;
+        (!page.contains("Reconnecting…")).then_some(())
+    })
+    .await;
+    launch(&server, "note", json!({})).await;
+    eventually("a new one is listed", async || (rows().await == 62).then_some(())).await;
+    let stays = "return document.activeElement === window.focused && window.focused.isConnected";
+    assert_eq!(value(driver, stays).await, true);
+    assert!(before.as_u64() > Some(0), "it is scrolled");
+    browser.quit().await;
+    Ok(())
+}

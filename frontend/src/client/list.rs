@@ -12,7 +12,7 @@ use shared::inbox::{Facets, ReviewOrder};
 use shared::review::Review;
 
 use super::http::Api;
-use super::live::{Connection, Live};
+use super::live::Live;
 use super::paint::after_paint;
 use crate::state::inbox::{Inbox, PAGE, PAGES};
 
@@ -115,12 +115,6 @@ impl ReviewList {
         });
     }
 
-    /// Whether it is known from where on entries follow what is read, or they do not, since the socket cannot be opened.
-    /// Until then the list is a glance that is soon read anew.
-    pub fn is_followed(self) -> bool {
-        self.live.renewed.get_untracked() > 0 || matches!(self.live.connection.get_untracked(), Connection::Lost { .. })
-    }
-
     /// Reloads the rows in memory.
     pub fn again(self) {
         let loaded = self.live.inbox.with_untracked(|inbox| inbox.window().loaded());
@@ -130,7 +124,7 @@ impl ReviewList {
     /// Loads the rows after those in memory.
     pub fn more(self) {
         if !self.busy.get_untracked()
-            && self.is_followed()
+            && self.live.is_followed()
             && self.live.inbox.with_untracked(|inbox| inbox.window().has_more())
         {
             self.fetch(None, 1, false);
@@ -210,7 +204,7 @@ impl ReviewList {
     async fn read(self, from: Option<usize>, pages: usize) -> Result<Vec<Page<Review>>, Problem> {
         let mut query = self.query.get_value();
         query.order = Some(ReviewOrder::Urgency);
-        query.limit = Some(if self.is_followed() { PAGE } else { FIRST });
+        query.limit = Some(if self.live.is_followed() { PAGE } else { FIRST });
         query.cursor = self.live.inbox.with_untracked(|inbox| {
             let window = inbox.window();
             window.cursor(from.unwrap_or_else(|| window.loaded().end))

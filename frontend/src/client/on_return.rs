@@ -1,4 +1,4 @@
-//! What is done once a lost connection is back.
+//! What is done once the messages so far are no longer enough, or a lost connection is back.
 
 use std::rc::Rc;
 
@@ -7,22 +7,34 @@ use leptos::prelude::*;
 use super::live::{Connection, Live};
 
 impl Live {
-    /// Calls `again` whenever the connection is back after it was lost, or opened for the first time, while the component
-    /// lives that calls this. Of a short loss only the browser hears: the socket may outlast it.
+    /// Whether it is known from where on entries follow what is read, or they do not, since the socket cannot be opened.
+    /// What is read before is soon read anew.
+    pub fn is_followed(self) -> bool {
+        self.renewed.get_untracked() > 0 || matches!(self.connection.get_untracked(), Connection::Lost { .. })
+    }
+
+    /// Calls `again` whenever the messages so far say no longer all that has happened to what was read before: the socket
+    /// begins anew, or is back after it was lost, or opened for the first time. While the component lives that calls this.
+    pub fn on_renewal(self, again: impl Fn() + 'static) {
+        let is_open = Memo::new(move |_| self.connection.get() == Connection::Open);
+        Effect::new(move |before: Option<(u64, bool)>| {
+            let now = (self.renewed.get(), is_open.get());
+            if before.is_some_and(|(renewed, was_open)| renewed != now.0 || (now.1 && !was_open)) {
+                untrack(&again);
+            }
+            now
+        });
+    }
+
+    /// The same, and when the browser says that it is connected again: of a short loss only the browser hears, and the
+    /// socket may outlast it.
     pub fn on_return(self, again: impl Fn() + 'static) {
         let again = Rc::new(again);
-        let is_open = Memo::new(move |_| self.connection.get() == Connection::Open);
         let online = {
             let again = Rc::clone(&again);
             window_event_listener_untyped("online", move |_| again())
         };
         on_cleanup(move || online.remove());
-        Effect::new(move |before: Option<bool>| {
-            let now = is_open.get();
-            if now && before == Some(false) {
-                again();
-            }
-            now
-        });
+        self.on_renewal(move || again());
     }
 }

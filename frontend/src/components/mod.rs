@@ -17,6 +17,7 @@ pub mod inert;
 pub mod listeners;
 pub mod markdown;
 pub mod notice;
+pub mod pages;
 pub mod queue;
 pub mod resize;
 pub mod review;

@@ -4,17 +4,18 @@ use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_query_map};
-use shared::api::RunQuery;
-use shared::error::Problem;
+use shared::api::{Page, RunQuery};
 use shared::id::RunId;
 use shared::run::{RunStatus, RunSummary};
 use shared::time::Timestamp;
 
-use crate::client::{Connection, FlowVersion, Live, use_api};
+use crate::client::{Live, use_api};
 use crate::components::arrival;
+use crate::components::flow_menu::FlowMenu;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
-use crate::components::states::{Empty, LoadOlder, Loaded, Loading};
+use crate::components::pages::{PagedList, use_pages};
+use crate::components::states::Empty;
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
 use crate::state::ending::{Ending, word};
@@ -43,17 +44,6 @@ impl RunFilter {
     }
 }
 
-/// How far the list has been loaded.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct End {
-    /// Of which list this is the end; none: nothing is loaded yet.
-    of: Option<RunFilter>,
-    /// Where older runs begin; none: all are loaded.
-    next: Option<String>,
-    /// Runs older than this are not loaded yet; none: all are.
-    oldest: Option<Timestamp>,
-}
-
 /// The page `/runs`.
 #[component]
 pub fn RunsPage() -> impl IntoView {
@@ -71,43 +61,21 @@ pub fn RunsPage() -> impl IntoView {
             }
         })
     });
-    // Without them the filter by flow stays away, nothing else.
-    let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
-    let flows = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
-
     live.runs.update_untracked(|runs| runs.list(true));
     on_cleanup(move || live.runs.update_untracked(|runs| runs.list(false)));
-    let end = RwSignal::new(End::default());
-    let load = move |asked: RunFilter, cursor: Option<String>| async move {
-        let mut page = api.runs(&asked.query(cursor)).await?;
-        // A page that found nothing may say where to go on.
-        while page.items.is_empty()
-            && page.next_cursor.is_some()
-            && filter.try_with_untracked(|now| *now == asked) == Some(true)
-        {
-            page = api.runs(&asked.query(page.next_cursor)).await?;
-        }
-        // Where another filter was chosen meanwhile, its own page says where the list ends.
-        let oldest = page.next_cursor.as_ref().and(page.items.last()).map(|oldest| oldest.created_at);
+    let fetch = move |asked: RunFilter, cursor: Option<String>| async move {
+        let page = api.runs(&asked.query(cursor)).await?;
+        let items = page.items.iter().map(|run| run.created_at).collect();
         live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));
-        if filter.try_with_untracked(|now| *now == asked) == Some(true) {
-            end.set(End { of: Some(asked), next: page.next_cursor, oldest });
-        }
-        Ok::<(), Problem>(())
+        Ok(Page { items, next_cursor: page.next_cursor })
     };
-    let first = LocalResource::new(move || load(filter.get(), None));
-    let older = Action::new_local(move |cursor: &String| load(filter.get_untracked(), Some(cursor.clone())));
-    // What ended while the connection was lost is in no entry that comes afterwards.
-    Effect::new(move |before: Option<bool>| {
-        let open = live.connection.get() == Connection::Open;
-        if before == Some(false) && open {
-            first.refetch();
-        }
-        open
-    });
+    let pages = use_pages(filter, fetch, |created_at| *created_at);
+    live.on_renewal(move || pages.again());
 
     let shown = Memo::new(move |_| {
-        let (filter, oldest) = (filter.get(), end.with(|end| end.oldest));
+        let filter = filter.get();
+        // What is older is not read yet.
+        let oldest = pages.with(|created_at, more| created_at.last().copied().filter(|_| more));
         live.runs.with(|runs| {
             let mut rows: Vec<(Timestamp, RunId)> = runs
                 .all()
@@ -120,25 +88,17 @@ pub fn RunsPage() -> impl IntoView {
     });
     // A memo, so that the table is not made anew whenever a run comes.
     let none = Memo::new(move |_| shown.with(Vec::is_empty));
-    let ready = Memo::new(move |_| end.with(|end| filter.with(|filter| end.of.as_ref() == Some(filter))));
-    let list = move |()| {
-        move || match (ready.get(), none.get()) {
-            (false, _) => view! { <Loading rows=8/> }.into_any(),
-            (true, true) => nothing(&filter.get()).into_any(),
-            (true, false) => view! { <Rows shown/> }.into_any(),
-        }
-    };
-    let next = Memo::new(move |_| end.with(|end| end.next.clone()).filter(|_| ready.get()));
     view! {
         <section class="page runs">
             <header>
                 <h1 node_ref=heading tabindex="-1">"Runs"</h1>
-                <RunFilters filter flows/>
+                <RunFilters filter/>
                 <a href="/flows" class="b">"Start a run"</a>
             </header>
             <div class="in">
-                <Loaded from=first failed="The runs could not be loaded" rows=8 children=list/>
-                <LoadOlder next older label="Load older runs"/>
+                <PagedList pages failed="The runs could not be loaded" older="Load older runs">
+                    {move || if none.get() { nothing(&filter.get()).into_any() } else { view! { <Rows shown/> }.into_any() }}
+                </PagedList>
             </div>
         </section>
     }
@@ -146,7 +106,7 @@ pub fn RunsPage() -> impl IntoView {
 
 /// Chips for the status and a menu for the flow. Each changes the address, so that a view can be kept and sent.
 #[component]
-fn RunFilters(filter: Memo<RunFilter>, flows: Memo<Vec<FlowVersion>>) -> impl IntoView {
+fn RunFilters(filter: Memo<RunFilter>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
     let go = move |filter: &RunFilter| {
         let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
@@ -159,23 +119,12 @@ fn RunFilters(filter: Memo<RunFilter>, flows: Memo<Vec<FlowVersion>>) -> impl In
                 on:click=move |_| go(&RunFilter { status, ..filter.get_untracked() })>{status.map_or("All", word)}</button>
         }
     };
-    let chosen = move |flow: String| {
-        go(&RunFilter { flow: Some(flow).filter(|flow| !flow.is_empty()), ..filter.get_untracked() });
-    };
-    let is_flow = move |flow: &str| filter.with(|filter| filter.flow.as_deref() == Some(flow));
+    let chosen = move |flow| go(&RunFilter { flow, ..filter.get_untracked() });
     view! {
         <div class="chips grow" role="group" aria-label="Status">
             {chip(None)}{RunStatus::ALL.iter().map(|status| chip(Some(*status))).collect_view()}
         </div>
-        <Show when=move || flows.with(|flows| flows.len() > 1) || filter.with(|filter| filter.flow.is_some())>
-            <select class="select" aria-label="Flow" on:change=move |event| chosen(event_target_value(&event))>
-                <option value="" prop:selected=move || filter.with(|filter| filter.flow.is_none())>"All flows"</option>
-                {move || flows.get().into_iter().map(|flow| {
-                    let id = flow.id.to_string();
-                    view! { <option value=id.clone() prop:selected=move || is_flow(&id)>{flow.title}</option> }
-                }).collect_view()}
-            </select>
-        </Show>
+        <FlowMenu chosen=Signal::derive(move || filter.with(|filter| filter.flow.clone())) choose=chosen/>
     }
 }
 

@@ -58,18 +58,7 @@ pub fn ReviewPane(
     let problem = Memo::new(move |_| read.get().and_then(Result::err));
     let known = Memo::new(move |_| row.with(Option::is_some));
     // What happened meanwhile was told to nobody, or with other rights: it is read again, and stays on screen.
-    Effect::new(move |before: Option<u64>| {
-        let renewed = live.renewed.get();
-        if before.is_some_and(|before| before != renewed) {
-            read.refetch();
-        }
-        renewed
-    });
-    live.on_return(move || {
-        if problem.with_untracked(Option::is_some) {
-            read.refetch();
-        }
-    });
+    live.on_return(move || read.refetch());
     Effect::new(move |_| {
         if problem.with(|problem| problem.as_ref().is_some_and(|problem| problem.code == Code::NotFound)) {
             live.inbox.update(|inbox| inbox.lose(id, live.server_now()));

@@ -9,7 +9,6 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use shared::access::{Access, Act};
 use shared::api::AuditQuery;
-use shared::error::Problem;
 use shared::log::Entry;
 
 use self::detail::Detail;
@@ -19,16 +18,11 @@ use crate::client::{Session, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
-use crate::components::states::{Empty, LoadOlder, Loaded, Loading};
+use crate::components::pages::{PagedList, use_pages};
+use crate::components::states::{Empty, Loading};
 use crate::components::time::At;
 use crate::state::story::{EventTone, describe};
-
-/// The entries that have been loaded for one filter, and where older ones begin.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Pages {
-    entries: Vec<Entry>,
-    next: Option<String>,
-}
+use crate::state::words;
 
 /// The page `/audit`.
 #[component]
@@ -55,55 +49,32 @@ fn Audit() -> impl IntoView {
     let filter = Memo::new(move |_| query.with(AuditFilter::from_address));
     arrival::title(|| "Audit".to_owned());
     let heading = arrival::heading::<html::H1>();
-    let pages = RwSignal::new(Pages::default());
-    let load = move |asked: AuditFilter, cursor: Option<String>| async move {
-        let first = cursor.is_none();
-        let mut page = api.audit(&AuditQuery { cursor, ..asked.query() }).await?;
-        // A page that found nothing may say where to go on.
-        while page.items.is_empty()
-            && page.next_cursor.is_some()
-            && filter.try_with_untracked(|now| *now == asked) == Some(true)
-        {
-            page = api.audit(&AuditQuery { cursor: page.next_cursor, ..asked.query() }).await?;
-        }
-        // What belongs to a filter of before is not shown.
-        if filter.try_with_untracked(|now| *now == asked) == Some(true) {
-            pages.update(|pages| {
-                if first {
-                    pages.entries.clear();
-                }
-                pages.entries.extend(page.items);
-                pages.next = page.next_cursor;
-            });
-        }
-        Ok::<(), Problem>(())
+    let fetch = move |asked: AuditFilter, cursor: Option<String>| async move {
+        api.audit(&AuditQuery { cursor, ..asked.query() }).await
     };
-    let first = LocalResource::new(move || load(filter.get(), None));
-    let older = Action::new_local(move |cursor: &String| load(filter.get_untracked(), Some(cursor.clone())));
-    let none = Memo::new(move |_| pages.with(|pages| pages.entries.is_empty()));
-    let list = move |()| {
-        move || {
-            if none.get() {
-                return view! {
-                    <Empty icon=icondata::LuListFilter title="No matches">
-                        <p>"Remove a filter or widen the dates."</p>
-                        <a href="/audit" class="b">"Show everything"</a>
-                    </Empty>
-                }
-                .into_any();
+    let pages = use_pages(filter, fetch, |entry: &Entry| entry.event.at);
+    let none = Memo::new(move |_| pages.with(|entries, _| entries.is_empty()));
+    let rows = move || pages.with(|entries, _| entries.iter().cloned().enumerate().collect::<Vec<_>>());
+    let list = move || {
+        if none.get() {
+            return view! {
+                <Empty icon=icondata::LuListFilter title="No matches">
+                    <p>"Remove a filter or widen the dates."</p>
+                    <a href="/audit" class="b">"Show everything"</a>
+                </Empty>
             }
-            view! {
-                <ol class="card audit-list">
-                    // One commit may tell several things.
-                    <For each=move || pages.with(|pages| pages.entries.clone().into_iter().enumerate()) key=|(at, entry)| (*at, entry.cursor.clone()) let:row>
-                        <EntryRow entry=row.1/>
-                    </For>
-                </ol>
-            }
-            .into_any()
+            .into_any();
         }
+        view! {
+            <ol class="card audit-list">
+                // One commit may tell several things.
+                <For each=rows key=|(at, entry)| (*at, entry.cursor.clone()) let:row>
+                    <EntryRow entry=row.1/>
+                </For>
+            </ol>
+        }
+        .into_any()
     };
-    let next = Memo::new(move |_| pages.with(|pages| pages.next.clone()));
     let export = move |format: &'static str| move || filter.with(|filter| filter.export(format));
     view! {
         <section class="page audit">
@@ -115,8 +86,7 @@ fn Audit() -> impl IntoView {
                 <AuditFilters filter/>
             </header>
             <div class="in">
-                <Loaded from=first failed="The audit log could not be loaded" rows=10 children=list/>
-                <LoadOlder next older label="Load older entries"/>
+                <PagedList pages failed="The audit log could not be loaded" older="Load older entries">{list}</PagedList>
             </div>
         </section>
     }
@@ -134,8 +104,7 @@ fn EntryRow(entry: Entry) -> impl IntoView {
     };
     let event = &entry.event;
     let (at, kind) = (event.at, event.kind.as_str());
-    // A run's id begins with its time: the end tells runs apart.
-    let run = event.run_id.map(|run| run.to_string().chars().skip(28).collect::<String>());
+    let run = event.run_id.map(words::tail);
     let who = match &event.actor {
         Some(actor) => view! { <b>{actor.to_string()}</b> }.into_any(),
         None => view! { <span class="muted">"Countersign"</span> }.into_any(),

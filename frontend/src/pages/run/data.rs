@@ -13,7 +13,7 @@ use shared::log::Entry;
 use shared::protocol::ServerMessage;
 use shared::run::{Report, Run};
 
-use crate::client::{Api, Connection, Live, use_api};
+use crate::client::{Api, Live, use_api};
 use crate::components::graph::{Marks, marks};
 use crate::state::report;
 use crate::state::streams::Streams;
@@ -85,17 +85,14 @@ impl RunData {
         live.follow_run(id);
         live.listen(move |message| match message {
             ServerMessage::Entry(entry) if entry.event.run_id == Some(id) => data.apply(entry),
-            // What happened before it may not be told.
-            ServerMessage::Snapshot { .. } => data.load(),
             ServerMessage::Stream { run, .. } if *run == id => data.streams.update(|streams| streams.apply(message)),
             _ => {}
         });
-        // After a lost connection the entries come again, but a page that was opened without one has nothing.
-        Effect::new(move |_| {
-            if matches!(live.connection.get(), Connection::Open | Connection::Lost { .. }) {
-                data.load();
-            }
-        });
+        // What is read before entries follow would be read again at once.
+        if live.is_followed() {
+            data.load();
+        }
+        live.on_return(move || data.load());
         data
     }
 
