@@ -4,10 +4,7 @@ use leptos::prelude::*;
 use shared::time::Timestamp;
 
 use crate::client::Live;
-use crate::state::words;
-
-/// The names of the months, short.
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+use crate::state::words::{self, MONTHS};
 
 /// How long ago something was, kept up to date; the full time is in the title.
 #[component]
@@ -43,6 +40,14 @@ pub fn day(at: Timestamp) -> String {
     let year = date.get_full_year();
     let year = if year == now.get_full_year() { String::new() } else { format!(" {year}") };
     format!("{}{year}, {}", day_of(&date), clock(at))
+}
+
+/// When a day begins in the person's own zone. A day behind the end of the month is one of the next.
+pub fn begin_of_day(year: u32, month: u32, day: u32) -> Timestamp {
+    let [month, day] = [month, day].map(|part| i32::try_from(part).unwrap_or(1));
+    let date = js_sys::Date::new_with_year_month_day(year, month - 1, day);
+    #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
+    Timestamp(date.get_time() as i64 * 1000)
 }
 
 /// The day of the month, and the month.

@@ -163,16 +163,15 @@ pub fn bars(groups: &[StatisticsGroup], by: GroupBy, from: Timestamp, to: Timest
     bars.collect()
 }
 
-/// `14:00`, or `23 Nov`. In UTC, as the groups are.
+/// `14:00 UTC`, or `23 Nov UTC`: the groups are in UTC, and other times on the page in the zone of who reads it.
 fn label(at: Timestamp, by: GroupBy) -> String {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let text = at.to_string();
     if by == GroupBy::Hour {
-        return text.get(11..16).unwrap_or_default().to_owned();
+        return format!("{} UTC", text.get(11..16).unwrap_or_default());
     }
     let month = text.get(5..7).and_then(|month| month.parse::<usize>().ok()).unwrap_or(1);
     let day = text.get(8..10).unwrap_or_default().trim_start_matches('0');
-    format!("{day} {}", MONTHS[(month - 1) % 12])
+    format!("{day} {} UTC", words::MONTHS[(month - 1) % 12])
 }
 
 /// A stack of rectangles for each bar, as SVG in a picture that is as wide as there are bars and 100 high; and the
@@ -260,10 +259,10 @@ mod tests {
         let groups = [StatisticsGroup { key: at("2026-11-21T00:00:00Z").to_string(), figures }];
         let bars = bars(&groups, GroupBy::Day, at("2026-11-20T10:00:00Z"), at("2026-11-23T04:00:00Z"));
         let labels: Vec<_> = bars.iter().map(|bar| (bar.label.as_str(), bar.figures.requests)).collect();
-        assert_eq!(labels, [("20 Nov", 0), ("21 Nov", 3), ("22 Nov", 0), ("23 Nov", 0)]);
+        assert_eq!(labels, [("20 Nov UTC", 0), ("21 Nov UTC", 3), ("22 Nov UTC", 0), ("23 Nov UTC", 0)]);
         let (shapes, top) = stacked(&bars);
         assert_eq!((top, shapes.matches("<g>").count()), (3, 4));
-        assert!(shapes.contains("<title>21 Nov: 2 approved, 1 pending</title>"), "{shapes}");
+        assert!(shapes.contains("<title>21 Nov UTC: 2 approved, 1 pending</title>"), "{shapes}");
         assert!(shapes.contains(r#"class="go" x="1.14" y="33.33" width="0.72" height="66.67""#), "{shapes}");
         assert!(shapes.contains(r#"class="wait" x="1.14" y="0.00" width="0.72" height="33.33""#), "{shapes}");
     }

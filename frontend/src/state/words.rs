@@ -17,6 +17,9 @@ pub use super::durations::{ago, duration_ms, left, length};
 use super::sentences::{listed, sentence};
 use super::{action_words, effects, option_fields};
 
+/// The names of the months, short.
+pub const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 /// `1 call`, `2 calls`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

@@ -12,10 +12,9 @@ use shared::time::Timestamp;
 
 use crate::components::glyph::Glyph;
 use crate::components::listeners::while_shown;
+use crate::components::time::begin_of_day;
 use crate::state::words;
 
-/// A day in microseconds.
-const DAY: i64 = 86_400_000_000;
 /// Before what was done to reviews, in the choice of what happened.
 const ACT: &str = "act:";
 /// The choices that stand above the others.
@@ -27,7 +26,7 @@ const OFTEN: [(&str, &str); 5] = [
     ("Flows saved", "flow.saved"),
 ];
 
-/// What the address says. Days are in UTC, both included.
+/// What the address says. Days are in the zone of who reads, as the times of the rows are, and both are included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AuditFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,10 +65,18 @@ impl AuditFilter {
 
     /// What the server is asked.
     pub fn query(&self) -> AuditQuery {
-        let end = self.to.as_deref().and_then(day).map(|day| Timestamp(day.0 + DAY));
+        self.query_by(begin_of_day)
+    }
+
+    /// The same, by when a day begins: of a month with this number, and perhaps behind its end.
+    fn query_by(&self, begin: fn(u32, u32, u32) -> Timestamp) -> AuditQuery {
+        let moment = |text: &Option<String>, later: u32| {
+            let (year, month, day) = day(text.as_deref()?)?;
+            Some(begin(year, month, day.saturating_add(later)))
+        };
         AuditQuery {
-            from: self.from.as_deref().and_then(day),
-            to: end,
+            from: moment(&self.from, 0),
+            to: moment(&self.to, 1),
             actor: self.actor.clone(),
             kind: self.kind.clone(),
             act: self.act.clone(),
@@ -104,9 +111,10 @@ impl AuditFilter {
     }
 }
 
-/// The first moment of a day such as `2026-11-20`.
-fn day(text: &str) -> Option<Timestamp> {
-    format!("{text}T00:00:00Z").parse().ok()
+/// Year, month and day of a text such as `2026-11-20`.
+fn day(text: &str) -> Option<(u32, u32, u32)> {
+    let mut parts = text.split('-').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??, parts.next()??))
 }
 
 /// The filters of the audit log. A change goes into the address, which holds the filter.
@@ -159,10 +167,10 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
                 <input class="input who-filter" placeholder="Who" autocapitalize="off" spellcheck="false" prop:value=move || filter.with(|filter| filter.actor.clone().unwrap_or_default())
                     on:change=while_shown(move |event| change(&|filter, value| filter.actor = value, event_target_value(&event)))/></label>
             <label class="day"><span class="hint">"from"</span>
-                <input class="input" type="date" title="Days are in UTC" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
+                <input class="input" type="date" title="Days are in your time zone" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
                     on:change=while_shown(move |event| change(&|filter, value| filter.from = value, event_target_value(&event)))/></label>
             <label class="day"><span class="hint">"to"</span>
-                <input class="input" type="date" title="Days are in UTC; this day is included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
+                <input class="input" type="date" title="Days are in your time zone; this day is included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
                     on:change=while_shown(move |event| change(&|filter, value| filter.to = value, event_target_value(&event)))/></label>
             {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
             {move || chip("review", filter.get().review, |filter, value| filter.review = value)}
@@ -192,7 +200,10 @@ mod tests {
     fn the_last_day_is_included() {
         let filter =
             AuditFilter { from: Some("2026-11-20".into()), to: Some("2026-11-20".into()), ..AuditFilter::default() };
-        let query = filter.query();
-        assert_eq!(query.to.map(|to| to.0 - query.from.unwrap().0), Some(DAY));
+        let query = filter.query_by(|year, month, day| Timestamp(i64::from(year * 10_000 + month * 100 + day)));
+        assert_eq!((query.from, query.to), (Some(Timestamp(20_261_120)), Some(Timestamp(20_261_121))));
+        let odd = AuditFilter { from: Some("yesterday".into()), to: Some("2026-11".into()), ..AuditFilter::default() };
+        let query = odd.query_by(|_, _, _| Timestamp(0));
+        assert_eq!((query.from, query.to), (None, None));
     }
 }
