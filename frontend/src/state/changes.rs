@@ -17,21 +17,18 @@ pub struct ContentChange {
 pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> ContentChange {
     let Some(before) = before else { return ContentChange::default() };
     let same = |item: &&Item| before.items.iter().any(|old| old.key == item.key && old.value == item.value);
+    // The calls of a review never change.
     let items = now.items.iter().filter(|item| !same(item)).count();
-    let calls = now.actions.iter().filter(|action| !before.actions.contains(action)).count();
     let mut says = Vec::new();
-    match (items, calls) {
-        (0, 0) => {}
-        (items, 0) => says.push(format!("{} changed.", count(items, "value has", "values have"))),
-        (0, calls) => says.push(format!("{} changed.", count(calls, "call has", "calls have"))),
-        _ => says.push("Values and calls have changed.".to_owned()),
+    if items > 0 {
+        says.push(format!("{} changed.", count(items, "value has", "values have")));
     }
     match now.paused.as_ref().filter(|_| before.paused.is_none()) {
         Some(paused) => says.push(format!("Paused by {}: other answers are offered now.", person(&paused.by, me))),
         None if before.options != now.options => says.push("Other answers are offered now.".to_owned()),
         None => {}
     }
-    ContentChange { says: says.join(" "), is_shown: items + calls > 0 }
+    ContentChange { says: says.join(" "), is_shown: items > 0 }
 }
 
 /// Whether a person made the newest revision by deciding on the one before: they paused it, or voted with changes.

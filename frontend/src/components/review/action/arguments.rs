@@ -1,4 +1,4 @@
-//! The arguments of an action: as requested, the changes since the last view, the form to edit them, and the edits.
+//! The arguments of an action: as requested, the form to edit them, and the edits.
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -40,19 +40,6 @@ pub fn Arguments(shown: ShownAction) -> impl IntoView {
     })
 }
 
-/// What is different from the revision that one saw before.
-#[component]
-pub fn ChangedSince(shown: ShownAction) -> impl IntoView {
-    let before = Memo::new(move |_| shown.before());
-    move || {
-        let (revision, old) = before.get()?;
-        Some(view! {
-            <p class="describes"><b>{format!("Changed since revision {revision}")}</b></p>
-            {difference(old, shown.arguments())}
-        })
-    }
-}
-
 /// The form in which they are edited.
 #[component]
 pub fn EditForm(shown: ShownAction) -> impl IntoView {
@@ -72,13 +59,9 @@ pub fn Edited(shown: ShownAction) -> impl IntoView {
         let new = edited.get()?;
         Some(view! {
             <p class="describes"><b>{says}</b></p>
-            {difference(shown.arguments(), new)}
+            <Diff content_type=ContentType::Json old=Value::Object(shown.arguments()) new=Value::Object(new) />
         })
     }
-}
-
-fn difference(old: JsonMap, new: JsonMap) -> impl IntoView {
-    view! { <Diff content_type=ContentType::Json old=Value::Object(old) new=Value::Object(new) /> }
 }
 
 #[component]

@@ -10,7 +10,7 @@ use shared::definition::ActionKind;
 use shared::review::{Action, ActionType};
 
 use self::answers::{Alternatives, Answers, Message, Remember};
-use self::arguments::{Arguments, ChangedSince, EditForm, Edited};
+use self::arguments::{Arguments, EditForm, Edited};
 use self::shown::ShownAction;
 use super::guardrails::GuardrailNotes;
 use super::head::at_stake;
@@ -79,7 +79,6 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             {message}
             {stakes}
             {action.description.as_ref().map(|text| view! { <p class="describes">{inert(text)}</p> })}
-            <ChangedSince shown />
             <Arguments shown />
             <GuardrailNotes pane=pane place=NotePlace::Action(action.id) />
             <EditForm shown />

@@ -102,15 +102,6 @@ impl ShownAction {
         arguments.filter(|arguments| self.action.with_value(|action| action.arguments != *arguments))
     }
 
-    /// The revision that somebody saw before, and its arguments, where those of now are others.
-    pub fn before(self) -> Option<(u32, JsonMap)> {
-        let before = self.pane.before.get()?;
-        self.action.with_value(|action| {
-            let old = before.actions.iter().find(|old| old.id == action.id)?.arguments.clone();
-            (old != action.arguments).then_some((before.revision, old))
-        })
-    }
-
     /// Whether a guardrail blocked it.
     pub fn is_vetoed(self) -> bool {
         self.pane.review.with(|review| self.action.with_value(|action| record::is_vetoed(review, action)))
