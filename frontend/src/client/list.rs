@@ -11,6 +11,7 @@ use shared::error::Problem;
 use shared::inbox::{Facets, ReviewOrder};
 use shared::review::Review;
 
+use super::GlobalSignal;
 use super::http::Api;
 use super::live::Live;
 use super::paint::after_paint;
@@ -29,13 +30,13 @@ const GATHER: u32 = 4000;
 #[derive(Clone, Copy)]
 pub struct ReviewList {
     /// The counts for other filters; none: not known yet.
-    pub facets: RwSignal<Option<Facets>>,
+    pub facets: GlobalSignal<Option<Facets>>,
     /// The error of the counts, if any.
-    pub uncounted: RwSignal<Option<Problem>>,
+    pub uncounted: GlobalSignal<Option<Problem>>,
     /// The error of the list, if any.
-    pub error: RwSignal<Option<Problem>>,
+    pub error: GlobalSignal<Option<Problem>>,
     /// Whether the list is loading.
-    pub busy: RwSignal<bool>,
+    pub busy: GlobalSignal<bool>,
     /// How far the list was scrolled last, in CSS pixels.
     pub place: StoredValue<f64>,
     query: StoredValue<ReviewQuery>,
@@ -60,10 +61,10 @@ impl ReviewList {
     /// Creates an empty list.
     pub fn new(api: Api, live: Live) -> Self {
         Self {
-            facets: RwSignal::new(None),
-            uncounted: RwSignal::new(None),
-            error: RwSignal::new(None),
-            busy: RwSignal::new(false),
+            facets: GlobalSignal::new(None),
+            uncounted: GlobalSignal::new(None),
+            error: GlobalSignal::new(None),
+            busy: GlobalSignal::new(false),
             place: StoredValue::new(0.0),
             query: StoredValue::default(),
             turn: StoredValue::default(),

@@ -14,13 +14,13 @@ pub struct Session {
     /// The person; none while it is not known, and after logging out.
     pub me: GlobalSignal<Option<User>>,
     /// The error, if this could not be determined.
-    pub error: RwSignal<Option<String>>,
+    pub error: GlobalSignal<Option<String>>,
     /// Whether the server has said that no one is logged in.
-    pub signed_out: RwSignal<bool>,
+    pub signed_out: GlobalSignal<bool>,
     /// The number of logins on this page: responses from before the last one do not belong to the current person.
     pub logins: StoredValue<u32>,
     /// Whether the server has said that the person must first set up a second factor.
-    pub factor_missing: RwSignal<bool>,
+    pub factor_missing: GlobalSignal<bool>,
 }
 
 impl Session {
@@ -28,10 +28,10 @@ impl Session {
     pub fn new() -> Self {
         Self {
             me: GlobalSignal::new(None),
-            error: RwSignal::new(None),
-            signed_out: RwSignal::new(false),
+            error: GlobalSignal::new(None),
+            signed_out: GlobalSignal::new(false),
             logins: StoredValue::new(0),
-            factor_missing: RwSignal::new(false),
+            factor_missing: GlobalSignal::new(false),
         }
     }
 

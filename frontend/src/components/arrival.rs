@@ -5,19 +5,24 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use wasm_bindgen::JsCast;
 
+use crate::client::GlobalSignal;
+
 /// Whether somebody is on their way to a page whose heading is not there yet, and what was said of the last one.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
     under_way: StoredValue<bool>,
     /// The next page takes the focus of nobody.
     stay: StoredValue<bool>,
-    said: RwSignal<String>,
+    said: GlobalSignal<String>,
 }
 
 /// Follows the address. To be called inside the router.
 pub fn provide_arrival() {
-    let arrival =
-        Arrival { under_way: StoredValue::new(false), stay: StoredValue::new(false), said: RwSignal::default() };
+    let arrival = Arrival {
+        under_way: StoredValue::new(false),
+        stay: StoredValue::new(false),
+        said: GlobalSignal::new(String::new()),
+    };
     provide_context(arrival);
     let path = use_location().pathname;
     Effect::new(move |before: Option<String>| {
@@ -103,5 +108,5 @@ where
 #[component]
 pub fn Announcer() -> impl IntoView {
     let arrival = expect_context::<Arrival>();
-    view! { <p class="sr" role="status" aria-live="polite" aria-atomic="true">{arrival.said}</p> }
+    view! { <p class="sr" role="status" aria-live="polite" aria-atomic="true">{move || arrival.said.get()}</p> }
 }
