@@ -8,6 +8,7 @@ use super::inert::inert;
 use super::notice::Notifier;
 use super::shortcuts::is_free;
 use crate::client::Workspace;
+use crate::state::inbox::address::review_at;
 
 /// The newest decision that is held back, unless its own review is open and says so itself; and the key that takes one
 /// back.
@@ -16,9 +17,7 @@ pub fn HeldElsewhere() -> impl IntoView {
     let workspace = Workspace::expect();
     let notifier = Notifier::expect();
     let location = use_location();
-    let open = Memo::new(move |_| {
-        location.pathname.with(|path| path.strip_prefix("/reviews/").and_then(|id| id.parse::<ReviewId>().ok()))
-    });
+    let open = Memo::new(move |_| location.pathname.with(|path| review_at(path)));
     // What is open goes before what is not.
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() != "u" || !is_free(&event) {

@@ -1,7 +1,7 @@
 //! The timeline of a run, in one column: its start, every visit of every node, every decision, its end.
 
 use leptos::prelude::*;
-use shared::decision::{Decision, Verdict};
+use shared::decision::Decision;
 use shared::review::Review;
 use shared::run::{Report, Run, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
@@ -105,7 +105,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
         Event::Decided { review, decision } => {
             let (what, tone) = story::decided(&review, &decision);
             let by = format!("{}{}", decision.by, story::channel(decision.via));
-            let words = [said(&decision), decision.comment.clone()].into_iter().flatten();
+            let words = [story::said(&decision), decision.comment.clone()].into_iter().flatten();
             line(
                 at,
                 tone_class(tone),
@@ -150,15 +150,6 @@ fn tone_class(tone: EventTone) -> &'static str {
         EventTone::Again => "person warn",
         EventTone::Stop => "person stop",
         EventTone::Plain => "person",
-    }
-}
-
-/// The free text of a decision.
-fn said(decision: &Decision) -> Option<String> {
-    match &decision.verdict {
-        Verdict::Text { text } => Some(text.clone()),
-        Verdict::Actions { instructions, .. } => instructions.clone(),
-        Verdict::Choose { .. } => None,
     }
 }
 

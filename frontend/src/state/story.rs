@@ -25,6 +25,15 @@ pub enum EventTone {
     Plain,
 }
 
+/// The free text of a decision.
+pub fn said(decision: &Decision) -> Option<String> {
+    match &decision.verdict {
+        Verdict::Text { text } => Some(text.clone()),
+        Verdict::Actions { instructions, .. } => instructions.clone(),
+        Verdict::Choose { .. } => None,
+    }
+}
+
 /// What somebody said, without who: `approved “Review the draft” with an edit to draft`.
 pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
     let title = quoted(&review.title);

@@ -10,7 +10,8 @@ use shared::review::{Action, Item, Review};
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::review::value::ValueView;
-use crate::state::story::{channel, decision_of};
+use crate::state::diffs::text_of;
+use crate::state::story::{channel, decision_of, said};
 
 /// What stands below a row.
 #[component]
@@ -78,16 +79,8 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
 #[component]
 fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
     let said = decision.as_ref().map(|decision| {
-        let words = match &decision.verdict {
-            Verdict::Text { text } => Some(text.clone()),
-            Verdict::Actions { instructions, .. } => instructions.clone(),
-            Verdict::Choose { .. } => None,
-        };
-        let words: Vec<_> = words
-            .into_iter()
-            .chain(decision.comment.clone())
-            .map(|words| view! { <blockquote>{inert(&words)}</blockquote> })
-            .collect();
+        let words = said(decision).into_iter().chain(decision.comment.clone());
+        let words: Vec<_> = words.map(|words| view! { <blockquote>{inert(&words)}</blockquote> }).collect();
         (!words.is_empty()).then(|| view! { <h2 class="sub">"What they said"</h2>{words} })
     });
     let mut review = review;
@@ -163,14 +156,10 @@ fn call_view(call: ToolExecuted) -> impl IntoView {
     let part = |title: &'static str, text: String| {
         view! { <section class="card"><header><b>{title}</b></header><pre class="value-code">{inert(&text)}</pre></section> }
     };
-    let json = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    };
     view! {
-        {part("Called with", json(&Value::Object(call.arguments)))}
+        {part("Called with", text_of(&Value::Object(call.arguments)))}
         {call.request.and_then(|request| request.text()).map(|sent| part("Sent", sent))}
-        {call.result.map(|answer| part("Answer", json(&answer)))}
+        {call.result.map(|answer| part("Answer", text_of(&answer)))}
         {call.error.map(|error| part("Error", error.message))}
     }
 }

@@ -34,9 +34,7 @@ pub fn InboxPage() -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
     let location = use_location();
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
-    let open = Memo::new(move |_| {
-        location.pathname.with(|path| path.strip_prefix("/reviews/").and_then(|id| id.parse::<ReviewId>().ok()))
-    });
+    let open = Memo::new(move |_| location.pathname.with(|path| address::review_at(path)));
     let heading = arrival::heading::<html::H1>();
     provide_context(Heading(heading));
     let at = RwSignal::new(open.get_untracked());

@@ -24,6 +24,7 @@ use self::tokens::Tokens;
 use self::users::Users;
 use crate::client::Session;
 use crate::components::arrival;
+use crate::state::verdict::is_at;
 
 /// What the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,10 +88,8 @@ pub fn PeoplePage() -> impl IntoView {
 
 /// What a refusal says of one place and what is below it.
 fn mistakes(problem: &Problem, path: &str) -> Option<String> {
-    let here = |one: &&shared::error::Mistake| {
-        one.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let words: Vec<_> = problem.errors.iter().filter(here).map(|one| one.message.clone()).collect();
+    let here = problem.errors.iter().filter(|one| is_at(one, path));
+    let words: Vec<_> = here.map(|one| one.message.clone()).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 
@@ -114,4 +113,26 @@ fn elsewhere(
             (!placed).then(|| problem.to_string())
         })
     }
+}
+
+/// A field of a form, with what a refusal says of it.
+fn field(
+    label: &'static str,
+    hint: &'static str,
+    kind: &'static str,
+    complete: &'static str,
+    value: RwSignal<String>,
+    problem: RwSignal<Option<Problem>>,
+    path: &'static str,
+) -> AnyView {
+    let wrong = mistake_at(problem, path);
+    view! {
+        <label class="field">
+            <span class="label">{label}</span>
+            {(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}
+            <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" bind:value=value aria-invalid=move || wrong().is_some().to_string()/>
+            <span class="mistake" aria-live="polite">{wrong}</span>
+        </label>
+    }
+    .into_any()
 }

@@ -6,7 +6,7 @@ use shared::error::Problem;
 use shared::id::SessionId;
 
 use super::place::{row, table};
-use super::{elsewhere, mistake_at};
+use super::{elsewhere, field};
 use crate::client::{Session, use_api};
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
@@ -56,28 +56,6 @@ fn short_agent(agent: &str) -> String {
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => "Another program".to_owned(),
     }
-}
-
-/// A field of a form, with what a refusal says of it.
-fn field(
-    label: &'static str,
-    hint: &'static str,
-    kind: &'static str,
-    complete: &'static str,
-    value: RwSignal<String>,
-    problem: RwSignal<Option<Problem>>,
-    path: &'static str,
-) -> AnyView {
-    let wrong = mistake_at(problem, path);
-    view! {
-        <label class="field">
-            <span class="label">{label}</span>
-            <span class="hint">{hint}</span>
-            <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" bind:value=value aria-invalid=move || wrong().is_some().to_string()/>
-            <span class="mistake" aria-live="polite">{wrong}</span>
-        </label>
-    }
-    .into_any()
 }
 
 #[component]

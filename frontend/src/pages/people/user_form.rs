@@ -8,7 +8,7 @@ use shared::error::{Code, Mistake, Problem};
 use shared::id::Username;
 
 use super::roles::{OwnRoles, SystemRoles};
-use super::{elsewhere, mistake_at};
+use super::{elsewhere, field, mistake_at};
 use crate::client::{Session, use_api};
 use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
@@ -103,22 +103,6 @@ pub fn UserForm(
         }
         save.dispatch_local((name, secret));
     };
-    let field = move |label: &'static str,
-                      hint: &'static str,
-                      path: &'static str,
-                      kind: &'static str,
-                      value: RwSignal<String>,
-                      complete: &'static str| {
-        let wrong = mistake_at(problem, path);
-        view! {
-            <label class="field">
-                <span class="label">{label}</span>
-                {(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}
-                <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" bind:value=value aria-invalid=move || wrong().is_some().to_string()/>
-                <span class="mistake" aria-live="polite">{wrong}</span>
-            </label>
-        }
-    };
     let remove_factor = Action::new_local(move |(): &()| {
         let before = user.get_value();
         async move {
@@ -133,20 +117,20 @@ pub fn UserForm(
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
         <form class="in" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
-            {new.then(|| field("Username", "Cannot be changed later: a-z, 0-9, and . _ - inside.", "/username", "text", username, "off"))}
+            {new.then(|| field("Username", "Cannot be changed later: a-z, 0-9, and . _ - inside.", "text", "off", username, problem, "/username"))}
             <div class="two">
-                {field("Name", "", "/display_name", "text", display_name, "off")}
-                {field("E-mail", "", "/email", "email", email, "off")}
+                {field("Name", "", "text", "off", display_name, problem, "/display_name")}
+                {field("E-mail", "", "email", "off", email, problem, "/email")}
             </div>
             <SystemRoles roles/>
             <OwnRoles roles known/>
             <span class="mistake">{wrong_roles}</span>
             {if new {
-                field("Password", "At least 12 characters. Give it to them in person.", "/password", "password", password, "new-password").into_any()
+                field("Password", "At least 12 characters. Give it to them in person.", "password", "new-password", password, problem, "/password")
             } else {
                 view! {
                     <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions and tokens"</span></summary>
-                        {field("New password", "At least 12 characters.", "/password", "password", password, "new-password")}</details>
+                        {field("New password", "At least 12 characters.", "password", "new-password", password, problem, "/password")}</details>
                     <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
                         <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
                     <label class="role">

@@ -3,9 +3,15 @@
 
 use serde_json::{Map, Value};
 use shared::api::ReviewQuery;
+use shared::id::ReviewId;
 
 /// The parts of a filter that an address can have.
 const PARTS: [&str; 10] = ["assigned", "due", "severity", "kind", "flow", "role", "tag", "irreversible", "age", "q"];
+
+/// The review that is open at a path of the console.
+pub fn review_at(path: &str) -> Option<ReviewId> {
+    path.strip_prefix("/reviews/")?.parse().ok()
+}
 
 /// Reads the parts of an address. What is no part of a filter, or cannot be read, is left out.
 pub fn read<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> ReviewQuery {
