@@ -149,21 +149,21 @@ fn options(storage: &Storage, clock: SharedClock) -> store::Options {
 impl App {
     /// Starts everything. It binds the address first, so that a second server fails before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> Result<Self, Error> {
+        let Settings { listen: address, storage, workers, longest_grant, demo, file: settings } = settings;
         let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
-        let listener = listen(settings.listen).await?;
-        let address = listener.local_addr().map_err(|source| Error::Listen { address: settings.listen, source })?;
+        let listener = listen(address).await?;
+        let address = listener.local_addr().map_err(|source| Error::Listen { address, source })?;
         let clock = system_clock();
         let provider = wiring::provider(&settings, address)?;
-        let kept = HeadFile::at(settings.storage.seal_head.clone());
+        let kept = HeadFile::at(storage.seal_head.clone());
         kept.check()?;
-        let options =
-            store::Options { longest_grant: settings.longest_grant, ..options(&settings.storage, clock.clone()) };
-        let (store, seal_key, trusted) = open_record(&settings.storage.seal_key, options).await?;
+        let options = store::Options { longest_grant, ..options(&storage, clock.clone()) };
+        let (store, seal_key, trusted) = open_record(&storage.seal_key, options).await?;
         wiring::sum_up(metrics.clone(), store.background(), &stopping);
         gauges::count_rows(store.clone(), &stopping);
         gauges::count_pending(store.clone(), &stopping);
-        let links = first_people(&store, &clock, admin_password, settings.demo).await?;
+        let links = first_people(&store, &clock, admin_password, demo).await?;
         let reach = reach(settings.notifications.slack.is_some());
         if let Some(folder) = &settings.flows {
             let people = store.people().await?;
@@ -174,19 +174,17 @@ impl App {
         let seals = Seals::new(trusted.clone(), kept);
         let callbacks = CallbackKey::new(seal_key.callback_key());
         let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
-        let retention = archive::Retention {
-            runs: settings.retention.runs.map(|span| span.0),
-            folder: settings.storage.archive.clone(),
-        };
+        let runs = settings.retention.runs.map(|span| span.0);
+        let retention = archive::Retention { runs, folder: storage.archive };
         let eraser = Eraser::new(store.clone(), trusted.clone()).run();
         let archiver = Archiver::new(store.clone(), trusted, clock.clone(), retention).run();
         let secrets = secrets(&settings.secrets);
         let models = Arc::new(models(&settings.prices, secrets.clone())?);
-        let tools = Arc::new(tools(&settings.tools, &settings.mcp, secrets)?);
+        let tools = Arc::new(tools(&settings, secrets)?);
         let server = CallbackUrl { server: wiring::notified_url(&settings, address), key: Some(callbacks.clone()) };
         let programs = webhooks(&settings.notifications.allowed_hosts, Some(server), clock.clone())?;
         let options = RunnerOptions {
-            slots: settings.workers,
+            slots: workers,
             logins: settings.logins,
             provider: provider.transpose().map_err(|error| Error::Requests(error.to_string()))?.map(Arc::new),
             ..RunnerOptions::new(store.clone(), clock.clone(), models, tools, Arc::new(programs))

@@ -19,7 +19,7 @@ use crate::agent::{self, Models, Prices};
 use crate::auth::{Authenticator, digest, oidc};
 use crate::background::Background;
 use crate::clock::SharedClock;
-use crate::config::{self, Settings};
+use crate::config::SettingsFile;
 use crate::flow::Reach;
 use crate::handler::{self, CallbackUrl, Webhooks};
 use crate::http::{Edge, origin_allowed};
@@ -27,7 +27,7 @@ use crate::live::{Authenticate, Observe};
 use crate::notify;
 use crate::standard_webhooks::{self, SigningKeys};
 use crate::store::{Actor, Store};
-use crate::tool::{self, McpServer, SecretSettings, Secrets, Tools};
+use crate::tool::{self, SecretSettings, Secrets, Tools};
 
 /// How often measurements are summed up.
 const SUM_UP: Duration = Duration::from_secs(5);
@@ -78,12 +78,9 @@ pub fn models(prices: &Prices, secrets: Secrets) -> Result<Masked, agent::Error>
 }
 
 /// What tools may do, by the settings and the environment.
-pub fn tools(
-    settings: &config::ToolSettings,
-    mcp: &BTreeMap<String, McpServer>,
-    secrets: Secrets,
-) -> Result<Tools, tool::Error> {
-    Tools::new(tool::Options { allowed_hosts: settings.allowed_hosts.clone(), mcp: mcp.clone(), secrets })
+pub fn tools(settings: &SettingsFile, secrets: Secrets) -> Result<Tools, tool::Error> {
+    let (allowed_hosts, mcp) = (settings.tools.allowed_hosts.clone(), settings.mcp.clone());
+    Tools::new(tool::Options { allowed_hosts, mcp, secrets })
 }
 
 /// What requests to webhooks that decide are signed with, as it is in the environment.
@@ -109,26 +106,26 @@ pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: Sh
 }
 
 /// Where people find the console, as those are told who are outside; without a slash at its end.
-pub fn notified_url(settings: &Settings, address: SocketAddr) -> String {
+pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
     let url = settings.notifications.url.clone().unwrap_or_else(|| public_url(settings, address));
     url.trim_end_matches('/').to_owned()
 }
 
 /// Who outside is told, by the settings and the environment.
-pub fn notifier(settings: &Settings, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
+pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
     let url = public_url(settings, address);
     let secrets = notify::NotificationSecrets::from_env(std::env::vars());
     notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
 }
 
 /// Where browsers find the console.
-fn public_url(settings: &Settings, address: SocketAddr) -> String {
+fn public_url(settings: &SettingsFile, address: SocketAddr) -> String {
     settings.origins.first().cloned().unwrap_or_else(|| format!("http://{address}"))
 }
 
 /// The identity provider, by the settings and the environment.
 pub fn provider(
-    settings: &Settings,
+    settings: &SettingsFile,
     address: SocketAddr,
 ) -> Result<Option<oidc::CheckedSettings>, oidc::SettingsError> {
     let public = public_url(settings, address);

@@ -156,36 +156,14 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where data is stored.
     pub storage: Storage,
-    /// A folder of flow files.
-    pub flows: Option<PathBuf>,
-    /// Additional origins from which browsers may write.
-    pub origins: Vec<String>,
-    /// How clients reach the server.
-    pub network: NetworkSettings,
-    /// How much each person may write.
-    pub limits: WriteLimits,
     /// How many calls run at once.
     pub workers: usize,
-    /// Whether the users of the demo are created.
-    pub demo: bool,
     /// The longest time that a remembered approval may last.
     pub longest_grant: Duration,
-    /// How long finished runs stay in the database.
-    pub retention: RetentionSettings,
-    /// What tools may do.
-    pub tools: ToolSettings,
-    /// MCP servers, by the names that flows use.
-    pub mcp: BTreeMap<String, McpServer>,
-    /// Where secrets may be sent.
-    pub secrets: BTreeMap<String, SecretSettings>,
-    /// The prices of models' tokens.
-    pub prices: Prices,
-    /// Who is notified of reviews.
-    pub notifications: notify::NotificationSettings,
-    /// How long sessions and tokens last, and who must have a second factor.
-    pub logins: auth::LoginPolicy,
-    /// The identity provider with which people sign in.
-    pub oidc: Option<OidcSettings>,
+    /// Whether the users of the demo are created.
+    pub demo: bool,
+    /// Everything else: the file, with what flags and the environment set in its place.
+    pub file: SettingsFile,
 }
 
 /// Where data is stored.
@@ -262,6 +240,12 @@ impl Settings {
         if let Some(archive) = args.archive {
             storage.archive = archive;
         }
+        let file = SettingsFile {
+            flows: args.flows.or(file.flows),
+            origins: if args.origins.is_empty() { file.origins } else { args.origins },
+            network: file.network.overridden_by(args.network),
+            ..file
+        };
         let listen = args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
         if args.demo && !listen.ip().is_loopback() {
             return Err(Error::DemoAddress(listen));
@@ -270,26 +254,8 @@ impl Settings {
         if !(1..=1024).contains(&workers) {
             return Err(Error::Workers(workers));
         }
-        let origins = if args.origins.is_empty() { file.origins } else { args.origins };
-        Ok(Self {
-            listen,
-            storage,
-            flows: args.flows.or(file.flows),
-            origins,
-            network: file.network.overridden_by(args.network),
-            limits: file.limits,
-            workers,
-            demo: args.demo,
-            longest_grant: args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0),
-            retention: file.retention,
-            tools: file.tools,
-            mcp: file.mcp,
-            secrets: file.secrets,
-            prices: file.prices,
-            notifications: file.notifications,
-            logins: file.logins,
-            oidc: file.oidc,
-        })
+        let longest_grant = args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0);
+        Ok(Self { listen, storage, workers, longest_grant, demo: args.demo, file })
     }
 }
 
@@ -333,7 +299,7 @@ mod tests {
         .unwrap();
         let settings = Settings::resolve(ServeArgs { workers: Some(5), ..args(folder.path()) }).unwrap();
         assert_eq!((settings.workers, settings.listen.port()), (5, 9));
-        assert!(settings.mcp.contains_key("files"));
+        assert!(settings.file.mcp.contains_key("files"));
         assert!(settings.storage.database.starts_with("sqlite:"));
     }
 
@@ -342,7 +308,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(FILE);
         std::fs::write(&file, "[prices.\"gpt-4.1-mini\"]\ninput = 0.25\noutput = 2\n").unwrap();
-        let prices = Settings::resolve(args(folder.path())).unwrap().prices;
+        let prices = Settings::resolve(args(folder.path())).unwrap().file.prices;
         assert!(prices.of("openai/gpt-4.1-mini").is_some() && prices.of("openai/gpt-4").is_none());
         std::fs::write(&file, "[prices.\"gpt-5\"]\ninput = -1\noutput = 2.0\n").unwrap();
         let error = Settings::resolve(args(folder.path())).unwrap_err().to_string();
@@ -357,7 +323,7 @@ mod tests {
             std::fs::write(folder.path().join(FILE), text).unwrap();
             Settings::resolve(args(folder.path()))
         };
-        assert!(read("2m").unwrap().mcp.contains_key("files"));
+        assert!(read("2m").unwrap().file.mcp.contains_key("files"));
         for wrong in ["0s", "11m", "soon"] {
             let error = read(wrong).unwrap_err().to_string();
             assert!(error.contains("start_timeout (at most 10m)"), "{error}");

@@ -203,7 +203,7 @@ impl Options {
 
         let functions = self.functions;
         let secrets = app::secrets(&self.settings.secrets);
-        let others = app::tools(&self.settings.tools, &self.settings.mcp, secrets.clone())?;
+        let others = app::tools(&self.settings, secrets.clone())?;
         let tools = Arc::new(WithFunctions { functions: functions.clone(), others });
         let models = Arc::new(app::models(&self.settings.prices, secrets)?);
         let notifications = &self.settings.notifications;
