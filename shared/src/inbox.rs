@@ -17,7 +17,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::access::{Act, Principal, REVIEWER, access};
 use crate::definition::Severity;
 use crate::id::ReviewId;
-use crate::review::{Review, ReviewKind, ReviewStatus};
+use crate::review::Review;
 use crate::time::{Span, Timestamp};
 
 pub use facets::{AgeGroup, Count, Counts, Facets, Nearness, SOON, TODAY};
@@ -188,83 +188,6 @@ pub enum Facet {
 impl Facet {
     /// All facets, in the order of [`Facets`].
     pub const ALL: &[Self] = Self::VARIANTS;
-}
-
-/// The filter of a list of reviews, except for the words to search for.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filter {
-    /// The status of the reviews.
-    pub status: Option<ReviewStatus>,
-    /// The kind of review.
-    pub kind: Option<ReviewKind>,
-    /// The severity of the review.
-    pub severity: Option<Severity>,
-    /// The flow of the reviews.
-    pub flow: Option<String>,
-    /// The role that may decide, also by escalation.
-    pub role: Option<String>,
-    /// The tag that reviewers need.
-    pub tag: Option<String>,
-    /// The assignment of the reviews.
-    pub assigned: Option<Assigned>,
-    /// The latest deadline of the reviews.
-    pub due: Option<Due>,
-    /// Whether the consequences are irreversible.
-    pub irreversible: Option<bool>,
-    /// The minimum age of the reviews.
-    pub age: Option<Span>,
-}
-
-impl From<&ReviewQuery> for Filter {
-    fn from(query: &ReviewQuery) -> Self {
-        Self {
-            status: query.status,
-            kind: query.kind,
-            severity: query.severity,
-            flow: query.flow.clone(),
-            role: query.role.clone(),
-            tag: query.tag.clone(),
-            assigned: query.assigned,
-            due: query.due,
-            irreversible: query.irreversible,
-            age: query.age,
-        }
-    }
-}
-
-impl Filter {
-    /// Whether a review matches at a moment. Does not check whether `principal` may see it.
-    pub fn matches(&self, review: &Review, principal: &Principal, now: Timestamp) -> bool {
-        self.misses(review, principal, now).next().is_none()
-    }
-
-    /// Returns the parts that a review does not match; none stands for a part that is not a facet.
-    pub fn misses(
-        &self,
-        review: &Review,
-        principal: &Principal,
-        now: Timestamp,
-    ) -> impl Iterator<Item = Option<Facet>> + use<> {
-        let stakes = &review.stakes;
-        let fits = [
-            (None, self.status.is_none_or(|status| review.status == status)),
-            (None, self.irreversible.is_none_or(|wanted| is_irreversible(review) == wanted)),
-            (Some(Facet::Kind), self.kind.is_none_or(|kind| review.kind == kind)),
-            (Some(Facet::Severity), self.severity.is_none_or(|severity| stakes.severity == severity)),
-            (Some(Facet::Flow), self.flow.as_ref().is_none_or(|flow| review.flow.as_deref() == Some(flow))),
-            (Some(Facet::Role), self.role.as_ref().is_none_or(|role| roles(review).any(|one| one == role))),
-            (Some(Facet::Tag), self.tag.as_ref().is_none_or(|tag| review.reviewers.tags.contains(tag))),
-            (Some(Facet::Assigned), self.assigned.is_none_or(|with| is_with(with, review, principal, now))),
-            (Some(Facet::Due), self.due.is_none_or(|due| due.fits(review.expires_at, now))),
-            (Some(Facet::Age), self.oldest(now).is_none_or(|oldest| review.created_at <= oldest)),
-        ];
-        fits.into_iter().filter(|(_, fits)| !fits).map(|(facet, _)| facet)
-    }
-
-    /// Returns the latest time of request with which a review has the minimum age.
-    pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
-        self.age.map(|age| now.before(age.0))
-    }
 }
 
 /// Whether the consequences of a review are declared irreversible.

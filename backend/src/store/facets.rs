@@ -9,7 +9,7 @@ use std::time::Duration;
 use shared::access::{Act, Principal, access};
 use shared::api::ReviewQuery;
 use shared::collaboration::Claim;
-use shared::inbox::{self, AgeGroup, Assigned, Count, Counts, Due, Facet, Facets, Filter, Nearness, SOON, TODAY};
+use shared::inbox::{self, AgeGroup, Assigned, Count, Counts, Due, Facet, Facets, Nearness, SOON, TODAY};
 use shared::review::Review;
 use shared::time::Timestamp;
 use uuid::Uuid;
@@ -45,11 +45,10 @@ impl Store {
         most: u32,
     ) -> Result<Facets, Error> {
         let now = self.inner.clock.now();
-        let filter = Filter::from(query);
         let mut conn = self.inner.db.snapshot().await?;
         let (groups, at_least) = self.groups(&mut conn, viewer, query, (few, most), now).await?;
         conn.rollback().await?;
-        Ok(Facets { at_least, ..count(&groups, &filter, viewer, now) })
+        Ok(Facets { at_least, ..count(&groups, query, viewer, now) })
     }
 
     /// What somebody may see and has the words, by what is alike; and whether not all was searched for them.
@@ -65,7 +64,7 @@ impl Store {
         let seen = all.iter().filter(|(_, outline)| access(viewer, Act::SeeReview(outline)).is_allowed());
         let seen: HashMap<Uuid, _> = seen.map(|(class, outline)| (*class, outline)).collect();
         let classes: Vec<_> = seen.keys().copied().collect();
-        let (thresholds, ages) = (thresholds(query.due, now), ages(&Filter::from(query), now));
+        let (thresholds, ages) = (thresholds(query.due, now), ages(query, now));
         let search = match Words::of(query.q.as_deref()) {
             Some(words) => Some(conn.search_reviews(words, &[WordIndex::Pending], few).await?),
             None => None,
@@ -138,18 +137,18 @@ fn thresholds(due: Option<Due>, now: Timestamp) -> Vec<Timestamp> {
 }
 
 /// The times between which the filter and the counts tell nothing apart by when it was asked, in order.
-fn ages(filter: &Filter, now: Timestamp) -> Vec<Timestamp> {
-    let mut all: Vec<_> = AgeGroup::FROM.iter().map(|(_, age)| now.before(*age)).chain(filter.oldest(now)).collect();
+fn ages(query: &ReviewQuery, now: Timestamp) -> Vec<Timestamp> {
+    let mut all: Vec<_> = AgeGroup::FROM.iter().map(|(_, age)| now.before(*age)).chain(query.oldest(now)).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-fn count(groups: &[QueueGroup], filter: &Filter, viewer: &Principal, now: Timestamp) -> Facets {
+fn count(groups: &[QueueGroup], query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Facets {
     let mut facets = Facets::default();
     let mut tallies: [BTreeMap<&str, u64>; Facet::ALL.len()] = Default::default();
     for QueueGroup { like, count } in groups {
-        let missed: Vec<_> = filter.misses(like, viewer, now).collect();
+        let missed: Vec<_> = query.misses(like, viewer, now).collect();
         if missed.is_empty() {
             facets.total += count;
             facets.mine += if inbox::is_with(Assigned::Me, like, viewer, now) { *count } else { 0 };

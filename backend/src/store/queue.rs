@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use shared::access::{Act, Principal, access, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
 use shared::id::{RunId, Username};
-use shared::inbox::{self, Assigned, Due, Filter, ReviewOrder, Urgency};
+use shared::inbox::{self, Assigned, Due, Facet, ReviewOrder, Urgency};
 use shared::log::Cursor;
 use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
@@ -211,10 +211,9 @@ impl Store {
         let now = self.inner.clock.now();
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let place = P::of(query.cursor.as_deref())?;
-        let filter = Filter::from(query);
         let all = self.classes(conn).await?;
         let asks = |outline: &Review| query.requested_by.is_none() || asked_by(outline, viewer);
-        let fit = all.iter().filter(|(_, outline)| asks(outline) && fits_as_class(&filter, outline, viewer, now));
+        let fit = all.iter().filter(|(_, outline)| asks(outline) && fits_as_class(query, outline, viewer, now));
         let fit: Vec<_> = fit.map(|(class, _)| *class).collect();
         let search = search::of(conn, query.q.as_deref(), &[WordIndex::Pending]).await?;
         if fit.is_empty() {
@@ -223,7 +222,7 @@ impl Store {
         let (order, key) = (P::ORDER, P::COLUMNS);
         let page = |among: Option<&[Uuid]>, place: Option<P>, limit: u32| {
             let sql = from(Sql::new("SELECT v.id, ").push(key).push(" FROM "), false, among);
-            let mut sql = columns_fit(of_classes(sql, all.len(), &fit), &filter, now);
+            let mut sql = columns_fit(of_classes(sql, all.len(), &fit), query, now);
             if let Some(run) = query.run {
                 sql = of_run(sql, run);
             }
@@ -285,12 +284,15 @@ fn of_run(sql: Sql, run: RunId) -> Sql {
     sql.push(" AND v.id IN (SELECT o.id FROM reviews o WHERE o.run_id = ").bind(run.0).push(")")
 }
 
-/// Whether the reviews of a class can fit a filter, and be seen by somebody. What differs within a class is asked of the
-/// columns ([`columns_fit`]).
-pub(super) fn fits_as_class(filter: &Filter, outline: &Review, viewer: &Principal, now: Timestamp) -> bool {
-    let assigned = filter.assigned.filter(|assigned| *assigned == Assigned::Me);
-    let filter = Filter { assigned, due: None, age: None, ..filter.clone() };
-    access(viewer, Act::SeeReview(outline)).is_allowed() && filter.matches(outline, viewer, now)
+/// Whether the reviews of a class can match a query, and be seen by somebody. What differs within a class is asked of
+/// the columns ([`columns_fit`]).
+pub(super) fn fits_as_class(query: &ReviewQuery, outline: &Review, viewer: &Principal, now: Timestamp) -> bool {
+    let is_of_columns = |facet| match facet {
+        Some(Facet::Due | Facet::Age) => true,
+        Some(Facet::Assigned) => query.assigned != Some(Assigned::Me),
+        _ => false,
+    };
+    access(viewer, Act::SeeReview(outline)).is_allowed() && query.misses(outline, viewer, now).all(is_of_columns)
 }
 
 /// Whether somebody has asked the reviews of a class, and may have them listed as theirs.
@@ -303,9 +305,9 @@ pub(super) fn of_classes(sql: Sql, all: usize, fit: &[Uuid]) -> Sql {
     if fit.len() == all { sql } else { sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")") }
 }
 
-/// Adds the parts of a filter that columns of `reviews v` tell whether or not a review is pending: deadline, age, claim.
-pub(super) fn columns_fit(mut sql: Sql, filter: &Filter, now: Timestamp) -> Sql {
-    match filter.due {
+/// Adds the parts of a query that columns of `reviews v` tell whether or not a review is pending: deadline, age, claim.
+pub(super) fn columns_fit(mut sql: Sql, query: &ReviewQuery, now: Timestamp) -> Sql {
+    match query.due {
         None => {}
         Some(Due::Never) => sql = sql.push(" AND v.due = ").bind(Timestamp::MAX.0),
         Some(due) => {
@@ -314,10 +316,10 @@ pub(super) fn columns_fit(mut sql: Sql, filter: &Filter, now: Timestamp) -> Sql 
             sql = sql.push(" AND v.due <= ").bind(latest);
         }
     }
-    if let Some(oldest) = filter.oldest(now) {
+    if let Some(oldest) = query.oldest(now) {
         sql = sql.push(" AND v.created_at <= ").bind(oldest.0);
     }
-    match filter.assigned {
+    match query.assigned {
         Some(Assigned::Claimed) => sql.push(" AND v.claimed_until > ").bind(now.0),
         Some(Assigned::Unclaimed) => sql.push(" AND v.claimed_until <= ").bind(now.0),
         Some(Assigned::Me) | None => sql,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use shared::access::Principal;
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
 use shared::id::Username;
-use shared::inbox::{Assigned, Filter};
+use shared::inbox::Assigned;
 use shared::review::{Review, ReviewStatus};
 use shared::time::Timestamp;
 use uuid::Uuid;
@@ -294,5 +294,5 @@ fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now: Timestamp)
     if let Some(irreversible) = query.irreversible {
         sql = sql.push(" AND v.irreversible = ").bind(irreversible);
     }
-    queue::columns_fit(sql, &Filter::from(query), now)
+    queue::columns_fit(sql, query, now)
 }

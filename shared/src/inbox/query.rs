@@ -1,12 +1,13 @@
-//! The query of lists and counts of reviews.
+//! The query of lists and counts of reviews, and which reviews match it.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Asker, Assigned, Due, ReviewOrder};
+use super::{Asker, Assigned, Due, Facet, ReviewOrder, is_irreversible, is_with, roles};
+use crate::access::Principal;
 use crate::definition::Severity;
 use crate::id::RunId;
-use crate::review::{ReviewKind, ReviewStatus};
-use crate::time::Span;
+use crate::review::{Review, ReviewKind, ReviewStatus};
+use crate::time::{Span, Timestamp};
 
 /// `GET /api/v1/reviews`; without `run`, `requested_by`, `order`, `limit` and `cursor` also
 /// `GET /api/v1/reviews/facets`.
@@ -63,4 +64,40 @@ pub struct ReviewQuery {
     /// The `next_cursor` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+}
+
+impl ReviewQuery {
+    /// Whether a review matches at a moment, apart from `run`, `q` and `requested_by`. Does not check whether `principal`
+    /// may see it.
+    pub fn matches(&self, review: &Review, principal: &Principal, now: Timestamp) -> bool {
+        self.misses(review, principal, now).next().is_none()
+    }
+
+    /// Returns the parts that a review does not match; none stands for a part that is not a facet.
+    pub fn misses(
+        &self,
+        review: &Review,
+        principal: &Principal,
+        now: Timestamp,
+    ) -> impl Iterator<Item = Option<Facet>> + use<> {
+        let stakes = &review.stakes;
+        let fits = [
+            (None, self.status.is_none_or(|status| review.status == status)),
+            (None, self.irreversible.is_none_or(|wanted| is_irreversible(review) == wanted)),
+            (Some(Facet::Kind), self.kind.is_none_or(|kind| review.kind == kind)),
+            (Some(Facet::Severity), self.severity.is_none_or(|severity| stakes.severity == severity)),
+            (Some(Facet::Flow), self.flow.as_ref().is_none_or(|flow| review.flow.as_deref() == Some(flow))),
+            (Some(Facet::Role), self.role.as_ref().is_none_or(|role| roles(review).any(|one| one == role))),
+            (Some(Facet::Tag), self.tag.as_ref().is_none_or(|tag| review.reviewers.tags.contains(tag))),
+            (Some(Facet::Assigned), self.assigned.is_none_or(|with| is_with(with, review, principal, now))),
+            (Some(Facet::Due), self.due.is_none_or(|due| due.fits(review.expires_at, now))),
+            (Some(Facet::Age), self.oldest(now).is_none_or(|oldest| review.created_at <= oldest)),
+        ];
+        fits.into_iter().filter(|(_, fits)| !fits).map(|(facet, _)| facet)
+    }
+
+    /// Returns the latest time of request with which a review has the minimum age.
+    pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
+        self.age.map(|age| now.before(age.0))
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{AgeGroup, Assigned, Due, Facet, Filter, Nearness, ReviewQuery, Urgency, outline, roles};
+use super::{AgeGroup, Assigned, Due, Facet, Nearness, ReviewQuery, Urgency, outline, roles};
 use crate::access::{Act, Principal, access};
 use crate::definition::Severity;
 use crate::review::Review;
@@ -61,7 +61,7 @@ fn each_part_of_a_filter_lets_through_what_it_says() {
             *whether = json!(whether == "true");
         }
         let query: ReviewQuery = serde_json::from_value(Value::Object(query)).expect(NOW);
-        Filter::from(&query).matches(&one, &ana(), now())
+        query.matches(&one, &ana(), now())
     };
     for query in [
         "status=pending",
@@ -99,20 +99,20 @@ fn each_part_of_a_filter_lets_through_what_it_says() {
         assert!(!fits(query), "{query}");
     }
     let plain = review(2, &json!({}));
-    let never = Filter { due: Some(Due::Never), assigned: Some(Assigned::Me), ..Filter::default() };
+    let never = ReviewQuery { due: Some(Due::Never), assigned: Some(Assigned::Me), ..ReviewQuery::default() };
     assert!(never.matches(&plain, &ana(), now()), "no deadline, and for every reviewer");
     assert_eq!(roles(&plain).collect::<Vec<_>>(), ["reviewer"]);
-    let over = Filter { assigned: Some(Assigned::Unclaimed), ..Filter::default() };
+    let over = ReviewQuery { assigned: Some(Assigned::Unclaimed), ..ReviewQuery::default() };
     assert!(over.matches(&one, &ana(), now().after(std::time::Duration::from_secs(1))), "a claim ends with its lease");
 }
 
 #[test]
 fn what_does_not_fit_is_named_by_its_facet() {
-    let filter = Filter {
+    let filter = ReviewQuery {
         severity: Some(Severity::High),
         irreversible: Some(true),
         age: Some(Span::secs(1)),
-        ..Filter::default()
+        ..ReviewQuery::default()
     };
     let missed = |more: Value| filter.misses(&review(1, &more), &ana(), now()).collect::<Vec<_>>();
     assert_eq!(missed(json!({ "severity": "high", "reversible": false })), []);
@@ -171,8 +171,9 @@ fn an_outline_has_the_rights_of_its_review_and_fits_as_it_does() {
                 }
             }
         }
-        let filter = Filter { kind: Some(whole.kind), severity: Some(whole.stakes.severity), ..Filter::default() };
-        let filter = Filter {
+        let filter =
+            ReviewQuery { kind: Some(whole.kind), severity: Some(whole.stakes.severity), ..ReviewQuery::default() };
+        let filter = ReviewQuery {
             flow: whole.flow.as_ref().map(ToString::to_string),
             irreversible: Some(whole.stakes.reversible == Some(false)),
             ..filter

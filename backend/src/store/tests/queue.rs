@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::access::{Access, Act, Principal, access};
 use shared::api::ReviewQuery;
 use shared::id::ReviewId;
-use shared::inbox::{AgeGroup, Assigned, Counts, Facets, Filter, Nearness, ReviewOrder, Urgency, is_with, roles};
+use shared::inbox::{AgeGroup, Assigned, Counts, Facets, Nearness, ReviewOrder, Urgency, is_with, roles};
 use shared::review::Review;
 use shared::time::Timestamp;
 
@@ -120,9 +120,8 @@ async fn lists_and_counts_are_what_the_rules_say(world: World) {
     for round in 0..150 {
         let viewer = dice.of(&viewers).clone();
         let query = if round < 10 { ReviewQuery::default() } else { query(&mut dice) };
-        let filter = Filter::from(&query);
         let seen = |review: &&Review| access(&viewer, Act::SeeReview(review)) == Access::Allowed;
-        let fit = |review: &&Review| has_words(review, &query) && filter.matches(review, &viewer, now);
+        let fit = |review: &&Review| has_words(review, &query) && query.matches(review, &viewer, now);
         let about = format!("{viewer:?}\n{query:?}");
 
         let whole = ReviewQuery { limit: Some(200), ..query.clone() };
@@ -138,7 +137,7 @@ async fn lists_and_counts_are_what_the_rules_say(world: World) {
 
         let found: Vec<&Review> = pending.into_iter().filter(|review| has_words(review, &query)).collect();
         let facets = world.store.facets(&viewer, &query).await.expect("counts");
-        assert_eq!(facets, counted(&found, &filter, &viewer, now), "{about}");
+        assert_eq!(facets, counted(&found, &query, &viewer, now), "{about}");
         if round < 10 {
             let numbers = world.store.tally().await.expect("counts").numbers(&viewer);
             assert_eq!((numbers.0, numbers.1), (facets.total, facets.mine), "{about}");
@@ -161,12 +160,12 @@ async fn pages(world: &World, viewer: &Principal, query: &ReviewQuery) -> Vec<Ur
 }
 
 /// The counts, one review after the other.
-fn counted(found: &[&Review], filter: &Filter, viewer: &Principal, now: Timestamp) -> Facets {
-    let fit: Vec<_> = found.iter().filter(|review| filter.matches(review, viewer, now)).collect();
+fn counted(found: &[&Review], query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Facets {
+    let fit: Vec<_> = found.iter().filter(|review| query.matches(review, viewer, now)).collect();
     let mine = fit.iter().filter(|review| is_with(Assigned::Me, review, viewer, now)).count();
-    let facet = |filter: Filter, values: &dyn Fn(&Review) -> BTreeSet<String>| {
+    let facet = |query: ReviewQuery, values: &dyn Fn(&Review) -> BTreeSet<String>| {
         let mut tally = BTreeMap::<String, u64>::new();
-        for review in found.iter().filter(|review| filter.matches(review, viewer, now)) {
+        for review in found.iter().filter(|review| query.matches(review, viewer, now)) {
             for value in values(review) {
                 *tally.entry(value).or_default() += 1;
             }
@@ -185,22 +184,24 @@ fn counted(found: &[&Review], filter: &Filter, viewer: &Principal, now: Timestam
         total: fit.len() as u64,
         mine: mine as u64,
         at_least: false,
-        kind: facet(Filter { kind: None, ..filter.clone() }, &|review| one(review.kind.as_str())),
-        severity: facet(Filter { severity: None, ..filter.clone() }, &|review| one(review.stakes.severity.as_str())),
-        flow: facet(Filter { flow: None, ..filter.clone() }, &|review| {
+        kind: facet(ReviewQuery { kind: None, ..query.clone() }, &|review| one(review.kind.as_str())),
+        severity: facet(ReviewQuery { severity: None, ..query.clone() }, &|review| {
+            one(review.stakes.severity.as_str())
+        }),
+        flow: facet(ReviewQuery { flow: None, ..query.clone() }, &|review| {
             review.flow.iter().map(ToString::to_string).collect()
         }),
-        role: facet(Filter { role: None, ..filter.clone() }, &|review| roles(review).map(str::to_owned).collect()),
-        tag: facet(Filter { tag: None, ..filter.clone() }, &|review| review.reviewers.tags.iter().cloned().collect()),
-        assigned: facet(Filter { assigned: None, ..filter.clone() }, &with),
-        due: facet(
-            Filter { due: None, ..filter.clone() },
-            &|review| one(Nearness::of(review.expires_at, now).as_str()),
-        ),
-        age: facet(
-            Filter { age: None, ..filter.clone() },
-            &|review| one(AgeGroup::of(review.created_at, now).as_str()),
-        ),
+        role: facet(ReviewQuery { role: None, ..query.clone() }, &|review| roles(review).map(str::to_owned).collect()),
+        tag: facet(ReviewQuery { tag: None, ..query.clone() }, &|review| {
+            review.reviewers.tags.iter().cloned().collect()
+        }),
+        assigned: facet(ReviewQuery { assigned: None, ..query.clone() }, &with),
+        due: facet(ReviewQuery { due: None, ..query.clone() }, &|review| {
+            one(Nearness::of(review.expires_at, now).as_str())
+        }),
+        age: facet(ReviewQuery { age: None, ..query.clone() }, &|review| {
+            one(AgeGroup::of(review.created_at, now).as_str())
+        }),
     }
 }
 

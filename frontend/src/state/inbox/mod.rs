@@ -11,7 +11,7 @@ use std::sync::Arc;
 use shared::access::Principal;
 use shared::api::{Page, ReviewQuery};
 use shared::id::{ReviewId, RunId};
-use shared::inbox::{Filter, Urgency};
+use shared::inbox::Urgency;
 use shared::protocol::ServerMessage;
 use shared::review::Review;
 use shared::time::Timestamp;
@@ -358,7 +358,7 @@ impl Inbox {
 
     /// Whether a review belongs into the list, but for the words that are searched.
     fn fits(&self, review: &Review, now: Timestamp) -> bool {
-        self.asked.as_ref().is_some_and(|(query, viewer)| Filter::from(query).matches(review, viewer, now))
+        self.asked.as_ref().is_some_and(|(query, viewer)| query.matches(review, viewer, now))
     }
 
     /// Lets go what was resolved long enough ago, and what is in no list; but not what is open, nor `kept`.
