@@ -2,13 +2,16 @@
 //! only public addresses, and those that the server's settings allow by name.
 //!
 //! Names are checked where they are resolved, so that a name cannot change its address between the check and the
-//! connection; addresses written in a URL skip the resolver and are checked before the request. Imports nothing.
+//! connection; addresses written in a URL skip the resolver and are checked before the request. Imports `crate::http_client`
+//! only.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Url};
+
+use crate::http_client::{self, USER_AGENT};
 
 /// The request would have left the public internet.
 #[derive(Debug, thiserror::Error)]
@@ -29,16 +32,9 @@ pub struct Clients {
 impl Clients {
     /// Clients that also reach these private hosts (`host` or `host:port`).
     pub fn new(allowed_hosts: &[String]) -> reqwest::Result<Self> {
-        // Two TLS providers are compiled in by dependencies: one must be named. Fails only where one is named already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // A redirect would lead where nobody approved; a proxy would resolve names by itself.
-        let builder = || {
-            Client::builder()
-                .redirect(reqwest::redirect::Policy::none())
-                .no_proxy()
-                .connect_timeout(Duration::from_secs(10))
-                .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
-        };
+        // A proxy would resolve names by itself.
+        let builder =
+            || http_client::builder().no_proxy().connect_timeout(Duration::from_secs(10)).user_agent(USER_AGENT);
         Ok(Self {
             allowed_client: builder().build()?,
             public_client: builder().dns_resolver(PublicOnly).build()?,

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 use shared::time::Span;
 
@@ -19,8 +19,8 @@ use super::openai::OpenAi;
 use super::wire::{self, Wire};
 use super::{Error, Model, OnText, Options, failed};
 use crate::engine::{ModelAnswer, ModelRequest, TaskFailure};
+use crate::http_client::{self, retry_after};
 use crate::limits::MAX_BYTES;
-use crate::retry_after::retry_after;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
@@ -53,10 +53,7 @@ struct ModelEndpoint {
 impl HttpModels {
     /// Calls models with these settings.
     pub fn new(options: Options) -> Result<Self, Error> {
-        // Two TLS providers are compiled in by dependencies: one must be named. Fails only where one is named already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // A redirect would take the key and the prompt elsewhere.
-        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT).build();
+        let client = http_client::builder().connect_timeout(CONNECT).build();
         Ok(Self { client: client.map_err(|error| Error::Client(error.to_string()))?, options })
     }
 
@@ -122,7 +119,8 @@ impl HttpModels {
     async fn refused(&self, model: &str, response: Response) -> TaskFailure {
         let status = response.status();
         let after = retry_after(response.headers());
-        let said = beginning(response).await;
+        let said = http_client::beginning(response, MAX_REFUSAL).await;
+        let said = String::from_utf8_lossy(&said).into_owned();
         let (kind, detail) = match serde_json::from_str::<Value>(&said) {
             Ok(value) => match wire::failed(value.get("error").unwrap_or(&value)) {
                 AnswerFault::Failed { kind, message } => (kind, message),
@@ -203,18 +201,6 @@ async fn read_answer(wire: &dyn Wire, response: Response, answer: &mut AnswerBui
         }
     }
     if answer.end == End::Complete { Ok(()) } else { Err(AnswerFault::BrokenOff(String::new())) }
-}
-
-/// The beginning of a refusal, as far as it can be read.
-async fn beginning(mut response: Response) -> String {
-    let mut bytes = Vec::new();
-    while bytes.len() < MAX_REFUSAL
-        && let Ok(Some(piece)) = response.chunk().await
-    {
-        bytes.extend_from_slice(&piece);
-    }
-    bytes.truncate(MAX_REFUSAL);
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A header with a key.

@@ -1,6 +1,6 @@
 //! Models behind one small trait, which returns the answer of an agent's turn and its usage.
 //!
-//! Imports only `shared`, `crate::limits`, `crate::engine`, `crate::retry_after` and `crate::ssrf` (for the errors of
+//! Imports only `shared`, `crate::limits`, `crate::engine`, `crate::http_client` and `crate::ssrf` (for the errors of
 //! requests).
 
 pub(crate) mod answer;

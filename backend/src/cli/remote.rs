@@ -9,6 +9,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use shared::client::{Client, HttpRequest, HttpResponse, Transport};
 
 use super::exit::{Exit, Quit};
+use crate::http_client;
 
 /// How long a response may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -63,15 +64,8 @@ impl ServerArgs {
         let mut headers = HeaderMap::new();
         headers.insert(reqwest::header::AUTHORIZATION, bearer);
         headers.insert(VIA, HeaderValue::from_static("cli"));
-        // An HTTP client needs a TLS provider.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
-            .default_headers(headers)
-            .timeout(TIMEOUT)
-            // A token goes to the server that was named, and to no other.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| Quit::new(Exit::Error, error.to_string()))?;
+        let http = http_client::builder().default_headers(headers).timeout(TIMEOUT).build();
+        let http = http.map_err(|error| Quit::new(Exit::Error, error.to_string()))?;
         Ok(Client::new(Http { http, base: base.to_owned() }))
     }
 }

@@ -13,8 +13,8 @@ use shared::time::Span;
 use super::{Callback, CallbackUrl, NoPrograms, Programs, failed};
 use crate::clock::SharedClock;
 use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
+use crate::http_client::{self, retry_after};
 use crate::json;
-use crate::retry_after::retry_after;
 use crate::ssrf::{Cause, Clients, cause};
 use crate::standard_webhooks::SigningKeys;
 
@@ -123,15 +123,9 @@ fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
 }
 
 /// The body of an answer, within its limit.
-pub(super) async fn whole(mut answer: Response) -> Result<Vec<u8>, TaskFailure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| unreached(&error))? {
-        if body.len() + chunk.len() > MAX_ANSWER {
-            return Err(failed("its answer is larger than 1 MiB", false));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+pub(super) async fn whole(answer: Response) -> Result<Vec<u8>, TaskFailure> {
+    let body = http_client::whole(answer, MAX_ANSWER).await.map_err(|error| unreached(&error))?;
+    body.ok_or_else(|| failed("its answer is larger than 1 MiB", false))
 }
 
 /// No whole answer came. Asking again does no harm.

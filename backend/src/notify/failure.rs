@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 
 use crate::clock::Ids;
+use crate::http_client;
 use crate::ssrf::{Cause, cause};
 use crate::store;
 
@@ -48,10 +49,7 @@ impl DeliveryFailure {
 
     /// The answer was no.
     pub fn refused(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Self {
-        let detail: String = String::from_utf8_lossy(body).trim().chars().take(MAX_DETAIL).collect();
-        let detail: String = detail.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let colon = if detail.is_empty() { "" } else { ": " };
-        let message = format!("HTTP {status}{colon}{detail}");
+        let message = http_client::refusal(status, body, MAX_DETAIL).replace(char::is_control, " ");
         // 410 says that nobody will listen there again.
         Self { message, retry: status != StatusCode::GONE, after: retry_after }
     }

@@ -1,19 +1,19 @@
 //! Webhooks for notifications, signed by Standard Webhooks.
 
 use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use shared::id::DeliveryId;
 use shared::log::Entry;
 use shared::notification::Occasion;
 use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
-use std::time::Duration;
 
 use super::failure::DeliveryFailure;
 use super::message;
 use super::settings::{NotificationSecrets, WebhookSettings, is_name};
 use super::{Error, TIMEOUT};
+use crate::http_client::{beginning, retry_after};
 use crate::ssrf::Clients;
 use crate::standard_webhooks::{SECRET, SigningKeys};
 
@@ -79,20 +79,13 @@ pub(super) async fn post(
         request = request.header(name, value);
     }
     let request = request.body(body);
-    let mut answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
+    let answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
     let status = answer.status();
     if status.is_success() {
         return Ok(());
     }
-    let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let mut said = Vec::new();
-    while let Ok(Some(chunk)) = answer.chunk().await {
-        said.extend_from_slice(&chunk[..chunk.len().min(MAX_ANSWER - said.len())]);
-        if said.len() == MAX_ANSWER {
-            break;
-        }
-    }
-    Err(DeliveryFailure::refused(status, after.map(Duration::from_secs), &said))
+    let after = retry_after(answer.headers());
+    Err(DeliveryFailure::refused(status, after, &beginning(answer, MAX_ANSWER).await))
 }
 
 /// A URL to which messages are posted; or what is wrong with it.

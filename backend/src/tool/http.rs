@@ -11,8 +11,8 @@ use shared::time::Span;
 use super::{Error, MAX_RESULT, Secrets, TOO_LARGE, failed, uncertain, unusable};
 use crate::engine::{TaskFailure, ToolRequest};
 use crate::flow::has_fixed_host;
+use crate::http_client::{self, retry_after};
 use crate::json;
-use crate::retry_after::retry_after;
 use crate::ssrf::{Cause, Clients, cause};
 
 /// How much of a refusal's body is told.
@@ -49,15 +49,15 @@ impl Http {
         let status = response.status();
         let is_json = is_json(&response);
         let retry_after = retry_after(response.headers()).map(Span);
-        let (body, is_whole) = read(response).await?;
-        if status.is_success() {
-            let result = if is_whole { value(&body, is_json) } else { Err(TOO_LARGE.to_owned()) };
-            return result.map_err(|why| {
-                // A method that only reads (RFC 9110, 9.2.1) has done nothing that must not be done twice.
-                if only_reads { failed(format!("the result is {why}"), false) } else { unusable(why) }
-            });
+        if !status.is_success() {
+            let body = http_client::beginning(response, MAX_RESULT).await;
+            return Err(TaskFailure { retry_after, ..refusal(status, &body) });
         }
-        Err(TaskFailure { retry_after, ..refusal(status, &body) })
+        let body = http_client::whole(response, MAX_RESULT).await.map_err(|error| unreached(&error))?;
+        body.ok_or_else(|| TOO_LARGE.to_owned()).and_then(|body| value(&body, is_json)).map_err(|why| {
+            // A method that only reads (RFC 9110, 9.2.1) has done nothing that must not be done twice.
+            if only_reads { failed(format!("the result is {why}"), false) } else { unusable(why) }
+        })
     }
 }
 
@@ -131,18 +131,6 @@ fn is_json(response: &Response) -> bool {
     content_type.is_none_or(|content_type| content_type.to_ascii_lowercase().contains("json"))
 }
 
-/// Reads a body as far as a result may go, and says whether that is all of it.
-async fn read(mut response: Response) -> Result<(Vec<u8>, bool), TaskFailure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| unreached(&error))? {
-        if body.len() + chunk.len() > MAX_RESULT {
-            return Ok((body, false));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok((body, true))
-}
-
 pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, String> {
     if body.is_empty() {
         return Ok(Value::Null);
@@ -155,9 +143,7 @@ fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {
     let retryable = matches!(status.as_u16(), 408 | 429 | 500..=599);
     // Who refuses as a client's mistake has done nothing; who broke down may have done it before.
     let tell = if status.is_server_error() { uncertain } else { failed };
-    let detail: String = String::from_utf8_lossy(body).trim().chars().take(MAX_DETAIL).collect();
-    let colon = if detail.is_empty() { "" } else { ": " };
-    tell(format!("HTTP {status}{colon}{detail}"), retryable)
+    tell(http_client::refusal(status, body, MAX_DETAIL), retryable)
 }
 
 /// No whole answer came. Without a connection nothing was sent.

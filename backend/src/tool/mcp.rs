@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{MAX_RESULT, McpServer, TOO_LARGE, failed, uncertain, unusable};
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
+use crate::http_client::choose_tls_provider;
 use connection::{Connection, ServerConnection};
 
 /// Where a call carries its idempotency key, in its `_meta`: the protocol has no name of its own for it.
@@ -33,8 +34,8 @@ pub(super) struct Mcp {
 
 impl Mcp {
     pub(super) fn new(servers: BTreeMap<String, McpServer>) -> Self {
-        // Whoever else brings a client of HTTP has done so already; the first one counts.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        // For the clients of `rmcp`.
+        choose_tls_provider();
         let server = |(name, how): (String, McpServer)| (name.clone(), ServerConnection::new(name, how));
         Self { servers: servers.into_iter().map(server).collect() }
     }

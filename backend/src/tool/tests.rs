@@ -169,6 +169,21 @@ async fn what_was_never_sent_is_certain_and_what_broke_off_is_not() {
     let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
     assert!(failure.retryable && failure.uncertain, "{failure:?}");
     hangs_up.await.unwrap();
+
+    // A status says what became of the call, whatever of the body is missing.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let refuses = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        tokio::io::AsyncReadExt::read(&mut socket, &mut [0; 4096]).await.unwrap();
+        let half = b"HTTP/1.1 404 Not Found\r\ncontent-length: 100\r\n\r\nno such";
+        tokio::io::AsyncWriteExt::write_all(&mut socket, half).await.unwrap();
+    });
+    let tool = json!({ "http": { "url": format!("http://{address}/") } });
+    let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
+    assert!(!failure.retryable && !failure.uncertain, "{failure:?}");
+    assert_eq!(failure.message, "HTTP 404 Not Found: no such");
+    refuses.await.unwrap();
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use shared::JsonMap;
 
 use super::settings::is_private;
+use crate::http_client::{self, USER_AGENT};
 
 /// The longest that a request to the provider may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -112,15 +113,7 @@ pub(super) enum HttpError {
 
 impl HttpClient {
     pub fn new() -> reqwest::Result<Self> {
-        // Two TLS providers are compiled in by dependencies: one must be named. Fails only where one is named already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(TIMEOUT)
-            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(Self(client))
+        http_client::builder().no_proxy().timeout(TIMEOUT).user_agent(USER_AGENT).build().map(Self)
     }
 
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
@@ -128,18 +121,12 @@ impl HttpClient {
         if !is_private(request.url()) {
             return Err(HttpError::Insecure(request.url().origin().ascii_serialization()));
         }
-        let mut answer = self.0.execute(request).await?;
+        let answer = self.0.execute(request).await?;
         let mut response = openidconnect::http::Response::builder().status(answer.status());
         for (name, value) in answer.headers() {
             response = response.header(name, value);
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await? {
-            if body.len() + chunk.len() > MAX_ANSWER {
-                return Err(HttpError::TooLarge);
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = http_client::whole(answer, MAX_ANSWER).await?.ok_or(HttpError::TooLarge)?;
         Ok(response.body(body)?)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -22,6 +22,7 @@ pub use reaction::{Reaction, ShownReview, SlackEvent};
 use super::failure::DeliveryFailure;
 use super::settings::{NotificationSecrets, SlackSettings};
 use super::{Error, TIMEOUT};
+use crate::http_client::{retry_after, whole};
 use crate::ssrf::Clients;
 
 /// How far the clock of a request may be from ours.
@@ -108,18 +109,13 @@ impl Slack {
             .bearer_auth(&self.token)
             .header(CONTENT_TYPE, "application/json; charset=utf-8")
             .body(body.to_string());
-        let mut answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
+        let answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
         let status = answer.status();
-        let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let mut said = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(|error| DeliveryFailure::unreached(&error))? {
-            if said.len() + chunk.len() > MAX_ANSWER {
-                return Err(DeliveryFailure::passing("the answer of Slack is too large"));
-            }
-            said.extend_from_slice(&chunk);
-        }
+        let after = retry_after(answer.headers());
+        let said = whole(answer, MAX_ANSWER).await.map_err(|error| DeliveryFailure::unreached(&error))?;
+        let said = said.ok_or_else(|| DeliveryFailure::passing("the answer of Slack is too large"))?;
         if !status.is_success() {
-            return Err(DeliveryFailure::refused(status, after.map(Duration::from_secs), &said));
+            return Err(DeliveryFailure::refused(status, after, &said));
         }
         let value: Value =
             serde_json::from_slice(&said).map_err(|_| DeliveryFailure::passing("Slack's answer is not JSON"))?;

@@ -1,0 +1,91 @@
+//! What all requests of this server to others have in common: how clients are built, how much of a response is read,
+//! and when a server that refused allows a retry. Imports nothing of the server.
+
+use std::time::Duration;
+
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use reqwest::{Client, ClientBuilder, Response, StatusCode, redirect};
+
+/// How this server names itself to others.
+pub const USER_AGENT: &str = concat!("countersign/", env!("CARGO_PKG_VERSION"));
+
+/// A client that follows no redirect: one would lead where nobody approved, with the body and the keys of the request.
+pub fn builder() -> ClientBuilder {
+    choose_tls_provider();
+    Client::builder().redirect(redirect::Policy::none())
+}
+
+/// Names the TLS provider, which a client needs: dependencies compile in two. Fails only where one is named already.
+pub fn choose_tls_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Reads a body; none where it is larger than the limit, in bytes.
+pub async fn whole(mut response: Response, limit: usize) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > limit {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+/// Reads the beginning of a body, as far as it arrives, up to a limit in bytes: what a server says of its refusal.
+pub async fn beginning(mut response: Response, limit: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    while body.len() < limit
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        body.extend_from_slice(&chunk);
+    }
+    body.truncate(limit);
+    body
+}
+
+/// A refusal in words: its status, and so many characters of what the server says of it.
+pub fn refusal(status: StatusCode, body: &[u8], limit: usize) -> String {
+    let detail: String = String::from_utf8_lossy(body).trim().chars().take(limit).collect();
+    let colon = if detail.is_empty() { "" } else { ": " };
+    format!("HTTP {status}{colon}{detail}")
+}
+
+/// How long to wait, by `Retry-After` (seconds, or a time by the clock of the server that says it), or by the more exact
+/// `retry-after-ms` of providers of models. None where nothing that can be read is said.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    if let Some(millis) = text("retry-after-ms").and_then(|millis| millis.parse().ok()) {
+        return Some(Duration::from_millis(millis));
+    }
+    let said = text(RETRY_AFTER.as_str())?;
+    if let Ok(seconds) = said.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = httpdate::parse_http_date(said).ok()?;
+    let now = httpdate::parse_http_date(text(DATE.as_str())?).ok()?;
+    Some(then.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_read_as_seconds_or_as_a_time_by_its_own_clock() {
+        let read = |headers: &[(&'static str, &'static str)]| {
+            let header = |(name, value): &(&'static str, &'static str)| {
+                (reqwest::header::HeaderName::from_static(name), value.parse().unwrap())
+            };
+            retry_after(&headers.iter().map(header).collect()).map(|wait| wait.as_millis())
+        };
+        let (date, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:07 GMT");
+        assert_eq!(read(&[("retry-after", "7")]), Some(7_000));
+        assert_eq!(read(&[("retry-after", "2"), ("retry-after-ms", "1500")]), Some(1_500));
+        assert_eq!(read(&[("retry-after", later), ("date", date)]), Some(30_000));
+        assert_eq!(read(&[("retry-after", date), ("date", later)]), Some(0));
+        assert_eq!(read(&[("retry-after", later)]), None);
+        assert_eq!(read(&[("retry-after", "soon"), ("retry-after-ms", "-1")]), None);
+        assert_eq!(read(&[]), None);
+    }
+}
