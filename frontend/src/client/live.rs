@@ -14,11 +14,9 @@ use gloo_net::websocket::futures::WebSocket;
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::api::Decided;
-use shared::error::{Code, Problem};
-use shared::id::{ReviewId, RunId};
+use shared::id::RunId;
 use shared::log::Cursor;
-use shared::protocol::{Answer, ClientMessage, SUBPROTOCOL, ServerMessage, Topic};
+use shared::protocol::{ClientMessage, SUBPROTOCOL, ServerMessage, Topic};
 use shared::time::Timestamp;
 
 use super::GlobalSignal;
@@ -63,7 +61,6 @@ struct Inner {
     followed: HashMap<RunId, usize>,
     listeners: Vec<(u64, Listener)>,
     next: u64,
-    replies: HashMap<String, oneshot::Sender<Result<Decided, Problem>>>,
     /// The server's clock minus this machine's, in microseconds.
     offset: i64,
 }
@@ -141,7 +138,6 @@ impl Live {
             inner.running = false;
             inner.outbox = None;
             inner.cursor = None;
-            inner.replies.clear();
         });
         self.connection.set(Connection::Closed);
         self.inbox.set(Inbox::default());
@@ -185,30 +181,6 @@ impl Live {
         on_cleanup(move || self.inner.update_value(|inner| inner.listeners.retain(|(other, _)| *other != id)));
     }
 
-    /// Claims a review over the socket.
-    pub async fn claim(self, review: ReviewId) -> Result<Decided, Problem> {
-        self.ask(|r#ref| ClientMessage::Claim { r#ref, review }).await
-    }
-
-    /// Sends a message that is answered.
-    async fn ask(self, message: impl FnOnce(String) -> ClientMessage) -> Result<Decided, Problem> {
-        let away = || Problem::new(Code::Unavailable).detail("The connection is lost. Nothing was sent.");
-        let (reply, answer) = oneshot::channel();
-        let key = super::key();
-        let sent = self.inner.try_update_value(|inner| {
-            let outbox = inner.outbox.as_ref()?;
-            outbox.unbounded_send(message(key.clone())).ok()?;
-            inner.replies.insert(key, reply);
-            Some(())
-        });
-        if sent.flatten().is_none() {
-            return Err(away());
-        }
-        answer.await.unwrap_or_else(|_| {
-            Err(Problem::new(Code::Unavailable).detail("The connection was lost before the response arrived."))
-        })
-    }
-
     fn generation(self) -> u64 {
         self.inner.with_value(|inner| inner.generation)
     }
@@ -240,7 +212,6 @@ impl Live {
             let (wake, woken) = oneshot::channel();
             self.inner.update_value(|inner| {
                 inner.outbox = None;
-                inner.replies.clear();
                 inner.wake = Some(wake);
             });
             let wait = reconnect::wait_ms(failures, js_sys::Math::random());
@@ -346,8 +317,7 @@ impl Live {
                 ServerMessage::Rights => spawn_local(self.session.refresh(self.api)),
                 ServerMessage::Gone { cursor, .. } => self.seen(cursor),
                 ServerMessage::Entry(entry) => self.seen(&entry.cursor),
-                ServerMessage::Reply { r#ref, answer } => self.answered(r#ref, answer),
-                ServerMessage::Stream { .. } | ServerMessage::Inbox { .. } => {}
+                ServerMessage::Stream { .. } | ServerMessage::Inbox { .. } | ServerMessage::Reply { .. } => {}
             }
         }
         let now = self.server_now();
@@ -375,17 +345,6 @@ impl Live {
 
     fn seen(self, cursor: &Cursor) {
         self.inner.update_value(|inner| inner.cursor = Some(cursor.clone()));
-    }
-
-    fn answered(self, r#ref: &str, answer: &Answer) {
-        let waiting = self.inner.try_update_value(|inner| inner.replies.remove(r#ref)).flatten();
-        if let Some(waiting) = waiting {
-            // It fails only where nobody waits any more.
-            drop(waiting.send(match answer {
-                Answer::Ok(decided) => Ok((**decided).clone()),
-                Answer::Problem(problem) => Err((**problem).clone()),
-            }));
-        }
     }
 
     fn set_clock(self, server: Timestamp) {

@@ -157,7 +157,7 @@ fn Claim(pane: Pane) -> impl IntoView {
     let act = Action::new_local(move |take: &bool| {
         let take = *take;
         async move {
-            let answer = if take { live.claim(pane.id).await } else { api.release(pane.id).await };
+            let answer = if take { api.claim(pane.id).await } else { api.release(pane.id).await };
             match answer {
                 Ok(decided) => live.inbox.update(|inbox| inbox.put(decided.review, live.server_now())),
                 Err(problem) => notifier.bad(problem.to_string()),
