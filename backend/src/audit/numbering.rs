@@ -43,10 +43,7 @@ pub async fn numbers(
     let mut numbers: BTreeMap<i64, Vec<Numbered>> = BTreeMap::new();
     for seal in seals {
         let (before, opened) = open(store, trusted, seal).await?;
-        let from = match before {
-            Some(before) => before.to,
-            None => store.origin().await?,
-        };
+        let from = before.map_or_else(|| store.origin(), |before| before.to);
         let broken = |bad: FirstBad| NumberingError::Broken(bad.message);
         let gone = || broken(bad_seal(seal, format!("seal {seal} is of another log")));
         let found = range(store, from, &opened).await?.ok_or_else(gone)?;

@@ -105,10 +105,9 @@ impl Sealer {
     /// Makes the next seal, where there is something to seal.
     pub(super) async fn seal(&mut self) -> Result<Sealed, SealError> {
         let last = self.last().await?;
-        let origin = self.store.origin().await?;
         let (from, mut to) = match &last {
             Some(last) => (last.seal.to.clone(), last.to.clone()),
-            None => (origin.clone(), origin),
+            None => (self.store.origin(), self.store.origin()),
         };
         let number = last.as_ref().map(|last| last.seal.number);
         let now = self.clock.now();

@@ -128,10 +128,7 @@ async fn check_seal(
     if let Err(why) = opened.follows(last) {
         return bad(why);
     }
-    let from = match last {
-        Some(last) => last.to.clone(),
-        None => store.origin().await?,
-    };
+    let from = last.map_or_else(|| store.origin(), |last| last.to.clone());
     // A place of an older numbering says nothing today; the order of the hashes says everything.
     if stored.to != opened.seal.to && store.place(&opened.seal.to).is_some() {
         return bad(format!("seal {} was moved to another place in the log", stored.number));
@@ -197,10 +194,7 @@ pub(super) async fn range(store: &Store, from: Cursor, opened: &Opened) -> Resul
 
 /// How many entries wait for their seal. One that cannot be read never gets one.
 async fn waiting(store: &Store, last: Option<&Opened>) -> Result<(u64, Option<FirstBad>), store::Error> {
-    let mut after = match last {
-        Some(last) => last.to.clone(),
-        None => store.origin().await?,
-    };
+    let mut after = last.map_or_else(|| store.origin(), |last| last.to.clone());
     let must = MustBeAuthentic::after(store, last).await?;
     let mut count = 0;
     while let Some(page) = store.record(&after, None, ROWS).await? {

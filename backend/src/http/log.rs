@@ -43,7 +43,7 @@ async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Pag
             return Ok(Json(Page { items: Vec::new(), next_cursor: Some(head.to_string()) }));
         }
         Some(after) => Cursor(after),
-        None => caller.state.store.origin().await?,
+        None => caller.state.store.origin(),
     };
     let page = caller.state.store.log(&after, run, limit).await?.ok_or_else(|| {
         Problem::invalid("/after", "this place is no longer in the log; leave `after` out to read from the start")

@@ -35,9 +35,8 @@ impl Store {
     }
 
     /// The place before the first entry.
-    #[expect(clippy::unused_async, reason = "where a log has been cut, its origin is in the database")]
-    pub async fn origin(&self) -> Result<Cursor, Error> {
-        Ok(LogPlace::ORIGIN.cursor(&self.inner.log))
+    pub fn origin(&self) -> Cursor {
+        LogPlace::ORIGIN.cursor(&self.inner.log)
     }
 
     /// The place of a cursor, where it is of this log as it is numbered now.

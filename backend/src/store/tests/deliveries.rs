@@ -41,7 +41,7 @@ async fn settle(store: &Store, held: &ClaimedDelivery, outcome: &DeliveryOutcome
 
 async fn of_two_servers_that_read_the_same_entries_one_makes_the_deliveries(world: World) {
     let other = world.another().await;
-    let (origin, head) = (world.store.origin().await.expect("reads"), world.store.head().await.expect("reads"));
+    let (origin, head) = (world.store.origin(), world.store.head().await.expect("reads"));
     assert_eq!(world.store.outbox().await.expect("reads"), None);
     assert!(world.store.feed(None, &origin, &[]).await.expect("writes"));
     assert!(!other.feed(None, &head, &[]).await.expect("writes"), "the place is there already");
@@ -55,7 +55,7 @@ async fn of_two_servers_that_read_the_same_entries_one_makes_the_deliveries(worl
 }
 
 async fn a_server_that_is_frozen_while_it_makes_deliveries_holds_up_the_others_for_seconds_only(world: World) {
-    let (origin, head) = (world.store.origin().await.expect("reads"), world.store.head().await.expect("reads"));
+    let (origin, head) = (world.store.origin(), world.store.head().await.expect("reads"));
     assert!(world.store.feed(None, &origin, &[]).await.expect("writes"));
     if !world.database.url.starts_with("postgres") {
         // SQLite's file has one server.

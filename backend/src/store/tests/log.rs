@@ -112,7 +112,7 @@ async fn a_foreign_or_future_place_is_none(world: World) {
 
 async fn a_page_may_end_within_a_transaction(world: World) {
     let run = world.launch("hello").await.summary.id;
-    let origin = world.store.origin().await.expect("reads");
+    let origin = world.store.origin();
     let all = read_all(&world.store, origin.clone(), 1000).await;
     let one_by_one = read_all(&world.store, origin.clone(), 1).await;
     assert_eq!(one_by_one, all);
@@ -131,7 +131,7 @@ async fn a_page_may_end_within_a_transaction(world: World) {
 async fn the_audit_is_the_log_backwards(world: World) {
     let review = world.launched_review("hello").await;
     decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
-    let origin = world.store.origin().await.expect("reads");
+    let origin = world.store.origin();
     let mut all = read_all(&world.store, origin.clone(), 1000).await;
     all.reverse();
     let mut query = AuditQuery { limit: Some(2), ..AuditQuery::default() };

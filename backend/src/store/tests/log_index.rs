@@ -57,7 +57,7 @@ async fn make_entries(world: &World, dice: &mut Dice, count: usize) {
 
 /// The whole log, newest first.
 async fn all(store: &Store) -> Vec<Entry> {
-    let (mut entries, mut after) = (Vec::new(), store.origin().await.expect("reads"));
+    let (mut entries, mut after) = (Vec::new(), store.origin());
     loop {
         let page = store.log(&after, None, 1000).await.expect("reads").expect("of this log");
         entries.extend(page.entries);

@@ -61,7 +61,7 @@ async fn pages_of_large_rows_are_short_and_miss_none(world: World) {
 
 async fn log_and_audit_have_every_entry(world: &World) {
     let mut one_by_one = vec![];
-    let mut from = world.store.origin().await.expect("reads");
+    let mut from = world.store.origin();
     loop {
         let page = world.store.log(&from, None, 1).await.expect("reads").expect("a place of this log");
         one_by_one.extend(page.entries.into_iter().map(|entry| entry.cursor));
@@ -70,7 +70,7 @@ async fn log_and_audit_have_every_entry(world: &World) {
         }
         from = page.cursor;
     }
-    let mut after: Option<Cursor> = Some(world.store.origin().await.expect("reads"));
+    let mut after: Option<Cursor> = Some(world.store.origin());
     let mut told = Vec::new();
     while let Some(from) = after.take() {
         let page = world.store.log(&from, None, 1000).await.expect("reads").expect("a place of this log");

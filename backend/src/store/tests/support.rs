@@ -135,7 +135,7 @@ impl World {
 
     /// The whole log, as soon as it has an entry of this kind: in PostgreSQL an older transaction may hide it a while.
     pub async fn told(&self, kind: EntryKind) -> Vec<Entry> {
-        let origin = self.store.origin().await.expect("reads");
+        let origin = self.store.origin();
         let reading = async {
             loop {
                 let page = self.store.log(&origin, None, 1000).await.expect("reads").expect("of this log");
