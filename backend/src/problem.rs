@@ -1,13 +1,34 @@
-//! Converts refusals of the store and the engine to problems of the API: one mapping for HTTP and the live socket.
+//! Converts refusals of the store and the engine to problems of the API, and problems to responses: one mapping for HTTP
+//! and the live socket.
 //!
 //! Imports `shared`, `crate::engine` and `crate::store` only.
 
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use shared::access::{Act, Principal, access};
 use shared::error::{Code, Problem};
 use shared::review::Review;
 
 use crate::engine::Refusal;
 use crate::store::{self, CommitError, Kind};
+
+/// The response that a problem is: `application/problem+json` (RFC 9457).
+pub fn response(problem: Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let retry_after = problem.retry_after;
+    let unauthenticated = problem.code == Code::Unauthenticated;
+    let mut response = (status, Json(problem)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if let Some(seconds) = retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if unauthenticated {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
 
 /// Why a commit was not made, as somebody may know it: a review goes along only to those who see it.
 pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {

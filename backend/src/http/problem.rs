@@ -1,13 +1,11 @@
-//! Problems as responses: `application/problem+json` (RFC 9457).
+//! Why a handler refuses: every error that one may have, as the problem that it responds with.
 
-use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use shared::access::{Access, Act, Principal, access};
 use shared::error::{Code, Problem};
 
 use crate::auth;
-use crate::problem::{of_commit, of_store};
+use crate::problem::{self, of_commit, of_store};
 use crate::store;
 
 /// The error response of a handler.
@@ -54,20 +52,7 @@ impl From<auth::Error> for Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let Self(problem) = self;
-        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let retry_after = problem.retry_after;
-        let unauthenticated = problem.code == Code::Unauthenticated;
-        let mut response = (status, Json(problem)).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(seconds) = retry_after {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if unauthenticated {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
+        problem::response(self.0)
     }
 }
 

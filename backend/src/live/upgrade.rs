@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use shared::error::{Code, Problem};
 use shared::protocol::SUBPROTOCOL;
 
@@ -16,6 +16,7 @@ use super::hub::HubHandle;
 use super::limit::{MaxSockets, SocketLimits};
 use super::session::SocketSession;
 use crate::client_address::ClientAddress;
+use crate::problem;
 
 /// How much is read from a socket at once, in bytes: an idle socket holds this much.
 const READ_BUFFER: usize = 1024;
@@ -44,7 +45,7 @@ pub async fn upgrade(
     headers: HeaderMap,
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    admit(state, client, &headers, socket).await.unwrap_or_else(|problem| refusal(&problem))
+    admit(state, client, &headers, socket).await.unwrap_or_else(problem::response)
 }
 
 async fn admit(
@@ -75,14 +76,4 @@ async fn admit(
         SocketSession::new(socket, state.hub, state.auth, actor).run().await;
         drop(seat);
     }))
-}
-
-fn refusal(problem: &Problem) -> Response {
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let body = serde_json::to_string(problem).unwrap_or_default();
-    let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
-    if let Some(seconds) = problem.retry_after {
-        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-    }
-    response
 }
