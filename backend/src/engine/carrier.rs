@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
-use shared::definition::{AskPermission, Flow, Join, Next, Node, NodeKind, OnTimeout, Tool, ToolKind};
+use shared::definition::{AskPermission, Flow, Node, NodeKind, OnTimeout, Tool, ToolKind};
 use shared::error::Mistake;
 use shared::id::{FlowId, NodeId};
 use shared::new_review::{AskedContext, NewReview};
@@ -137,18 +137,7 @@ fn flow_of(asked: &NewReview) -> Result<Flow, Mistake> {
         severity: None,
         on_timeout: asked.on_timeout.map(OnTimeout::from),
     };
-    let node = Node {
-        kind: NodeKind::Tool { tool: ASK.to_owned(), arguments: None },
-        description: None,
-        tags: Vec::new(),
-        read_keys: None,
-        write_keys: None,
-        next: Next::default(),
-        join: Join::Any,
-        max_visits: None,
-        on_visit_limit: None,
-        failure: None,
-    };
+    let node = Node::new(NodeKind::Tool { tool: ASK.to_owned(), arguments: None });
     let id = |name: String| FlowId::try_from(name).map_err(|error| invalid("", &error.to_string()));
     let node_id = NodeId::try_from(ASK.to_owned()).map_err(|error| invalid("", &error.to_string()))?;
     let unnamed = Flow {

@@ -44,6 +44,22 @@ impl Node {
     /// The highest number of visits that a flow may name.
     pub const MAX_VISITS: u32 = 10_000;
 
+    /// Creates a node of this kind, which leads nowhere.
+    pub fn new(kind: NodeKind) -> Self {
+        Self {
+            kind,
+            description: None,
+            tags: Vec::new(),
+            read_keys: None,
+            write_keys: None,
+            next: Next::default(),
+            join: Join::default(),
+            max_visits: None,
+            on_visit_limit: None,
+            failure: None,
+        }
+    }
+
     /// Returns the limit of visits.
     pub fn max_visits(&self) -> u32 {
         self.max_visits.unwrap_or(Self::DEFAULT_MAX_VISITS)

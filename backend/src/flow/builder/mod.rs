@@ -188,19 +188,7 @@ impl Flow {
         if let Some((name, tool)) = spec.tool {
             self.tools.entry(name).or_insert(tool);
         }
-        let node = Node {
-            kind: spec.kind,
-            description: None,
-            tags: Vec::new(),
-            read_keys: None,
-            write_keys: None,
-            next: Next::default(),
-            join: Join::Any,
-            max_visits: None,
-            on_visit_limit: None,
-            failure: None,
-        };
-        self.nodes.push((id, node, HandsTo::default()));
+        self.nodes.push((id, Node::new(spec.kind), HandsTo::default()));
         self
     }
 
