@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::json_text::json_text;
 
 /// A set of entry numbers in the audit log, from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,17 +88,7 @@ impl std::str::FromStr for EntryNumbers {
     }
 }
 
-impl Serialize for EntryNumbers {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for EntryNumbers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
+json_text!(EntryNumbers);
 
 #[cfg(test)]
 mod tests {

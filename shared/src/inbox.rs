@@ -11,12 +11,13 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::access::{Act, Principal, REVIEWER, access};
 use crate::definition::Severity;
 use crate::id::ReviewId;
+use crate::json_text::json_text;
 use crate::review::Review;
 use crate::time::{Span, Timestamp};
 
@@ -142,17 +143,7 @@ impl FromStr for Due {
     }
 }
 
-impl Serialize for Due {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Due {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
+json_text!(Due);
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Due {

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration, time::SystemTime};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::json_text::json_text;
 
 /// A point in time: whole microseconds since 1970 in UTC. Stored as that number, since text times sort wrongly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -62,18 +62,7 @@ impl FromStr for Timestamp {
     }
 }
 
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(|error| de::Error::custom(format!("`{text}` is not an RFC 3339 time in UTC: {error}")))
-    }
-}
+json_text!(Timestamp, "an RFC 3339 time in UTC");
 
 /// A length of time as flow files write it: `30s`, `5m`, `24h`, `7d`, `1h 30m`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,19 +108,7 @@ impl FromStr for Span {
     }
 }
 
-impl Serialize for Span {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse()
-            .map_err(|error| de::Error::custom(format!("`{text}` is not a length of time such as 30s or 24h: {error}")))
-    }
-}
+json_text!(Span, "a length of time such as 30s or 24h");
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Timestamp {
