@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use shared::access::Principal;
 use shared::id::FlowId;
 
-use super::Error;
 use crate::flow::{self, Here, Library, ParsedFlow, Reach, calls};
 use crate::store::{self, Change, NewFlow, Operation, Store};
 
@@ -25,8 +25,8 @@ impl FlowFile {
 /// Saves every flow file of a folder, in the order of names, but flows before those that call them. One whose content is
 /// stored already is skipped, also where something else was saved since; one with mistakes is logged with line and column, and keeps no other from
 /// being loaded. What is doubtful is logged too; where the people are given, also what they could not decide.
-pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: Reach) -> Result<(), Error> {
-    let unread = |source| Error::Flows { folder: folder.display().to_string(), source };
+pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: Reach) -> anyhow::Result<()> {
+    let unread = |error| anyhow!("the flows in {} cannot be read: {error}", folder.display());
     let mut waiting = Vec::new();
     for path in files(folder).map_err(unread)? {
         let source = std::fs::read_to_string(&path).map_err(unread)?;

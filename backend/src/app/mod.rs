@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use axum::Router;
 use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -21,7 +22,6 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent;
 use crate::archive::{self, Archiver};
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
@@ -36,7 +36,6 @@ use crate::notify::{self, Notifier};
 use crate::rate_limit::Budgets;
 use crate::server::Limits;
 use crate::store::{self, Store};
-use crate::tool;
 
 pub use crate::server::Server;
 pub use flows::{files as flow_files, load as load_flows};
@@ -51,60 +50,6 @@ const READERS: u32 = 8;
 const STOP_LIMIT: Duration = Duration::from_secs(25);
 /// How long responses in progress may take after the workers have stopped.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-
-/// Why the server does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The server cannot listen on the address.
-    #[error("cannot listen on {address}: {source}; is another server running? Choose another address with --listen")]
-    Listen {
-        /// The address from the settings.
-        address: SocketAddr,
-        /// The error of the system.
-        source: std::io::Error,
-    },
-    /// The database cannot be used.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    /// The first users cannot be created.
-    #[error(transparent)]
-    People(#[from] auth::Error),
-    /// Models cannot be called.
-    #[error(transparent)]
-    Models(#[from] agent::Error),
-    /// Tools cannot be called.
-    #[error(transparent)]
-    Tools(#[from] tool::Error),
-    /// Single sign-on cannot be set up.
-    #[error(transparent)]
-    SingleSignOn(#[from] auth::oidc::SettingsError),
-    /// Notifications cannot be sent.
-    #[error(transparent)]
-    Notifications(#[from] notify::Error),
-    /// The folder of flows cannot be read.
-    #[error("the flows in {folder} cannot be read: {source}")]
-    Flows {
-        /// The path of the folder, from `--flows` or the settings file.
-        folder: String,
-        /// The error of the system.
-        source: std::io::Error,
-    },
-    /// The audit log cannot be sealed.
-    #[error(transparent)]
-    Seal(#[from] audit::KeyError),
-    /// The head of the audit log cannot be stored.
-    #[error(transparent)]
-    Head(#[from] audit::HeadError),
-    /// The audit log is sealed with another key.
-    #[error(transparent)]
-    Register(#[from] audit::RegisterError),
-    /// Webhooks cannot be called.
-    #[error("the HTTP client cannot be created: {0}")]
-    Requests(String),
-    /// Metrics cannot be recorded.
-    #[error("metrics: {0}")]
-    Metrics(String),
-}
 
 /// A running server.
 pub struct App {
@@ -130,12 +75,12 @@ pub async fn open_to_read(storage: &Storage, clock: SharedClock) -> Result<Store
 }
 
 /// Opens the database for writing, with the key of its audit log.
-pub async fn open_to_write(storage: &Storage, clock: SharedClock) -> Result<(Store, SealKey, Trusted), Error> {
+pub async fn open_to_write(storage: &Storage, clock: SharedClock) -> anyhow::Result<(Store, SealKey, Trusted)> {
     open_record(&storage.seal_key, options(storage, clock)).await
 }
 
 /// Opens a database with the key of its audit log, and registers the key.
-pub async fn open_record(path: &Path, options: store::Options) -> Result<(Store, SealKey, Trusted), Error> {
+pub async fn open_record(path: &Path, options: store::Options) -> anyhow::Result<(Store, SealKey, Trusted)> {
     let (key, trusted) = SealKey::open(path, &*options.clock)?;
     let store = Store::open(store::Options { row_keys: Some(key.row_keys()), ..options }).await?;
     audit::register(&store, &key, &trusted).await?;
@@ -148,12 +93,12 @@ fn options(storage: &Storage, clock: SharedClock) -> store::Options {
 
 impl App {
     /// Starts everything. It binds the address first, so that a second server fails before anything is written.
-    pub async fn start(settings: Settings, admin_password: Option<String>) -> Result<Self, Error> {
+    pub async fn start(settings: Settings, admin_password: Option<String>) -> anyhow::Result<Self> {
         let Settings { listen: address, storage, workers, longest_grant, demo, file: settings } = settings;
         let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
         let listener = listen(address).await?;
-        let address = listener.local_addr().map_err(|source| Error::Listen { address, source })?;
+        let address = listener.local_addr().map_err(|error| cannot_listen(address, &error))?;
         let clock = system_clock();
         let provider = wiring::provider(&settings, address)?;
         let kept = HeadFile::at(storage.seal_head.clone());
@@ -186,7 +131,7 @@ impl App {
         let options = RunnerOptions {
             slots: workers,
             logins: settings.logins,
-            provider: provider.transpose().map_err(|error| Error::Requests(error.to_string()))?.map(Arc::new),
+            provider: provider.transpose().map_err(|error| wiring::no_client(&error))?.map(Arc::new),
             ..RunnerOptions::new(store.clone(), clock.clone(), models, tools, Arc::new(programs))
         };
         let runner = Runner::start(options).await?;
@@ -260,7 +205,7 @@ pub struct Front {
 }
 
 /// Starts the API and the console, before the parts that run flows.
-pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
+pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> anyhow::Result<Server> {
     let Front { metrics, edge, limits, seals, outside } = front;
     let Runner { store, clock, authenticator, hub, .. } = runner;
     let sockets = Sockets { authenticator: authenticator.clone(), clock: clock.clone(), edge: edge.clone() };
@@ -271,12 +216,16 @@ pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Ser
     let router = http::router(state, live);
     let address = listener.local_addr().unwrap_or_else(|_| ([0; 4], 0).into());
     Server::start(listener, router, limits, proxies, store.background(), stopping)
-        .map_err(|source| Error::Listen { address, source })
+        .map_err(|error| cannot_listen(address, &error))
 }
 
 /// Binds an address.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
-    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
+pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+    anyhow!("cannot listen on {address}: {error}; is another server running? Choose another address with --listen")
 }
 
 /// Creates the admin and the users of the demo; returns a login link for each user without a password.
@@ -285,7 +234,7 @@ async fn first_people(
     clock: &SharedClock,
     admin_password: Option<String>,
     demo: bool,
-) -> Result<Vec<(Username, String)>, Error> {
+) -> anyhow::Result<Vec<(Username, String)>> {
     let mut links = Vec::new();
     if let Some(secret) = auth::bootstrap(store, clock, admin_password).await? {
         links.extend("admin".parse().ok().map(|admin| (admin, secret)));

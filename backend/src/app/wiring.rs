@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use axum::http::HeaderMap;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -13,7 +14,6 @@ use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind};
 use tokio_util::sync::CancellationToken;
 
-use super::Error;
 use super::masked::Masked;
 use crate::agent::{self, Models, Prices};
 use crate::auth::{Authenticator, digest, oidc};
@@ -36,12 +36,12 @@ const RESPONSE_SECONDS: &[f64] =
     &[5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 28_800.0, 86_400.0, 259_200.0, 604_800.0];
 
 /// What `/metrics` shows.
-pub fn metrics() -> Result<PrometheusHandle, Error> {
+pub fn metrics() -> anyhow::Result<PrometheusHandle> {
     let response = Matcher::Full("countersign_review_response_seconds".to_owned());
     PrometheusBuilder::new()
         .set_buckets_for_metric(response, RESPONSE_SECONDS)
         .and_then(PrometheusBuilder::install_recorder)
-        .map_err(|error| Error::Metrics(error.to_string()))
+        .context("metrics")
 }
 
 /// Sums up what was measured, again and again until the stop: between two looks at `/metrics` every sample would be kept.
@@ -95,14 +95,19 @@ pub fn reach(chats: bool) -> Reach {
 }
 
 /// Asks webhooks that decide, by the settings and the environment; `server`: where they answer later.
-pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: SharedClock) -> Result<Webhooks, Error> {
+pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: SharedClock) -> anyhow::Result<Webhooks> {
     let secrets = handler_secret();
     let keys = secrets.as_deref().and_then(SigningKeys::read);
     if secrets.is_some() && keys.is_none() {
         tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is called", standard_webhooks::SECRET);
     }
     let options = handler::Options { allowed_hosts: allowed_hosts.to_vec(), keys, server, clock };
-    Webhooks::new(options).map_err(|error| Error::Requests(error.to_string()))
+    Webhooks::new(options).map_err(|error| no_client(&error))
+}
+
+/// Requests to other servers cannot be made.
+pub fn no_client(error: &reqwest::Error) -> anyhow::Error {
+    anyhow!("the HTTP client cannot be created: {error}")
 }
 
 /// Where people find the console, as those are told who are outside; without a slash at its end.

@@ -5,7 +5,7 @@ use shared::review::Review;
 use shared::run::Report;
 
 use crate::store::{self, CommitError};
-use crate::{agent, app, auth, tool};
+use crate::{agent, auth, tool};
 
 /// The error of starting Countersign.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum StartError {
     Tools(#[from] tool::Error),
     /// The console cannot be served, or flows cannot be loaded.
     #[error(transparent)]
-    App(#[from] app::Error),
+    App(#[from] anyhow::Error),
 }
 
 /// The error of a run that did not complete. A rejection by a person is a separate error, so a program that continues
