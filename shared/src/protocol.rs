@@ -4,7 +4,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::api::{Decided, Page};
+use crate::api::Decided;
 use crate::decision::DecisionRequest;
 use crate::error::Problem;
 use crate::id::{NodeId, ReviewId, RunId, Username};
@@ -192,9 +192,6 @@ pub enum Answer {
 fn by_value<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
     T::deserialize(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
-
-/// A page of reviews, as the inbox asks for it.
-pub type ReviewPage = Page<Review>;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_zero(number: &u64) -> bool {

@@ -59,14 +59,6 @@ impl Store {
         self.inner.db.write(feed).await
     }
 
-    /// What a server that is frozen in [`Self::feed`] leaves behind.
-    #[cfg(test)]
-    pub(in crate::store) async fn feed_without_end(&self, seen: &Cursor, to: &Cursor) -> Result<Conn, Error> {
-        let mut conn = self.inner.db.write_on_this_thread().await?;
-        conn.move_outbox(Some(seen), to).await?;
-        Ok(conn)
-    }
-
     /// Forgets the place: receivers that are set up later get nothing about what happened before.
     pub async fn forget_outbox(&self) -> Result<(), Error> {
         if self.outbox().await?.is_some() {

@@ -17,13 +17,6 @@ impl Sql {
         Self { text: text.to_owned(), args: Vec::new() }
     }
 
-    /// The same statement, to be explained by the database.
-    #[cfg(test)]
-    pub fn explained(mut self) -> Self {
-        self.text.insert_str(0, "EXPLAIN ");
-        self
-    }
-
     /// Puts text of this program before it.
     pub fn around(mut self, before: &str) -> Self {
         self.text.insert_str(0, before);

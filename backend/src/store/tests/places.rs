@@ -206,7 +206,7 @@ async fn postgres_finds_a_run_along_its_key() {
     let Some(world) = World::postgres().await else { return };
     let run = world.launch("hello").await.summary.id;
     let mut conn = world.store.inner.db.read().await.expect("reads");
-    let plan = conn.fetch(with_reviews(run).explained()).await.expect("explains");
+    let plan = conn.fetch(with_reviews(run).around("EXPLAIN ")).await.expect("explains");
     let plan: Vec<String> = plan.iter().map(|row| row.text(0).expect("text")).collect();
     let of_runs: Vec<_> = plan.iter().filter(|line| line.contains(" on runs")).collect();
     assert!(matches!(&of_runs[..], [line] if line.contains("runs_pkey")), "{plan:#?}");
