@@ -129,7 +129,7 @@ impl SealKey {
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map_err(|_| no_key())?;
         let public: PublicKey = pair.public_key().as_ref().try_into().map(PublicKey).map_err(|_| no_key())?;
         let secret = der.get(PKCS8.len()..PKCS8.len() + 32).ok_or_else(no_key)?;
-        let rows = RowKey::derive(public.short(), secret);
+        let rows = RowKey::new(public.short(), &derived_key(secret, b"rows of the log"));
         let (cookies, callbacks) = (derived_key(secret, b"cookies"), derived_key(secret, b"callbacks"));
         Ok(Self { rows, cookies, callbacks, previous: Vec::new(), pair, public })
     }
@@ -156,6 +156,7 @@ impl SealKey {
     }
 }
 
+/// A key for one purpose, by HKDF with SHA-256.
 fn derived_key(secret: &[u8], purpose: &[u8]) -> [u8; 32] {
     let secret = hkdf::Salt::new(hkdf::HKDF_SHA256, b"countersign").extract(secret);
     let mut key = [0; 32];

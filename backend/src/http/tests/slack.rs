@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, header, request};
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use ring::hmac;
 use serde_json::{Value, json};
-use sha2::Sha256;
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -88,9 +87,8 @@ async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i6
 
 /// A request as Slack signs it, at a time in seconds.
 pub(super) fn signed(request: request::Builder, body: String, at: i64, secret: &str) -> Request<Body> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
-    mac.update(format!("v0:{at}:{body}").as_bytes());
-    let signature = format!("v0={}", hex::encode(mac.finalize().into_bytes()));
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let signature = format!("v0={}", hex::encode(hmac::sign(&key, format!("v0:{at}:{body}").as_bytes())));
     let request = request
         .header(header::HOST, "127.0.0.1")
         .header("x-slack-request-timestamp", at)
