@@ -46,6 +46,13 @@ impl RateLimit {
         Self { hasher: RandomState::new(), interval, burst, full_at }
     }
 
+    /// Uses a unit; where none is left, returns the seconds until there is.
+    pub fn take(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
+        self.check(key, uptime)?;
+        self.charge(key, 1, uptime);
+        Ok(())
+    }
+
     /// Whether a unit is left; else the seconds until there is.
     pub fn check(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
         let used =

@@ -44,7 +44,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "live",
         &["client_address", "clock", "token_bucket", "token_stream", "json", "flow", "engine", "store", "problem"],
     ),
-    ("notify", &["background", "clock", "http_client", "ssrf", "standard_webhooks", "engine", "store"]),
+    ("notify", &["background", "clock", "http_client", "rate_limit", "ssrf", "standard_webhooks", "engine", "store"]),
     ("auth", &["client_address", "clock", "http_client", "limits", "engine", "store", "problem", "rate_limit"]),
     ("audit", &["background", "clock", "store"]),
     ("archive", &["background", "clock", "files", "engine", "store", "audit"]),

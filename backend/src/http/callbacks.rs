@@ -23,12 +23,8 @@ const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
 /// How often callbacks may be tried.
-pub(super) struct Tries(RateLimit);
-
-impl Default for Tries {
-    fn default() -> Self {
-        Self(RateLimit::new(TRIES, BETWEEN_TRIES))
-    }
+pub(super) fn limit() -> RateLimit {
+    RateLimit::new(TRIES, BETWEEN_TRIES)
 }
 
 pub(super) fn mount(api: &mut Api) {
@@ -40,11 +36,9 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     // Before anything is read: strangers have nothing parsed here.
     let key = state.outside.callbacks.as_ref();
     let callback = key.and_then(|key| key.open(&secret)).ok_or_else(|| Problem::new(Code::NotFound))?;
-    let now = state.clock.uptime();
-    if let Err(seconds) = state.tries.0.check(&callback.task, now) {
+    if let Err(seconds) = state.callback_limit.take(&callback.task, state.clock.uptime()) {
         return Err(Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) }.into());
     }
-    state.tries.0.charge(&callback.task, 1, now);
     let Json { value: answer, .. } = Json::<ProgramAnswer>::from_request(request, &state).await?;
     json::check_metadata(&answer.metadata)?;
     let input = Input::call_back(callback.review, callback.task, answer);

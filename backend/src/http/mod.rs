@@ -66,7 +66,7 @@ use crate::clock::SharedClock;
 use crate::flow::Reach;
 use crate::handler::CallbackKey;
 use crate::notify::NotificationService;
-use crate::rate_limit::Budgets;
+use crate::rate_limit::{Budgets, RateLimit};
 use crate::store::Store;
 use api::Api;
 use problem::Refused;
@@ -95,7 +95,7 @@ pub struct AppParts {
     views: Views,
     waits: ReviewWaits,
     checks: ChecksAtOnce,
-    tries: callbacks::Tries,
+    callback_limit: RateLimit,
 }
 
 /// The connections to people and programs outside the console.
@@ -144,11 +144,19 @@ impl AppState {
         seals: Seals,
         outside: Outside,
     ) -> Self {
-        let (views, waits, tries) = (Views::default(), ReviewWaits::default(), callbacks::Tries::default());
-        let checks = ChecksAtOnce::default();
-        let parts =
-            AppParts { store, clock, authenticator, metrics, edge, seals, outside, views, waits, checks, tries };
-        Self(Arc::new(parts))
+        Self(Arc::new(AppParts {
+            store,
+            clock,
+            authenticator,
+            metrics,
+            edge,
+            seals,
+            outside,
+            views: Views::default(),
+            waits: ReviewWaits::default(),
+            checks: ChecksAtOnce::default(),
+            callback_limit: callbacks::limit(),
+        }))
     }
 }
 

@@ -89,11 +89,9 @@ async fn test(caller: Caller, body::Json { value, .. }: body::Json<TestNotificat
     };
     match sent {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
-        Err(Untested::TooSoon(wait)) => {
-            let retry_after = Some(wait.as_secs() + 1);
-            Err(Problem { retry_after, ..Problem::new(Code::TooManyRequests) }
-                .detail("a test was sent a moment ago")
-                .into())
+        Err(Untested::TooSoon(seconds)) => {
+            let problem = Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) };
+            Err(problem.detail("a test was sent a moment ago").into())
         }
         Err(Untested::Failed(why)) => Err(Problem::invalid("/channel", why).into()),
     }

@@ -4,7 +4,7 @@
 //! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of it, and a sender sends them;
 //! after a crash both continue where they were. Without settings neither runs, and nothing leaves the server.
 //!
-//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::http_client`, `crate::ssrf`,
+//! Imports only `shared`, `crate::background`, `crate::clock`, `crate::http_client`, `crate::rate_limit`, `crate::ssrf`,
 //! `crate::standard_webhooks`, `crate::engine` and `crate::store`. A secret is sent only to its owner, and never appears
 //! in an error, a log or a list.
 

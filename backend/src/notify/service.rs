@@ -1,15 +1,12 @@
 //! The interface of notifications for the API: the channels of this server, and a test message.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde_json::json;
-use shared::id::{DeliveryId, Username};
+use shared::id::DeliveryId;
 use shared::notification::{Channel, Notifications, Occasion};
 use shared::review::Review;
-use shared::time::Timestamp;
 
 use super::Outlets;
 use super::channel;
@@ -18,6 +15,7 @@ use super::message;
 use super::recipients::address;
 use super::slack::{self, ButtonPress, Interaction, Reaction, SlackMessage};
 use crate::clock::{Moment, SharedClock};
+use crate::rate_limit::RateLimit;
 use crate::store::UserRecord;
 
 /// How often somebody may try.
@@ -28,7 +26,7 @@ const BETWEEN_TESTS: Duration = Duration::from_secs(10);
 pub struct NotificationService {
     clock: SharedClock,
     outlets: Arc<Outlets>,
-    tested: Arc<Mutex<BTreeMap<Username, Timestamp>>>,
+    tests: Arc<RateLimit>,
 }
 
 /// What to say where a button was pressed.
@@ -52,15 +50,15 @@ pub struct ReviewMessage(SlackMessage);
 /// Why a message to try a channel did not go out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Untested {
-    /// It was tried a moment ago.
-    TooSoon(Duration),
+    /// It was tried a moment ago; in so many seconds it may be again.
+    TooSoon(u64),
     /// It did not get through, or cannot.
     Failed(String),
 }
 
 impl NotificationService {
     pub(super) fn new(clock: SharedClock, outlets: Arc<Outlets>) -> Self {
-        Self { clock, outlets, tested: Arc::default() }
+        Self { clock, outlets, tests: Arc::new(RateLimit::new(1, BETWEEN_TESTS)) }
     }
 
     /// Where people can be told.
@@ -76,15 +74,7 @@ impl NotificationService {
     /// Sends somebody a message on a channel, now.
     pub async fn test(&self, channel: Channel, person: &UserRecord, choice: &Notifications) -> Result<(), Untested> {
         let failed = |why: &str| Untested::Failed(why.to_owned());
-        let now = self.clock.now();
-        {
-            let mut tested = self.tested.lock();
-            tested.retain(|_, at| now.since(*at) < BETWEEN_TESTS);
-            if let Some(at) = tested.get(&person.user.username) {
-                return Err(Untested::TooSoon(at.after(BETWEEN_TESTS).since(now)));
-            }
-            tested.insert(person.user.username.clone(), now);
-        }
+        self.tests.take(&person.user.username, self.clock.uptime()).map_err(Untested::TooSoon)?;
         let to = address(channel, person, choice).ok_or_else(|| failed("set an address first"))?;
         let text = format!("This is how Countersign at {} will notify you of reviews.", self.outlets.url);
         let id = DeliveryId(Moment::of(&*self.clock).ids().uuid());
@@ -93,7 +83,8 @@ impl NotificationService {
                 slack.post(&self.outlets.clients, &to, id, &slack::words(&text)).await.map(|_| ())
             }
             (Channel::Email, _, Some(mailer)) => {
-                mailer.send(&to, id, now, Mail { subject: "A test".to_owned(), text: format!("{text}\n") }).await
+                let mail = Mail { subject: "A test".to_owned(), text: format!("{text}\n") };
+                mailer.send(&to, id, self.clock.now(), mail).await
             }
             _ => return Err(failed("this channel is not set up in the server's settings")),
         };
