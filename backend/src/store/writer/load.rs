@@ -63,13 +63,13 @@ impl Group {
 
     async fn load_people(&mut self, conn: &mut Conn, named: &Named<'_>, now: Timestamp) -> Result<(), Error> {
         if !named.credentials.is_empty() {
-            for (digest, credential, person) in conn.credentials(named.credentials.iter().copied()).await? {
+            for (digest, credential, person) in conn.credentials(named.credentials.keys().copied()).await? {
                 self.credentials.insert(digest, credential);
                 self.users.insert(person.user.username.clone(), person);
             }
         }
         let known: BTreeSet<&str> = self.users.keys().map(Username::as_str).collect();
-        let others: Vec<&str> = named.users.difference(&known).copied().collect();
+        let others: Vec<&str> = named.users.keys().copied().filter(|name| !known.contains(name)).collect();
         if !others.is_empty() {
             let people = conn.users(others).await?;
             self.users.extend(people.into_iter().map(|person| (person.user.username.clone(), person)));

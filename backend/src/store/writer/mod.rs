@@ -259,7 +259,8 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
     let mut conn = inner.db.write_on_this_thread().await?;
     let named = Named::of_all(changes);
     let run_of = load::runs_of(&mut conn, &named.reviews).await?;
-    let locks = if inner.db.is_postgres() { locks::take(&mut conn, changes, &run_of).await? } else { Vec::new() };
+    let locks =
+        if inner.db.is_postgres() { locks::take(&mut conn, changes, &named, &run_of).await? } else { Vec::new() };
     let mut group = Group::load(inner, &mut conn, changes, named, run_of).await?;
     let mut answers = Vec::with_capacity(changes.len());
     for change in changes {

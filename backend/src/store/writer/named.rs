@@ -1,6 +1,6 @@
-//! The objects that changes name, which must be read before they are decided.
+//! The objects that changes name, which are locked and read before they are decided.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TaskId, Username};
 use uuid::Uuid;
@@ -13,9 +13,11 @@ use crate::flow::calls;
 #[derive(Default)]
 pub(super) struct Named<'a> {
     pub keys: BTreeSet<(&'a str, &'a str)>,
-    pub users: BTreeSet<&'a str>,
+    /// People, and whether a change writes them.
+    pub users: BTreeMap<&'a str, bool>,
     pub accounts: BTreeSet<&'a ProviderAccount>,
-    pub credentials: BTreeSet<&'a [u8; 32]>,
+    /// The digests of credentials, and whether a change uses them up.
+    pub credentials: BTreeMap<&'a [u8; 32], bool>,
     pub tokens: BTreeSet<Uuid>,
     pub deputyships: BTreeSet<DeputyId>,
     pub grants: BTreeSet<GrantId>,
@@ -41,8 +43,11 @@ impl<'a> Named<'a> {
 
     fn of(&mut self, change: &'a Change) {
         if let Some(actor) = &change.by {
-            self.users.insert(&actor.principal.username);
-            self.credentials.extend(actor.credential.as_ref());
+            // What a password is of is the caller's own.
+            self.user(&actor.principal.username, matches!(change.operation, Operation::ChangePassword(_)));
+            if let Some(digest) = &actor.credential {
+                self.credential(digest, false);
+            }
         }
         if let Some(key) = &change.key {
             self.keys.insert((&key.scope, &key.key));
@@ -81,11 +86,12 @@ impl<'a> Named<'a> {
                     self.versions.extend(call.version.map(|version| (call.id.clone(), version)));
                 }
             }
-            Operation::CreateUser(record) => self.user(&record.user.username),
-            Operation::UpdateUser(change) => self.user(&change.username),
+            Operation::CreateUser(record) => self.user(&record.user.username, true),
+            Operation::UpdateUser(change) => self.user(&change.username, true),
+            // The deputy is written, and the person must stay who they are.
             Operation::NameDeputy(span) => {
-                self.user(&span.person);
-                self.user(&span.deputy);
+                self.user(&span.person, false);
+                self.user(&span.deputy, true);
             }
             Operation::RemoveDeputy(id) => {
                 self.deputyships.insert(*id);
@@ -94,42 +100,40 @@ impl<'a> Named<'a> {
                 self.grants.insert(*id);
             }
             Operation::ChooseNotifications(chosen) => {
-                self.user(&chosen.username);
+                self.user(&chosen.username, true);
                 self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
             }
-            Operation::AddCredential(new) => self.user(&new.credential.username),
+            Operation::AddCredential(new) => self.user(&new.credential.username, false),
             Operation::StartSession(new) => {
-                self.user(&new.session.credential.username);
+                // A proof of the second factor is used up in the person's row.
+                self.user(&new.session.credential.username, new.proof.is_some());
                 match &new.by {
                     SignIn::Password(_) => {}
-                    SignIn::Link(link) => {
-                        self.credentials.insert(link);
-                    }
+                    SignIn::Link(link) => self.credential(link, true),
                     SignIn::Provider(by) => {
+                        self.user(&new.session.credential.username, true);
                         self.accounts.insert(&by.account);
-                        self.credentials.insert(&by.attempt.digest);
+                        self.credential(&by.attempt.digest, true);
                     }
                 }
-                self.credentials.extend(new.replaces.as_ref());
+                new.replaces.iter().for_each(|digest| self.credential(digest, true));
             }
             Operation::RefuseSignIn(refused) => {
-                self.users.extend(refused.username.as_ref().map(Username::as_str));
+                refused.username.iter().for_each(|name| self.user(name, true));
                 self.accounts.insert(&refused.account);
             }
             Operation::LinkAccount { username, account } => {
-                self.user(username);
+                self.user(username, true);
                 self.accounts.extend(account.as_ref());
             }
-            Operation::EndSession { digest } => {
-                self.credentials.insert(digest);
-            }
+            Operation::EndSession { digest } => self.credential(digest, true),
             Operation::RevokeToken { id, .. } => {
                 self.tokens.insert(id.0);
             }
-            Operation::ChangeSecondFactor { username, .. }
-            | Operation::LoginFailed { username }
-            | Operation::EraseUser(username) => self.user(username),
-            // What a password is of is the caller's own.
+            Operation::ChangeSecondFactor { username, .. } | Operation::EraseUser(username) => {
+                self.user(username, true);
+            }
+            Operation::LoginFailed { username } => self.user(username, false),
             Operation::ChangePassword(_)
             | Operation::AcceptHead { .. }
             | Operation::ArchiveRuns(_)
@@ -138,13 +142,19 @@ impl<'a> Named<'a> {
     }
 
     fn input(&mut self, input: &'a Input) {
-        self.users.extend(input.by().map(|by| by.username.as_str()));
+        if let Some(by) = input.by() {
+            self.user(&by.username, false);
+        }
         if let Input::Delegate { to, .. } = input {
-            self.user(to);
+            self.user(to, false);
         }
     }
 
-    fn user(&mut self, name: &'a Username) {
-        self.users.insert(name);
+    fn user(&mut self, name: &'a Username, is_written: bool) {
+        *self.users.entry(name).or_default() |= is_written;
+    }
+
+    fn credential(&mut self, digest: &'a [u8; 32], is_used_up: bool) {
+        *self.credentials.entry(digest).or_default() |= is_used_up;
     }
 }
