@@ -1,10 +1,13 @@
-//! Files that only their owner may read: they contain texts of people and agents, and digests of passwords.
+//! Files that only their owner may read: they contain texts of people and agents, and digests of passwords. Also their
+//! locks, and writing them as a whole.
 //!
 //! Imports nothing of the server.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 /// Makes a folder, and those above it, for the owner alone. One that is there stays as it is.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
@@ -47,6 +50,38 @@ pub fn narrow(path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Locks a file, which is made where there is none, until the answer is dropped or the process ends; none while another
+/// process holds the lock.
+pub fn lock(path: &Path) -> io::Result<Option<File>> {
+    make_private(path)?;
+    let file = fs::OpenOptions::new().write(true).open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Writes a file for the owner alone, and waits until it is on disk. It is yet to be persisted at `path`, so that the file
+/// there is always whole; it is removed if it is not.
+pub fn draft(path: &Path, text: &str) -> io::Result<NamedTempFile> {
+    let mut draft = tempfile::Builder::new().prefix(".draft-").tempfile_in(folder_of(path))?;
+    draft.write_all(text.as_bytes())?;
+    draft.as_file().sync_all()?;
+    Ok(draft)
+}
+
+/// Waits until the names in a folder are on disk.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    // Windows has no such thing, and opens no folders.
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+/// The folder that a file is in.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(all(test, unix))]

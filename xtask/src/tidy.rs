@@ -46,7 +46,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("notify", &["background", "clock", "http_client", "rate_limit", "ssrf", "standard_webhooks", "engine", "store"]),
     ("auth", &["client_address", "clock", "http_client", "limits", "engine", "store", "problem", "rate_limit"]),
-    ("audit", &["background", "clock", "store"]),
+    ("audit", &["background", "clock", "files", "store"]),
     ("archive", &["background", "clock", "files", "engine", "store", "audit"]),
     ("erasure", &["background", "clock", "engine", "store", "audit", "archive"]),
     (

@@ -1,7 +1,7 @@
 //! The folder of archives: one process at a time writes there, and only after the end of a file that the database
 //! knows.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -68,13 +68,7 @@ impl Folder {
         let path = self.path_of(LOCK);
         let failed = |source| FolderError::Io { path: path.clone(), source };
         files::make_private_folder(&self.path).map_err(failed)?;
-        files::make_private(&path).map_err(failed)?;
-        let file = OpenOptions::new().write(true).open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(FolderLock { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(failed(source)),
-        }
+        Ok(files::lock(&path).map_err(failed)?.map(|file| FolderLock { _file: file }))
     }
 
     /// Puts an archive behind `end`, where those end in a file that the database knows, and waits until it is on disk.
@@ -113,7 +107,7 @@ impl Folder {
         open.sync_all().map_err(failed)?;
         if is_new {
             // The name of a new file is on disk with its folder.
-            sync_folder(&self.path).map_err(failed)?;
+            files::sync_folder(&self.path).map_err(failed)?;
         }
         Ok(())
     }
@@ -181,9 +175,4 @@ fn set_back(archive: u64) -> String {
         "it has archive {archive}, which is not in the database; was an older backup restored? Keep this file, and \
          move it out of the folder; the runs that the database has are archived again"
     )
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    // Windows has no such thing, and opens no folders.
-    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }

@@ -4,12 +4,13 @@
 //! The file is replaced as a whole (temporary file, fsync, rename), and only its owner can read it. Servers that share
 //! it take a lock while they write, and its number only increases, unless an operator accepts another head.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Error, ErrorKind, Write as _};
+use std::fs::{self, File};
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::seal::Head;
+use crate::files;
 
 /// How often, and how long apart, a lock that another process holds is asked for.
 const TRIES: u32 = 100;
@@ -43,7 +44,7 @@ impl HeadFile {
     /// Fails where the file could not be read or replaced later.
     pub fn check(&self) -> Result<(), HeadError> {
         self.read()?;
-        self.locked(|| tempfile::NamedTempFile::new_in(self.folder()).map(drop))
+        self.locked(|| tempfile::NamedTempFile::new_in(files::folder_of(&self.path)).map(drop))
     }
 
     /// The head that is kept; none where there is no file yet.
@@ -65,7 +66,7 @@ impl HeadFile {
             Some(head) => self.write(head),
             None => match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-                _ => self.sync_folder(),
+                _ => files::sync_folder(files::folder_of(&self.path)),
             },
         })
     }
@@ -79,33 +80,22 @@ impl HeadFile {
     }
 
     fn write(&self, head: &Head) -> Result<(), Error> {
-        // Readable by its owner only, as temporary files are.
-        let mut draft = tempfile::Builder::new().prefix(".seal-head-").tempfile_in(self.folder())?;
-        writeln!(draft, "{head}")?;
-        draft.as_file().sync_all()?;
+        let draft = files::draft(&self.path, &format!("{head}\n"))?;
         self.keep_owner(draft.path());
         draft.persist(&self.path).map_err(|error| error.error)?;
-        self.sync_folder()
+        files::sync_folder(files::folder_of(&self.path))
     }
 
     /// An operator who is root must not take the file away from the server.
     fn keep_owner(&self, draft: &Path) {
         #[cfg(unix)]
-        if let Ok(old) = fs::metadata(&self.path).or_else(|_| fs::metadata(self.folder())) {
+        if let Ok(old) = fs::metadata(&self.path).or_else(|_| fs::metadata(files::folder_of(&self.path))) {
             use std::os::unix::fs::{MetadataExt as _, chown};
             let same = fs::metadata(draft).is_ok_and(|new| (new.uid(), new.gid()) == (old.uid(), old.gid()));
             if !same && let Err(error) = chown(draft, Some(old.uid()), Some(old.gid())) {
                 tracing::debug!(%error, "the file with the head of the audit log has a different owner now");
             }
         }
-    }
-
-    fn sync_folder(&self) -> Result<(), Error> {
-        File::open(self.folder())?.sync_all()
-    }
-
-    fn folder(&self) -> &Path {
-        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
     /// Does something while no other process writes the file.
@@ -117,20 +107,14 @@ impl HeadFile {
     }
 
     fn lock(&self) -> Result<File, Error> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut name = self.path.clone().into_os_string();
         name.push(".lock");
-        let file = options.open(&name)?;
-        self.keep_owner(Path::new(&name));
         for _ in 0..TRIES {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-                Err(TryLockError::Error(error)) => return Err(error),
+            if let Some(lock) = files::lock(Path::new(&name))? {
+                self.keep_owner(Path::new(&name));
+                return Ok(lock);
             }
+            std::thread::sleep(PAUSE);
         }
         Err(Error::new(ErrorKind::WouldBlock, "another process has held its lock for several seconds"))
     }

@@ -4,8 +4,8 @@
 //! line: the newest first, then those that it replaced, so that their seals stay valid.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -14,8 +14,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::hkdf;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
+use tempfile::PersistError;
 
 use crate::clock::Clock;
+use crate::files;
 use crate::store::{RowKey, RowKeys};
 
 /// What stands before the 32 bytes of a private key in PKCS#8 (RFC 8410).
@@ -139,19 +141,15 @@ impl SealKey {
         let der = [&PKCS8[..], &clock.random(), &clock.random()].concat();
         let text = format!("{BEGIN}\n{}\n{END}\n", BASE64.encode(der));
         let failed = |source| file_error(path, source);
-        let draft = path.with_extension(format!("{}.new", hex::encode(clock.random())));
-        write_private(&draft, &text).map_err(failed)?;
-        let linked = fs::hard_link(&draft, path);
-        fs::remove_file(&draft).map_err(failed)?;
-        match linked {
-            Ok(()) => {
+        match files::draft(path, &text).map_err(failed)?.persist_noclobber(path) {
+            Ok(_) => {
                 tracing::info!(path = %path.display(), "created the key of the audit log; keep a copy elsewhere");
                 Self::read(path, &text)
             }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(PersistError { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {
                 Self::read(path, &fs::read_to_string(path).map_err(failed)?)
             }
-            Err(error) => Err(failed(error)),
+            Err(PersistError { error, .. }) => Err(failed(error)),
         }
     }
 }
@@ -169,23 +167,12 @@ fn derived_key(secret: &[u8], purpose: &[u8]) -> [u8; 32] {
 /// What authenticates the rows that were written with the keys that this one has replaced, as [`SealKey::renew`] keeps
 /// them. Where such a file is removed, what was written with it and is not sealed yet no longer counts.
 fn previous(path: &Path) -> Vec<RowKey> {
-    let (Some(folder), Some(stem)) = (path.parent(), path.file_stem()) else { return Vec::new() };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Some(stem) = path.file_stem() else { return Vec::new() };
     let prefix = format!("{}.key.", stem.to_string_lossy());
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = fs::read_dir(files::folder_of(path)).into_iter().flatten().flatten();
     let files = files.filter(|file| file.file_name().to_string_lossy().starts_with(&prefix));
     let keys = files.filter_map(|file| SealKey::read(&file.path(), &fs::read_to_string(file.path()).ok()?).ok());
     keys.map(|key| key.rows).collect()
-}
-
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 /// Says so where others than the owner can read the key.
