@@ -1,6 +1,6 @@
 //! Wakes those who wait for commits and tasks: immediately after commits of this process, through NOTIFY and LISTEN
 //! (PostgreSQL) or the file's version (SQLite) after commits of others, and by polling every second in case a notice is
-//! lost.
+//! lost. Owns the one connection that listens, also for the text of running agents.
 //!
 //! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. It names its sender,
 //! so that no server wakes itself, and says whether there are new tasks, so that an idle server's worker does not look for
@@ -18,7 +18,7 @@ use super::cursor::LogPlace;
 use super::db::{Conn, Db, Sql};
 use super::driver_error::DriverError;
 use super::recent_rows::RecentRows;
-use super::{Error, Inner};
+use super::{Error, Inner, stream_relay};
 use crate::token_bucket::TokenBucket;
 
 const CHANNEL: &str = "countersign";
@@ -118,12 +118,12 @@ impl ChangeSignal {
 }
 
 /// Listens and looks until the store is closed.
-pub(super) async fn run(inner: Arc<Inner>, url: String) {
+pub(super) async fn run(inner: Arc<Inner>) {
     let work = async {
         match &inner.db {
             Db::Sqlite { .. } => watch_file(&inner).await,
             Db::Postgres { .. } => {
-                tokio::join!(signal_others(&inner), listen(&inner, &url), watch_log(&inner));
+                tokio::join!(signal_others(&inner), listen(&inner), watch_log(&inner));
             }
         }
     };
@@ -184,20 +184,23 @@ async fn notify(inner: &Inner) -> Result<(), DriverError> {
     Ok(())
 }
 
-async fn listen(inner: &Inner, url: &str) {
+async fn listen(inner: &Inner) {
     loop {
-        if let Err(error) = listen_once(inner, url).await {
+        if let Err(error) = listen_once(inner).await {
             report(&error);
         }
         sleep(POLL).await;
     }
 }
 
-async fn listen_once(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
-    let mut listener = PgListener::connect(url).await?;
-    listener.listen(CHANNEL).await?;
+async fn listen_once(inner: &Inner) -> Result<(), sqlx::Error> {
+    let mut listener = PgListener::connect(&inner.url).await?;
+    listener.listen_all([CHANNEL, stream_relay::CHANNEL]).await?;
     loop {
-        if let Some(tasks) = inner.signal.tasks_of(listener.recv().await?.payload()) {
+        let notice = listener.recv().await?;
+        if notice.channel() == stream_relay::CHANNEL {
+            stream_relay::receive(inner, notice.payload());
+        } else if let Some(tasks) = inner.signal.tasks_of(notice.payload()) {
             inner.signal.noticed(&inner.recent, tasks, true);
         }
     }

@@ -125,6 +125,7 @@ use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::engine::Task;
 use crate::flow::guardrail::GuardrailPrograms;
+use crate::token_stream::Streams;
 use db::Db;
 
 /// The options to open a store.
@@ -188,8 +189,10 @@ struct Inner {
     signal: change_signal::ChangeSignal,
     /// The id of this process.
     name: String,
-    /// A description of the database's location.
+    /// The URL of the database.
     url: String,
+    /// Where text of other servers' agents goes; none: no flows run here.
+    streams: Mutex<Option<Streams>>,
     queue: writer::Queue,
     /// The caller of guardrail webhooks.
     guardrails: OnceLock<Arc<dyn GuardrailPrograms>>,
@@ -269,7 +272,8 @@ impl Store {
             recent: recent_rows::RecentRows::default(),
             signal: change_signal::ChangeSignal::new(name.clone()),
             name,
-            url: options.url.clone(),
+            url: options.url,
+            streams: Mutex::default(),
             written: ready::LastProbe::default(),
             readers: lag::Readers::default(),
             queue,
@@ -288,7 +292,7 @@ impl Store {
                 .map_err(|error| Error::Settings(format!("a thread for writing cannot be started: {error}")))?;
             tasks.spawn(watched("writer", writer));
         }
-        tasks.spawn(watched("watch for commits", change_signal::run(Arc::clone(&inner), options.url).boxed()));
+        tasks.spawn(watched("watch for commits", change_signal::run(Arc::clone(&inner)).boxed()));
         if !inner.db.is_postgres() {
             tasks.spawn(watched("checkpoint", checkpoint::run(Arc::clone(&inner)).boxed()));
         }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sqlx::postgres::PgListener;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
@@ -17,15 +16,14 @@ use super::db::{Arg, Sql};
 use super::{Error, Inner, Store};
 use crate::token_stream::{Chunk, Interest, Streams};
 
-const CHANNEL: &str = "countersign_streams";
+/// The channel of what servers tell each other of streams.
+pub(super) const CHANNEL: &str = "countersign_streams";
 /// How often text is sent, and what sockets have begun to follow is told.
 const SEND_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the runs that are followed are told again.
 const INTEREST_INTERVAL: Duration = Duration::from_secs(10);
 /// How long they are believed.
 const INTEREST_LIFETIME: Duration = Duration::from_secs(30);
-/// How long to wait after a failure.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The longest payload, in bytes; PostgreSQL takes 7,999.
 const MAX_PAYLOAD: usize = 7900;
 /// The longest text in one piece, in bytes: as JSON, a byte is six at most.
@@ -59,6 +57,7 @@ impl Store {
     pub fn relay(&self, streams: Streams) {
         if self.inner.db.is_postgres() {
             let inner = &self.inner;
+            *inner.streams.lock() = Some(streams.clone());
             let relay = inner.background.watch("relay of streams", &inner.stop, run(Arc::clone(inner), streams));
             inner.tasks.lock().spawn(relay);
         }
@@ -67,7 +66,7 @@ impl Store {
 
 async fn run(inner: Arc<Inner>, streams: Streams) {
     let relay = async {
-        tokio::join!(listen(&inner, &streams), announce(&inner, &streams), forward(&inner, &streams));
+        tokio::join!(announce(&inner, &streams), forward(&inner, &streams));
     };
     tokio::select! {
         () = relay => {}
@@ -75,29 +74,17 @@ async fn run(inner: Arc<Inner>, streams: Streams) {
     }
 }
 
-async fn listen(inner: &Inner, streams: &Streams) {
-    loop {
-        if let Err(error) = listen_once(inner, streams).await {
-            report(&error);
-        }
-        sleep(RETRY_DELAY).await;
+/// Takes what was told on the channel, if this server runs flows.
+pub(super) fn receive(inner: &Inner, payload: &str) {
+    let Some(streams) = inner.streams.lock().clone() else { return };
+    // One of a newer server may say more than this one understands.
+    let Ok(ChunkNotice { from, what }) = serde_json::from_str(payload) else { return };
+    if from == inner.name {
+        return;
     }
-}
-
-async fn listen_once(inner: &Inner, streams: &Streams) -> Result<(), Error> {
-    let mut listener = PgListener::connect(&inner.url).await?;
-    listener.listen(CHANNEL).await?;
-    loop {
-        let notification = listener.recv().await?;
-        // One of a newer server may say more than this one understands.
-        let Ok(ChunkNotice { from, what }) = serde_json::from_str(notification.payload()) else { continue };
-        if from == inner.name {
-            continue;
-        }
-        match what {
-            What::Wants(interest) => streams.wanted_by(from, interest, INTEREST_LIFETIME),
-            What::Text(chunks) => chunks.into_iter().for_each(|chunk| streams.receive(chunk)),
-        }
+    match what {
+        What::Wants(interest) => streams.wanted_by(from, interest, INTEREST_LIFETIME),
+        What::Text(chunks) => chunks.into_iter().for_each(|chunk| streams.receive(chunk)),
     }
 }
 
