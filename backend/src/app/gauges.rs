@@ -9,7 +9,7 @@ use shared::review::ReviewKind;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::Store;
+use crate::store::{Error, LogFollower, Resume, Store, follow};
 
 /// How often rows are counted, at most.
 const ROWS: Duration = Duration::from_mins(1);
@@ -42,29 +42,24 @@ pub fn count_rows(store: Store, stopping: &CancellationToken) {
 
 /// Counts pending reviews after commits, until the stop.
 pub fn count_pending(store: Store, stopping: &CancellationToken) {
-    let background = store.background().clone();
-    let mut commits = store.commits();
-    let work = stopping.clone().run_until_cancelled_owned(async move {
-        loop {
-            // Seen before counting, so that what is committed meanwhile is not missed.
-            commits.mark_unchanged();
-            let begun = Instant::now();
-            match store.pending_by_kind().await {
-                Ok(pending) => set_pending(&pending),
-                Err(error) => {
-                    tracing::warn!(%error, "the pending reviews could not be counted; trying again");
-                    commits.mark_changed();
-                }
-            }
-            sleep(PENDING.max(begun.elapsed() * REST)).await;
-            if commits.changed().await.is_err() {
-                return;
-            }
-        }
-    });
-    tokio::spawn(background.watch("count of pending reviews", stopping, async {
-        work.await;
-    }));
+    let (background, commits) = (store.background().clone(), store.commits());
+    let work = follow(PendingCount(store), commits, stopping.clone());
+    tokio::spawn(background.watch("count of pending reviews", stopping, work));
+}
+
+struct PendingCount(Store);
+
+impl LogFollower for PendingCount {
+    type Error = Error;
+    const TROUBLE: &'static str = "the pending reviews could not be counted";
+    const POLL: Duration = Duration::MAX;
+
+    async fn advance(&mut self) -> Result<Resume, Error> {
+        let begun = Instant::now();
+        set_pending(&self.0.pending_by_kind().await?);
+        sleep(PENDING.max(begun.elapsed() * REST)).await;
+        Ok(Resume::OnCommit)
+    }
 }
 
 /// A kind of which none is pending shows 0.
