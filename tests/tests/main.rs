@@ -35,6 +35,8 @@ mod questions;
 mod races;
 mod record;
 mod remote;
+mod sends;
+mod sessions;
 mod signal;
 mod single_sign_on;
 mod sockets;
