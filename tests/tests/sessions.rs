@@ -1,11 +1,14 @@
 //! What a session that ends, or that is somebody else's by now, does to a page that is open: it goes on, nothing is sent in
 //! another name, and who is still logged in is told so.
 
+use reqwest::Method;
 use serde_json::json;
+use shared::api::ReviewQuery;
+use shared::client::USER_HEADER;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, edit_text, launch, reading, text_of};
 use tests::server::PASSWORD;
-use tests::{BrowserResult, eventually};
+use tests::{BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// Presses a filter of the list, and so asks the server, without taking the focus from where it is.
@@ -26,7 +29,7 @@ async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserRes
     let driver = &browser.driver;
     launch(&server, "note", json!({})).await;
     let other = eventually("both are asked", async || {
-        let page = ana.reviews(&shared::api::ReviewQuery::default()).await.ok()?;
+        let page = ana.reviews(&ReviewQuery::default()).await.ok()?;
         page.items.into_iter().find(|other| other.id != review.id)
     })
     .await;
@@ -145,4 +148,15 @@ async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> Br
     );
     browser.quit().await;
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_names_its_user_has_no_effect_with_the_session_of_another() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    let admin = server.admin().await;
+    let me = async |named: &str| {
+        let request = admin.transport.raw(Method::GET, "/api/v1/me").header(USER_HEADER, named);
+        request.send().await.expect("an answer").status().as_u16()
+    };
+    assert_eq!((me("admin").await, me("ana").await, me("").await), (200, 401, 401));
 }
