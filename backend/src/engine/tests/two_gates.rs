@@ -128,3 +128,38 @@ fn gates_that_undo_each_others_edits_end() {
     let told = results(&play, "researcher");
     assert!(told[0].as_str().is_some_and(|told| told.starts_with("TOOL_PERMISSION_DENIED: its gates")), "{told:?}");
 }
+
+const PERMITTED: &str = "
+id: f
+agents: { clerk: { model: demo/clerk, tools: [pay] } }
+tools: { pay: { http: { url: 'https://example.com' }, idempotent: true, ask_permission: true } }
+gates: { before_tool: { pay: { when: arguments.amount > 100, reviewers: { roles: [legal] } } } }
+nodes: { work: { agent: clerk, prompt: Pay. } }
+";
+
+#[test]
+fn a_tool_that_asks_permission_asks_where_the_condition_of_its_gate_opens_it() {
+    let pay = |amount: i64| ActionDecision::Edit { arguments: object(json!({ "amount": amount })) };
+    // What is asked first, how that is answered, and who is asked then.
+    for (amount, first, answer, then) in [
+        (50, None, ActionDecision::APPROVE, false),
+        (50, None, pay(60), false),
+        (50, None, pay(500), true),
+        (500, Some("legal"), ActionDecision::APPROVE, false),
+        (500, Some("legal"), pay(50), false),
+    ] {
+        let mut play = Play::start(PERMITTED, json!({}));
+        play.model("work", calls([("pay", json!({ "amount": amount }))]));
+        let review = play.review();
+        assert_eq!(review.reviewers.roles.first().map(String::as_str), first, "{amount}");
+        let call = review.actions[0].id.clone();
+        let rob = person("rob", &["reviewer", "legal"]);
+        play.try_decide(review.id, &rob, request(&review, answer_actions([(&call, answer)]))).expect("it fits");
+        let asked = play.snapshot.reviews.values().find(|review| review.is_pending());
+        assert_eq!(asked.is_some(), then, "{amount}");
+        assert!(asked.is_none_or(|review| review.reviewers.roles == ["legal"]));
+        if !then {
+            play.call_task(&call);
+        }
+    }
+}

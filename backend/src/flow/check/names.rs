@@ -145,9 +145,17 @@ fn fires(
             let named = if pattern.contains('*') { "whose name fits" } else { "of this name" };
             checker.invalid(&path, format!("this gate can never apply: no {what} {named} {by}{guess}"));
         }
-        let asks = what == "tool" && checker.flow.tools.get(pattern).is_some_and(|tool| !tool.ask_permission.is_no());
-        if asks && *setting == GateSetting::Switch(false) {
-            checker.invalid(&path, "the tool has `ask_permission`, but this gate is false; remove one of them");
+        let tool = checker.flow.tools.get(pattern).filter(|_| what == "tool").map(|tool| &tool.ask_permission);
+        match tool {
+            Some(asks) if !asks.is_no() && *setting == GateSetting::Switch(false) => {
+                checker.invalid(&path, "the tool has `ask_permission`, but this gate is false; remove one of them");
+            }
+            Some(asks) if asks.allowed_decisions().is_some() => {
+                let message = "the tool's `ask_permission` has `allowed_decisions` of its own; write them here instead, \
+                               with `ask_permission: true`";
+                checker.invalid(&path, message);
+            }
+            _ => {}
         }
     }
 }

@@ -11,21 +11,43 @@ use super::{Compiled, DELEGATE, setting_of};
 
 impl Compiled {
     /// The gates of a tool that an agent, or a tool node, calls, whatever their `when` says: that of what changes a team, then
-    /// that of the tool. Each that closes is asked, one after another.
+    /// that of the tool, then that of `ask_permission` where the `when` of the tool's gate may open it. Each that closes is
+    /// asked, one after another.
     pub fn tool_gates(&self, agent: Option<&str>, tool: &str) -> impl Iterator<Item = &Gate> {
-        self.team_gate(tool).into_iter().chain(self.tool_gate(agent, tool))
+        let gates = [self.team_gate(tool), self.tool_gate(agent, tool), self.permission_gate(agent, tool)];
+        gates.into_iter().flatten()
     }
 
     /// The gate of a tool. The agent's own gates win over the flow's, the exact name over a pattern, the longest pattern over
-    /// others; `false` opens. `ask_permission: true` is a gate by the exact name, and nothing opens it.
+    /// others; `false` opens. `ask_permission` is a gate by the exact name, and nothing opens it.
     fn tool_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
-        let asks = self.flow.tools.get(tool).is_some_and(|tool| !tool.ask_permission.is_no());
-        let own = agent.and_then(|agent| setting_of(&self.flow.agents.get(agent)?.gates.before_tool, tool));
-        match own.or_else(|| setting_of(&self.flow.gates.before_tool, tool)) {
+        let asks = self.asks_permission(tool);
+        match self.setting(agent, tool) {
             Some((name, GateSetting::Gate(gate))) if name == tool || !asks => Some(gate),
-            Some((_, GateSetting::Switch(true))) => Some(&self.plain_gate),
-            _ => asks.then(|| self.asking.get(tool).unwrap_or(&self.plain_gate)),
+            Some((_, GateSetting::Switch(true))) if !asks => Some(&self.plain_gate),
+            _ => asks.then(|| self.gate_of_permission(tool)),
         }
+    }
+
+    /// The gate of `ask_permission`, where another gate by the exact name has a condition: it asks about each call that no
+    /// other gate has asked about.
+    pub fn permission_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
+        let (name, setting) = self.setting(agent, tool)?;
+        let may_open = matches!(setting, GateSetting::Gate(gate) if gate.when.is_some());
+        (name == tool && may_open && self.asks_permission(tool)).then(|| self.gate_of_permission(tool))
+    }
+
+    fn asks_permission(&self, tool: &str) -> bool {
+        self.flow.tools.get(tool).is_some_and(|tool| !tool.ask_permission.is_no())
+    }
+
+    fn gate_of_permission(&self, tool: &str) -> &Gate {
+        self.asking.get(tool).unwrap_or(&self.plain_gate)
+    }
+
+    fn setting(&self, agent: Option<&str>, tool: &str) -> Option<(&str, &GateSetting)> {
+        let own = agent.and_then(|agent| setting_of(&self.flow.agents.get(agent)?.gates.before_tool, tool));
+        own.or_else(|| setting_of(&self.flow.gates.before_tool, tool))
     }
 
     /// Who is asked where a node or a gate names these handlers: else those of the flow's defaults.
