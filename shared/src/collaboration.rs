@@ -35,6 +35,13 @@ pub struct Delegation {
     pub at: Timestamp,
 }
 
+impl Delegation {
+    /// Returns the owner of the vote, who had it before anyone delegated it.
+    pub fn owner(&self) -> &Username {
+        self.on_behalf_of.as_ref().unwrap_or(&self.from)
+    }
+}
+
 /// A comment on a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -250,10 +250,7 @@ impl Review {
 
     /// Returns the holder of each delegated vote, by owner.
     pub fn holders(&self) -> BTreeMap<&Username, &Username> {
-        self.delegations
-            .iter()
-            .map(|handed| (handed.on_behalf_of.as_ref().unwrap_or(&handed.from), &handed.to))
-            .collect()
+        self.delegations.iter().map(|handed| (handed.owner(), &handed.to)).collect()
     }
 }
 

@@ -12,6 +12,13 @@ nodes:
       reviewers: { roles: [legal], not_requester: true }
 ";
 
+/// A run whose inputs do not say who exists.
+fn start() -> Play {
+    let mut play = Play::start(ASK, json!({}));
+    play.people = None;
+    play
+}
+
 fn lea() -> Principal {
     person("lea", &["legal", "reviewer"])
 }
@@ -27,7 +34,7 @@ fn hand(play: &mut Play, by: &Principal, to: &str, person: Option<Principal>) ->
 
 #[test]
 fn a_review_changes_hands_once_and_is_decided_in_the_name_of_who_had_it() {
-    let mut play = Play::start(ASK, json!({}));
+    let mut play = start();
     let before = play.review();
     play.apply(Input::Claim { review: before.id, by: lea(), via: Via::Human });
     hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
@@ -45,8 +52,30 @@ fn a_review_changes_hands_once_and_is_decided_in_the_name_of_who_had_it() {
 }
 
 #[test]
+fn what_was_delegated_to_somebody_who_is_gone_goes_back() {
+    let mut play = start();
+    let ida = person("ida", &["reviewer"]);
+    hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
+    hand(&mut play, &tom(), "ida", Some(ida.clone())).unwrap();
+    let holder = |play: &Play| play.review().holders().into_values().next().map(ToString::to_string);
+    for (people, expected) in [
+        (vec![lea(), tom(), ida], Some("ida")),
+        (vec![lea(), tom()], Some("tom")),
+        (vec![lea(), person("tom", &["editor"])], None),
+    ] {
+        play.people = Some(people.into());
+        // Nothing has changed at first.
+        let _ = play.try_apply(Input::Recount);
+        assert_eq!(holder(&play).as_deref(), expected);
+    }
+    let review = play.review();
+    play.try_decide(review.id, &lea(), request(&review, choose("yes"))).unwrap();
+    assert_eq!(play.past(review.id).decisions[0].on_behalf_of, None);
+}
+
+#[test]
 fn a_delegate_who_may_not_decide_is_refused_with_the_reason() {
-    let mut play = Play::start(ASK, json!({}));
+    let mut play = start();
     let why = |refused: Result<_, Refusal>| match refused {
         Err(Refusal::Invalid(mistakes)) => (mistakes[0].path.clone(), mistakes[0].message.clone()),
         other => panic!("{other:?}"),
@@ -73,7 +102,7 @@ fn a_delegate_who_may_not_decide_is_refused_with_the_reason() {
 
 #[test]
 fn a_review_does_not_change_hands_for_ever() {
-    let mut play = Play::start(ASK, json!({}));
+    let mut play = start();
     let pair = [lea(), tom()];
     let mut turns = 0;
     let refused = loop {
@@ -88,7 +117,7 @@ fn a_review_does_not_change_hands_for_ever() {
 
 #[test]
 fn a_claim_that_has_run_out_is_gone_with_the_next_change() {
-    let mut play = Play::start(ASK, json!({}));
+    let mut play = start();
     let review = play.review().id;
     play.apply(Input::Claim { review, by: lea(), via: Via::Human });
     play.now = play.now.after(Duration::from_mins(14));

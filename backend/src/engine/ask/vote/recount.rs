@@ -3,6 +3,7 @@
 //! If the first decision resolves and people are only named, the users do not come with every input: the server finds
 //! reviews that no one can decide beside the commits, and tells the run to recheck ([`crate::engine::Input::Recount`]).
 
+use shared::access::REVIEWER;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::Review;
@@ -30,8 +31,9 @@ impl Builder<'_> {
             return false;
         }
         let Some(before) = self.reviews.get(&id).cloned() else { return false };
-        let now = self.those_who_may(&before);
         let mut after = before.clone();
+        self.hand_back(&mut after);
+        let now = self.those_who_may(&after);
         let (mut lost, mut added) = (Vec::new(), Vec::new());
         if let Some(voting) = &mut after.voting {
             let may = |name: &Username| now.iter().any(|person| person.username == *name);
@@ -60,5 +62,18 @@ impl Builder<'_> {
         }
         self.settle_votes(id);
         true
+    }
+
+    /// What was delegated to somebody who cannot decide any more goes back to whoever had it before.
+    fn hand_back(&self, review: &mut Review) {
+        let Some(people) = &self.people else { return };
+        let can = |name: &Username| people.iter().any(|person| person.username == *name && person.has(REVIEWER));
+        let gone = |review: &Review| {
+            let held = review.holders().into_iter().find(|(_, holder)| !can(holder));
+            held.map(|(owner, holder)| (owner.clone(), holder.clone()))
+        };
+        while let Some((owner, holder)) = gone(review) {
+            review.delegations.retain(|handed| handed.to != holder || *handed.owner() != owner);
+        }
     }
 }
