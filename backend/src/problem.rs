@@ -82,7 +82,6 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
                 .detail("check what has changed, and decide again"),
             None => Problem::new(Code::NotFound),
         },
-        Refusal::ContentAltered => content_altered(),
         Refusal::NoLongerAsked(review) => {
             let detail = format!("{message}; the review is waiting for others");
             Problem { review: seen(review), ..Problem::new(Code::Conflict) }.detail(detail)
@@ -106,13 +105,6 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
         Refusal::Unasked { .. } => Problem::new(Code::Unavailable).detail(message),
         Refusal::TaskOver | Refusal::Unchanged => Problem::new(Code::Conflict).detail(message),
     }
-}
-
-/// `409` for a review whose content somebody has changed in the database.
-pub fn content_altered() -> Problem {
-    let remedy = "the audit log has what was asked (`review.requested`). Cancel the run, or restore the database from a \
-                  backup; nobody can decide this review as it is";
-    Problem::new(Code::Conflict).detail(format!("{}; {remedy}", Refusal::ContentAltered))
 }
 
 /// `422` for a cursor that leads nowhere in a list.

@@ -5,17 +5,14 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
-use shared::api::{Launch, Reason, ReviewQuery, RunQuery};
-use shared::decision::DecisionRequest;
+use shared::api::{Launch, Reason, RunQuery};
 use shared::error::{Code, FlowCode, Problem};
-use shared::review::Review;
 use shared::run::{Context, Run, RunStatus};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tests::postgres::Postgres;
 use tests::process::Process;
-use tests::reviewing::choose;
 use tests::wait::eventually_within;
-use tests::{Api, Database, HttpTransport, Options, Proxy, Recorder, Server, eventually, flows};
+use tests::{Api, Database, HttpTransport, Options, Proxy, Recorder, Server, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -317,47 +314,4 @@ async fn several_servers_start_at_once_on_an_empty_sqlite_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite:{}", folder.path().join("one.db").display());
     drop(start_together(&["--database".to_owned(), url], 5).await);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_review_that_was_changed_in_the_database_is_neither_shown_nor_decided() {
-    let server = Server::start(Options::on(Database::Sqlite)).await;
-    server.save(&flows::question("question", "{ roles: [reviewer] }")).await;
-    let (admin, ana) = (server.admin().await, server.person("ana", &["reviewer"]).await);
-    let Value::Object(input) = json!({ "text": "Pay 10 EUR" }) else { unreachable!("an object") };
-    let flow = "question".parse().expect("an id");
-    let run = admin.launch(&Launch { flow, version: None, input, context: Context::default() }, None).await;
-    let run = run.expect("launched").summary.id;
-    let review = eventually("ana is asked", async || {
-        ana.reviews(&ReviewQuery::default()).await.ok()?.items.into_iter().find(|review| review.run_id == Some(run))
-    })
-    .await;
-    let mut altered = review.clone();
-    altered.prompt = "Pay 1 EUR".to_owned();
-    let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
-    database.busy_timeout(Duration::from_secs(10)).expect("waits");
-    let write = |review: &Review| {
-        let (body, id) = (serde_json::to_string(review).expect("JSON"), review.id.0);
-        database
-            .execute("UPDATE reviews SET body = ?1 WHERE id = ?2", (body, id.as_bytes().as_slice()))
-            .expect("writes")
-    };
-    assert_eq!(write(&altered), 1);
-
-    let shown = ana.review(review.id).await.expect_err("it is not what was asked");
-    let decision = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: choose("approve"),
-        edits: Map::new(),
-        comment: None,
-        metadata: Map::new(),
-    };
-    let decided = ana.decide(review.id, &decision, None).await.expect_err("it is not what was asked");
-    for problem in [shown, decided] {
-        assert_eq!(problem.code, Code::Conflict);
-        assert!(problem.detail.as_ref().is_some_and(|detail| detail.contains("digest")), "{problem:?}");
-    }
-    assert_eq!(write(&review), 1);
-    ana.decide(review.id, &decision, None).await.expect("it is what was asked");
 }

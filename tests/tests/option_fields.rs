@@ -1,7 +1,6 @@
 //! An option that takes more than a press: its form is filled in first, and what is wrong is said at its field.
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
@@ -16,20 +15,10 @@ fn offer(server: &Server, review: &Review, options: &Value) {
     database.busy_timeout(std::time::Duration::from_secs(10)).expect("waits");
     let mut body = serde_json::to_value(review).expect("JSON");
     body["options"] = options.clone();
-    body["digest"] = json!(digest(&body));
     let changed = database
         .execute("UPDATE reviews SET body = ?1 WHERE id = ?2", (body.to_string(), review.id.0.as_bytes().as_slice()))
         .expect("writes");
     assert_eq!(changed, 1);
-}
-
-/// The digest of what a review shows, as the documentation of the audit log defines it.
-fn digest(review: &Value) -> String {
-    let shown = ["kind", "title", "prompt", "items", "options", "actions", "consequences"];
-    let content: JsonMap =
-        shown.into_iter().map(|key| (key.to_owned(), review.get(key).cloned().unwrap_or_else(|| json!([])))).collect();
-    let canonical = serde_json_canonicalizer::to_vec(&content).expect("plain JSON");
-    format!("sha256:{}", hex::encode(Sha256::digest(canonical)))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -50,7 +50,7 @@ mod tests;
 pub use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry};
 pub use carrier::{Carrier, is_carrier, question_of};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
-pub use digest::{is_of_review as is_digest_of_review, of_inquiry as digest_of_inquiry};
+pub use digest::of_inquiry as digest_of_inquiry;
 pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use looked::Looked;
 pub use phase::{Branch, Phase};

@@ -104,9 +104,6 @@ pub enum Refusal {
     /// The content is not what the decision names.
     #[error("the content has changed")]
     RevisionChanged(Box<Review>),
-    /// The content is not what was asked: somebody has changed it in the database.
-    #[error("what this review shows does not match its digest: it was changed in the database")]
-    ContentAltered,
     /// The review is pending, but whoever answers is not asked any more.
     #[error("the time for this program to answer is over")]
     NoLongerAsked(Box<Review>),

@@ -26,7 +26,10 @@ impl Builder<'_> {
         via: Via,
         request: DecisionRequest,
     ) -> Result<(), Refusal> {
-        let review = self.review_to_decide(id, by, &request)?;
+        let review = self.pending_review(id, by, Act::Decide)?;
+        if request.revision != review.revision || request.digest != review.digest {
+            return Err(Refusal::RevisionChanged(Box::new(review.clone())));
+        }
         let subject = &self.state.question(id).ok_or(Refusal::NotFound)?.subject;
         let until = self.closes_at(id);
         let fitting = self.fit(review, subject, &request).map_err(|refusal| refusal.in_time(until));
@@ -77,18 +80,12 @@ impl Builder<'_> {
         by: &Principal,
         request: &DecisionRequest,
     ) -> Result<Checked, Refusal> {
-        let review = self.review_to_decide(id, by, request)?;
-        validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
-        self.check_decision(review, request)
-    }
-
-    /// A pending review that somebody may decide, if it shows what they saw and what was asked.
-    fn review_to_decide(&self, id: ReviewId, by: &Principal, request: &DecisionRequest) -> Result<&Review, Refusal> {
         let review = self.pending_review(id, by, Act::Decide)?;
         if request.revision != review.revision || request.digest != review.digest {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
-        if digest::is_of_review(review) { Ok(review) } else { Err(Refusal::ContentAltered) }
+        validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
+        self.check_decision(review, request)
     }
 
     /// A pending review with which somebody may do what they want.
