@@ -132,15 +132,15 @@ impl<'a> AnswerBuilder<'a> {
     }
 }
 
-/// The arguments that a model wrote. A tool that takes nothing is often called with nothing; what is no JSON is given on
-/// as it is, so that the engine tells the model.
+/// The arguments that a model wrote. A tool that takes nothing is often called with nothing; what is no JSON, or has an
+/// integer that would become another one, is given on as it is, so that the engine tells the model.
 pub(crate) fn arguments(written: &str) -> Value {
     if written.trim().is_empty() {
         return json!({});
     }
     match serde_json::from_str(written) {
         Ok(Value::Null) => json!({}),
-        Ok(value) => value,
-        Err(_) => written.into(),
+        Ok(value) if crate::json::long_integer(written.as_bytes()).is_none() => value,
+        _ => written.into(),
     }
 }
