@@ -151,6 +151,15 @@ impl Builder<'_> {
         Err(format!("`to`: you may hand over only to {}", names.join(", ")))
     }
 
+    /// Whether a call that somebody has edited may write the state key that it names, where that is what it does.
+    pub(in crate::engine) fn check_state_key(&self, step: &Step, call: &ToolCall) -> Result<(), String> {
+        let tool = self.flow.of(&step.node).tool(&call.tool);
+        if tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Builtin(Builtin::SetState))) {
+            self.set_state(step, &call.arguments)?;
+        }
+        Ok(())
+    }
+
     fn set_state(&self, step: &Step, arguments: &JsonMap) -> Result<Started, String> {
         let Some(key) = arguments.get("key").and_then(Value::as_str) else {
             return Err("`key` names the state key to write".to_owned());

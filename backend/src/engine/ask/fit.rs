@@ -46,9 +46,13 @@ impl Builder<'_> {
                 Refusal::Invalid(vec![Mistake::new("/verdict/option", "not_offered", message)])
             };
             let source = self.source(node).ok_or_else(no_source)?;
-            if source.visits >= source.max_visits {
-                let message = format!("`{}` has used all of its {} visits", source.node, source.max_visits);
-                return Err(Refusal::VisitLimit(message));
+            // Where it has used up its own visits too, the corrected content could not be shown, and the run would fail.
+            for (node, visits, max_visits) in
+                [Some((&source.node, source.visits, source.max_visits)), self.only_visits(node)].into_iter().flatten()
+            {
+                if visits >= max_visits {
+                    return Err(Refusal::VisitLimit(format!("`{node}` has used all of its {max_visits} visits")));
+                }
             }
         }
         let put_in = self.put_in(review, request)?;
@@ -70,6 +74,12 @@ impl Builder<'_> {
         Ok(Fitting { said, put_in, requests })
     }
 
+    /// The visits of a node so far and at most; none where it names another node for when they are used up.
+    fn only_visits<'n>(&self, id: &'n NodeId) -> Option<(&'n NodeId, u32, u32)> {
+        let node = self.flow.node(id).filter(|node| node.on_visit_limit.is_none())?;
+        Some((id, self.state.visits.get(id).copied().unwrap_or(0), node.max_visits()))
+    }
+
     /// What the calls will send whose arguments a decision changes.
     fn edited_requests(
         &self,
@@ -85,7 +95,11 @@ impl Builder<'_> {
         let place = self.state.step_of(subject).zip(subject.branch());
         for (call, arguments, node) in calls {
             let edited = self.edited(node, call, arguments).and_then(|edited| {
-                place.map_or(Ok(()), |(step, branch)| self.check_team_change(step, branch, &edited)).map(|()| edited)
+                if let Some((step, branch)) = place {
+                    self.check_team_change(step, branch, &edited)?;
+                    self.check_state_key(step, &edited)?;
+                }
+                Ok(edited)
             });
             match edited {
                 Ok(edited) => requests.extend(edited.request.map(|request| (edited.id, request))),

@@ -93,6 +93,25 @@ fn a_correction_needs_a_message_and_a_source_with_visits_left() {
 }
 
 #[test]
+fn a_correction_needs_a_visit_of_the_node_that_asks() {
+    let flow = |more: &str| {
+        format!(
+            "id: f\nagents: {{ w: {{ model: demo/w }} }}\nnodes:\n  draft: {{ agent: w, prompt: Write., next: ask }}\n  \
+             ask: {{ human: {{ prompt: Fine?, review_keys: [draft] }}, max_visits: 1{more} }}\n  \
+             other: {{ human: {{ prompt: And? }} }}\n"
+        )
+    };
+    for (more, is_refused) in [("", true), (", on_visit_limit: other", false)] {
+        let mut play = Play::start(&flow(more), json!({}));
+        play.model("draft", text("Leaves."));
+        let review = play.review();
+        let decided = play.try_decide(review.id, &ana(), request(&review, say("Shorter.")));
+        assert_eq!(matches!(decided, Err(Refusal::VisitLimit(_))), is_refused, "{decided:?}");
+        assert_eq!(play.status() == RunStatus::WaitingForHuman, is_refused);
+    }
+}
+
+#[test]
 fn of_two_decisions_one_wins_and_the_other_hears_who_decided_what() {
     let mut play = asked();
     let review = play.review();

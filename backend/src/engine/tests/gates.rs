@@ -34,6 +34,23 @@ fn results(play: &Play) -> Vec<Value> {
 }
 
 #[test]
+fn an_edit_names_no_state_key_that_may_not_be_written() {
+    let gated = AGENT.replace("    refund: { when", "    note: true\n    refund: { when");
+    let mut play = Play::start(&gated, json!({}));
+    play.model("serve", calls([("note", json!({ "key": "mood", "value": 1 }))]));
+    let review = play.review();
+    let edit = |key: &str| {
+        let arguments = object(json!({ "key": key, "value": 2 }));
+        request(&review, answer_actions([("c1-1", ActionDecision::Edit { arguments })]))
+    };
+    let refused = play.try_decide(review.id, &ana(), edit("order")).unwrap_err();
+    let place = "/verdict/decisions/c1-1/arguments".to_owned();
+    assert_eq!(mistakes(refused), [(place, "invalid".to_owned())]);
+    play.try_decide(review.id, &ana(), edit("mood")).unwrap();
+    assert_eq!(play.key("mood"), 2);
+}
+
+#[test]
 fn gated_calls_of_a_turn_are_one_review_and_the_others_run_with_those_that_were_approved() {
     let mut play = Play::start(AGENT, json!({}));
     play.model(
