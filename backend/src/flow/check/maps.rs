@@ -42,7 +42,12 @@ fn name(checker: &mut Checker<'_>, base: &str, map: &MapNode) {
         return checker.invalid(&path, why);
     }
     let given = flow.input.as_ref().and_then(|input| input.get("properties")).and_then(Value::as_object);
-    let mut others = flow.nodes.iter().filter(|(id, _)| **id != map.node);
+    // What the node of a map edits under the name of its item is that item.
+    let is_item = |id: &NodeId| {
+        let mut kinds = flow.nodes.values().map(|node| &node.kind);
+        kinds.any(|kind| matches!(kind, NodeKind::Map(of) if of.node == *id && of.r#as == *name))
+    };
+    let mut others = flow.nodes.iter().filter(|(id, _)| !is_item(id));
     let written = others.any(|(id, node)| writes(id.as_str(), node).iter().any(|(_, key)| key == name));
     if written || given.is_some_and(|properties| properties.contains_key(name)) {
         checker.invalid(&path, format!("`{name}` is already a state key; choose another name for the item"));

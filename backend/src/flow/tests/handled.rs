@@ -164,6 +164,9 @@ fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
     };
     expect(&flow(map, "b: { tool: nap, arguments: { duration: '{{ one }}' } }"), &[]);
     expect(&flow(map, "b: { human: { prompt: '{{ one }}?', review_keys: [one], edit_keys: [one] } }"), &[]);
+    let second = "b: { human: { prompt: x, review_keys: [one], edit_keys: [one] } }\n  \
+                  c: { map: { over: list, as: one, node: d } }\n  d: { tool: nap, arguments: { duration: '{{ one }}' } }";
+    expect(&flow(map, second).replace("node: b } }", "node: b }, next: c }"), &[]);
     for (rest, words) in [
         ("b: { router: {} }", "is a router node"),
         ("b: { agent: w }", "overwrite each other"),
