@@ -6,6 +6,7 @@ use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Modifications, ProgramAnswer, Verdict, Via};
 use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
+use shared::id::NodeId;
 use shared::request::Request;
 use shared::review::{ActionType, Changes, Item, Review};
 

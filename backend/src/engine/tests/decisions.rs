@@ -97,12 +97,12 @@ fn a_correction_needs_a_visit_of_the_node_that_asks() {
     let flow = |more: &str| {
         format!(
             "id: f\nagents: {{ w: {{ model: demo/w }} }}\nnodes:\n  draft: {{ agent: w, prompt: Write., next: ask }}\n  \
-             ask: {{ human: {{ prompt: Fine?, review_keys: [draft] }}, max_visits: 1{more} }}\n  \
-             other: {{ human: {{ prompt: And? }} }}\n"
+             ask: {{ human: {{ prompt: Fine?, options: [{{ id: yes, label: Yes }}] }}, max_visits: 1{more} }}\n"
         )
     };
-    for (more, is_refused) in [("", true), (", on_visit_limit: other", false)] {
-        let mut play = Play::start(&flow(more), json!({}));
+    let other = "  other: { human: { prompt: And? } }\n";
+    for (flow, is_refused) in [(flow(""), true), (flow(", on_visit_limit: other") + other, false)] {
+        let mut play = Play::start(&flow, json!({}));
         play.model("draft", text("Leaves."));
         let review = play.review();
         let decided = play.try_decide(review.id, &ana(), request(&review, say("Shorter.")));
