@@ -1,13 +1,13 @@
 //! The archiver: finds finished runs that are older than their retention, writes them to the archive, and removes them,
 //! in the background.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use shared::entry_numbers::EntryNumbers;
-use shared::id::{FlowId, RunId};
+use shared::id::FlowId;
 use shared::log::RunsArchived;
 use shared::time::Timestamp;
 use tokio::time::Instant;
@@ -82,9 +82,6 @@ pub struct Archiver {
     explained: Explained,
     /// The right to write to the folder, while it has it.
     lock: Option<Arc<FolderLock>>,
-    /// The runs that could not be read completely. Only a restart tries them again: each try writes the archive of the
-    /// others twice.
-    unreadable: HashSet<RunId>,
 }
 
 /// What became of a run that was to be added to an archive.
@@ -114,8 +111,7 @@ impl Archiver {
     /// One that looks into this database and writes into this folder.
     pub fn new(store: Store, trusted: Trusted, clock: SharedClock, retention: Retention) -> Self {
         let Retention { runs, folder } = retention;
-        let (folder, explained) = (Folder::at(folder), Explained::default());
-        Self { store, trusted, clock, runs, folder, explained, lock: None, unreadable: HashSet::new() }
+        Self { store, trusted, clock, runs, folder: Folder::at(folder), explained: Explained::default(), lock: None }
     }
 
     /// Archives until it is stopped.
@@ -196,7 +192,7 @@ impl Archiver {
             let of = source.flow.as_ref().map_or(FinishedFilter::Carriers, FinishedFilter::Of);
             let page = self.store.finished_runs(of, source.before, source.from, PAGE).await?;
             count += page.runs.len();
-            for run in page.runs.into_iter().filter(|run| !self.unreadable.contains(&run.id)) {
+            for run in page.runs {
                 found.entry(day_of(run.last_at)).or_default().push(run);
             }
             if page.next.is_some() {
@@ -278,15 +274,13 @@ impl Archiver {
 
     /// Adds a run, unless something has happened to it meanwhile or something of it cannot be read.
     async fn add(
-        &mut self,
+        &self,
         writer: &mut Writer<Spool>,
         run: &FinishedRun,
         numbers: &BTreeMap<i64, Vec<Numbered>>,
     ) -> Result<Added, ArchiveError> {
-        let unreadable = &mut self.unreadable;
-        let mut unreadable = |why: String| {
-            tracing::warn!(run = %run.id, %why, "the run cannot be read completely, and is not archived until a restart");
-            unreadable.insert(run.id);
+        let unreadable = |why: String| {
+            tracing::warn!(run = %run.id, %why, "the run cannot be read completely, and is not archived");
         };
         let whole = match self.store.whole_run(run.id).await {
             Ok(Some(whole)) if whole.rows.last() == Some(run.last_row) => whole,

@@ -16,7 +16,6 @@ on_both! {
     what_is_not_sealed_stays,
     a_run_with_an_answer_under_a_key_stays,
     a_run_with_a_pending_review_stays,
-    a_run_that_cannot_be_read_stays_and_is_not_tried_again,
     each_flow_says_for_how_long,
     what_a_message_tells_of_is_found_where_the_run_before_it_is_archived,
 }
@@ -57,22 +56,6 @@ async fn a_run_with_a_pending_review_stays(mut world: World) {
     assert_eq!(world.archiver().pass().await.expect("archives"), 1);
 }
 
-async fn a_run_that_cannot_be_read_stays_and_is_not_tried_again(mut world: World) {
-    let run = world.launch("note", "unreadable").await;
-    world.finished(2).await;
-    world.grow_old().await;
-    let of_run = if world.record.is_postgres() { format!("'{run}'") } else { format!("x'{}'", run.0.simple()) };
-    world.record.behind_its_back(&format!("UPDATE runs SET state = '{{' WHERE id = {of_run}")).await;
-    let mut archiver = world.archiver();
-    assert_eq!(archiver.pass().await.expect("archives the others"), 2);
-    assert_eq!(world.rows("runs").await, 1);
-    let mut sources = archiver.sources().await.expect("looks");
-    assert!(archiver.find(&mut sources).await.expect("looks").is_empty());
-    // Another process, such as a newer version, tries it.
-    let mut sources = archiver.sources().await.expect("looks");
-    assert_eq!(world.archiver().find(&mut sources).await.expect("looks").len(), 1);
-}
-
 async fn each_flow_says_for_how_long(mut world: World) {
     world.save(json!({"id": "short", "retention": "7d", "nodes": {"keep": {"set": {"note": "x"}}}})).await;
     world.save(json!({"id": "long", "retention": "365d", "nodes": {"keep": {"set": {"note": "x"}}}})).await;
@@ -100,7 +83,7 @@ async fn ask(world: &World) -> ReviewId {
 
 /// The place before what is told next.
 async fn end_of_the_log(world: &World) -> Cursor {
-    let origin = world.store().origin();
+    let origin = world.store().origin().await.expect("reads");
     let page = world.store().log(&origin, None, 1000).await.expect("reads").expect("of this log");
     page.entries.last().expect("an entry").cursor.clone()
 }
