@@ -11,7 +11,7 @@ use shared::JsonMap;
 use shared::decision::ActionDecision;
 use shared::error::{Code, Mistake, Problem, pointer};
 
-use crate::limits::{Exceeded, MAX_DEPTH, Size};
+use crate::limits::{self, Exceeded, MAX_DEPTH, Size};
 
 /// The longest metadata of a decision, as JSON, in bytes.
 pub const MAX_METADATA: usize = 16 * 1024;
@@ -65,45 +65,11 @@ pub fn answer(bytes: &[u8]) -> Result<Option<Value>, String> {
 }
 
 fn read(bytes: &[u8], strict: bool) -> Result<Value, JsonFault> {
-    let long_integer = if strict { long_integer(bytes) } else { None };
-    let mut walk = Walk { strict, long_integer, path: Vec::new(), size: Size::default(), fault: None };
+    let long_integer = if strict { limits::long_integer(bytes) } else { None };
+    let mut walk = Walk { strict, long_integer, numbers: 0, path: Vec::new(), size: Size::default(), fault: None };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let read = Seed(&mut walk).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     read.map_err(|error| walk.fault.map_or(JsonFault::Syntax(error), JsonFault::Mistake))
-}
-
-/// The first integer of a JSON text that has more than 64 bits. It would be read as a double, which is another number.
-pub fn long_integer(json: &[u8]) -> Option<f64> {
-    let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
-    let mut rest = json;
-    while let Some((first, after)) = rest.split_first() {
-        rest = match first {
-            b'"' => after_text(after),
-            b'-' | b'0'..=b'9' => {
-                let (number, after) = rest.split_at(rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len()));
-                let number = str::from_utf8(number).unwrap_or_default();
-                let is_integer = !number.contains(['.', 'e', 'E']);
-                if is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
-                    return number.parse().ok();
-                }
-                after
-            }
-            _ => after,
-        };
-    }
-    None
-}
-
-/// What follows the end of a text.
-fn after_text(mut rest: &[u8]) -> &[u8] {
-    while let Some((byte, after)) = rest.split_first() {
-        rest = match byte {
-            b'"' => return after,
-            b'\\' => after.get(1..).unwrap_or_default(),
-            _ => after,
-        };
-    }
-    rest
 }
 
 /// Why something was not read.
@@ -168,8 +134,10 @@ pub fn check_metadata(metadata: &JsonMap) -> Result<(), Problem> {
 struct Walk {
     /// Whether doubled keys, U+0000 and long integers are mistakes.
     strict: bool,
-    /// The first integer of more than 64 bits, as it would be read.
-    long_integer: Option<f64>,
+    /// How many numbers stand before the first integer of more than 64 bits.
+    long_integer: Option<usize>,
+    /// How many numbers were read.
+    numbers: usize,
     path: Vec<String>,
     size: Size,
     fault: Option<Mistake>,
@@ -190,6 +158,14 @@ impl Walk {
     fn one<E: de::Error>(&mut self, value: Value) -> Result<Value, E> {
         self.size.one().map_err(|exceeded| self.fail(&exceeded.to_string()))?;
         Ok(value)
+    }
+
+    fn number<E: de::Error>(&mut self, number: Number) -> Result<Value, E> {
+        if self.long_integer == Some(self.numbers) {
+            return Err(self.fail(limits::LONG_INTEGER));
+        }
+        self.numbers += 1;
+        self.one(Value::Number(number))
     }
 
     fn text<E: de::Error>(&mut self, text: &str) -> Result<(), E> {
@@ -223,19 +199,16 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
-        self.0.one(Value::Number(value.into()))
+        self.0.number(value.into())
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        self.0.one(Value::Number(value.into()))
+        self.0.number(value.into())
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
         match Number::from_f64(value) {
-            Some(_) if self.0.long_integer == Some(value) => {
-                Err(self.0.fail("an integer of more than 64 bits cannot be kept exactly; send it as a text"))
-            }
-            Some(number) => self.0.one(Value::Number(number)),
+            Some(number) => self.0.number(number),
             None => Err(self.0.fail("not a number that JSON can represent")),
         }
     }
@@ -306,10 +279,16 @@ mod tests {
         assert_eq!(fault::<Value>(r#"{"a": {"b": 1, "b": 2}}"#), at(422, "/a/b", "invalid"));
         assert_eq!(fault::<Value>(r#"{"a": ["x", "\u0000"]}"#), at(422, "/a/1", "invalid"));
         assert_eq!(fault::<Value>(r#"{"a\u0000": 1}"#), at(422, "/a\0", "invalid"));
-        let long = r#"{"s": "\"-99999999999999999999", "e": 1e20, "a": [18446744073709551615, 18446744073709551616]}"#;
-        assert_eq!(fault::<Value>(long), at(422, "/a/1", "invalid"));
+        let long =
+            r#"{"s": "\"-99999999999999999999", "e": 1e20, "a": [100000000000000000000.0, 1, 18446744073709551616]}"#;
+        assert_eq!(fault::<Value>(long), at(422, "/a/2", "invalid"));
         assert_eq!(fault::<Value>(r#"{"a": -9223372036854775809}"#), at(422, "/a", "invalid"));
-        assert!(from_slice::<Value>(br#"{"a": [-9223372036854775808, 1e30, 0.1, 99999999999999999999.5]}"#).is_ok());
+        assert!(
+            from_slice::<Value>(
+                br#"{"a": [-9223372036854775808, 18446744073709551615, 1e30, 0.1, 99999999999999999999.5]}"#
+            )
+            .is_ok()
+        );
         assert_eq!(fault::<Value>("{"), at(400, "", ""));
         assert_eq!(fault::<Value>("{} {}"), at(400, "", ""));
         assert_eq!(fault::<Launch>("{}"), at(422, "/flow", "required"));

@@ -1,5 +1,6 @@
 //! The size limits of values from outside: one bound for bodies, socket messages, answers of tools and models, results
-//! of functions, and rendered templates. Everything within it can be stored, and read again. Imports nothing.
+//! of functions, and rendered templates. Everything within it can be stored, and read again; integers of more than 64 bits
+//! could not. Imports nothing.
 
 use std::fmt;
 
@@ -97,6 +98,45 @@ impl Size {
             self.below(member, depth + 1)
         })
     }
+}
+
+/// Why [`long_integer`] is refused.
+pub const LONG_INTEGER: &str = "an integer of more than 64 bits cannot be kept exactly; write it as a text";
+
+/// How many numbers of a JSON text stand before its first integer of more than 64 bits, which would be read as a double
+/// and so become another number; none where it has none.
+pub fn long_integer(json: &[u8]) -> Option<usize> {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+    let (mut numbers, mut rest) = (0, json);
+    while let Some((first, after)) = rest.split_first() {
+        rest = match first {
+            b'"' => after_text(after),
+            b'-' | b'0'..=b'9' => {
+                let (number, after) = rest.split_at(rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len()));
+                let number = str::from_utf8(number).unwrap_or_default();
+                let is_integer = !number.contains(['.', 'e', 'E']);
+                if is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some(numbers);
+                }
+                numbers += 1;
+                after
+            }
+            _ => after,
+        };
+    }
+    None
+}
+
+/// What follows the end of a text.
+fn after_text(mut rest: &[u8]) -> &[u8] {
+    while let Some((byte, after)) = rest.split_first() {
+        rest = match byte {
+            b'"' => return after,
+            b'\\' => after.get(1..).unwrap_or_default(),
+            _ => after,
+        };
+    }
+    rest
 }
 
 #[cfg(test)]

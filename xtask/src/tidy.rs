@@ -33,7 +33,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("engine", &["clock", "limits", "flow"]),
     ("store", &["background", "files", "clock", "limits", "token_bucket", "token_stream", "flow", "engine"]),
     ("problem", &["engine", "store"]),
-    ("agent", &["limits", "json", "engine", "flow", "http_client", "ssrf"]),
+    ("agent", &["limits", "engine", "flow", "http_client", "ssrf"]),
     ("tool", &["engine", "flow", "http_client", "ssrf", "json"]),
     ("handler", &["clock", "json", "http_client", "standard_webhooks", "ssrf", "engine"]),
     (

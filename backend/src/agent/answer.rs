@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::OnText;
 use super::price::Tokens;
 use crate::engine::ModelToolCall;
-use crate::limits::MAX_BYTES;
+use crate::limits::{self, MAX_BYTES};
 
 /// What a call counts beside its texts, so that calls without any are bounded too.
 const CALL: usize = 64;
@@ -17,6 +17,8 @@ pub(super) enum AnswerFault {
     BrokenOff(String),
     /// It is not what this kind of server sends.
     Form,
+    /// It has an integer that cannot be kept exactly.
+    LongInteger,
     /// It is larger than a value may be.
     TooLarge,
     /// The server says, instead of going on, that it failed.
@@ -132,6 +134,15 @@ impl<'a> AnswerBuilder<'a> {
     }
 }
 
+/// A frame of an answer as JSON. An integer in it that would become another one, where a server sends arguments as
+/// objects, is a fault.
+pub(super) fn frame(frame: &str) -> Result<Value, AnswerFault> {
+    if limits::long_integer(frame.as_bytes()).is_some() {
+        return Err(AnswerFault::LongInteger);
+    }
+    serde_json::from_str(frame).map_err(|_| AnswerFault::Form)
+}
+
 /// The arguments that a model wrote. A tool that takes nothing is often called with nothing; what is no JSON, or has an
 /// integer that would become another one, is given on as it is, so that the engine tells the model.
 pub(crate) fn arguments(written: &str) -> Value {
@@ -140,7 +151,7 @@ pub(crate) fn arguments(written: &str) -> Value {
     }
     match serde_json::from_str(written) {
         Ok(Value::Null) => json!({}),
-        Ok(value) if crate::json::long_integer(written.as_bytes()).is_none() => value,
+        Ok(value) if limits::long_integer(written.as_bytes()).is_none() => value,
         _ => written.into(),
     }
 }

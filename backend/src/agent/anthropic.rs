@@ -49,7 +49,7 @@ impl Wire for Anthropic {
     }
 
     fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
-        let event: Value = serde_json::from_str(frame).map_err(|_| AnswerFault::Form)?;
+        let event = super::answer::frame(frame)?;
         let place = event["index"].as_u64();
         match event["type"].as_str() {
             Some("message_start") => used(&event["message"]["usage"], answer),

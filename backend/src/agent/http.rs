@@ -20,7 +20,7 @@ use super::wire::{self, Wire};
 use super::{Error, Model, OnText, Options, failed};
 use crate::engine::{ModelAnswer, ModelRequest, TaskFailure};
 use crate::http_client::{self, retry_after};
-use crate::limits::MAX_BYTES;
+use crate::limits::{LONG_INTEGER, MAX_BYTES};
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
@@ -151,6 +151,7 @@ impl HttpModels {
                 let message = format!("the model `{model}` answered in an unexpected format; is its address right?");
                 failed(message, false)
             }
+            AnswerFault::LongInteger => failed(format!("the answer of `{model}` is not used: {LONG_INTEGER}"), true),
             AnswerFault::TooLarge => failed(format!("the answer of `{model}` is more than {MAX_BYTES} bytes"), false),
             AnswerFault::Failed { kind, message } => {
                 let retryable = !LASTING.iter().any(|lasting| kind.contains(lasting));

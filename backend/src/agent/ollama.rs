@@ -45,7 +45,7 @@ impl Wire for Ollama {
     }
 
     fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
-        let line: Value = serde_json::from_str(frame).map_err(|_| AnswerFault::Form)?;
+        let line = super::answer::frame(frame)?;
         if let Some(error) = line.get("error") {
             return Err(failed(error));
         }

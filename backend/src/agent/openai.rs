@@ -50,7 +50,7 @@ impl Wire for OpenAi {
             answer.end = End::Over;
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(frame).map_err(|_| AnswerFault::Form)?;
+        let chunk = super::answer::frame(frame)?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             return Err(super::wire::failed(error));
         }

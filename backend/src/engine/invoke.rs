@@ -20,6 +20,7 @@ use super::roster::CallOrigin;
 use super::scope::{self, Visit};
 use super::transition::TaskKind;
 use crate::flow::Scope;
+use crate::limits;
 
 /// What became of a call that was started.
 pub(super) enum Started {
@@ -55,6 +56,10 @@ impl Builder<'_> {
         let arguments = match arguments {
             Value::Object(arguments) => arguments.clone(),
             Value::Null => JsonMap::new(),
+            // What a model wrote that is not read stays as it is.
+            Value::String(written) if limits::long_integer(written.as_bytes()).is_some() => {
+                return Err(limits::LONG_INTEGER.to_owned());
+            }
             _ => return Err("the arguments are not a JSON object".to_owned()),
         };
         if let Some(schema) = parameters(&definition) {

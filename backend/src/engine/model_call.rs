@@ -168,8 +168,11 @@ fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall
 
 /// Reads an answer as JSON and checks it.
 pub(crate) fn parse(check: impl FnOnce(&Value) -> Vec<Mistake>, text: &str) -> Result<Value, String> {
-    let value: Value =
-        serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
+    let text = without_fence(text);
+    if limits::long_integer(text.as_bytes()).is_some() {
+        return Err(limits::LONG_INTEGER.to_owned());
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
     limits::check(&value).map_err(|exceeded| format!("it is {exceeded}"))?;
     let mistakes = check(&value);
     if mistakes.is_empty() { Ok(value) } else { Err(super::invoke::listed(&mistakes)) }
