@@ -86,14 +86,16 @@ impl<'f> Builder<'f> {
             passes.filter_map(|pass| gates.get(pass.gate)).any(|passed| are_alike(passed, gate))
         };
         let of = self.flow.of(&step.node);
-        let permission = of.permission_gate(agent.map(|agent| agent.gates_of), &call.tool);
-        let has_passed = |gate: &'f Gate| {
-            // Whoever another gate has asked about the call as it is has given the permission for it.
-            let is_permission = permission.is_some_and(|permission| std::ptr::eq(permission, gate));
-            passed(gate) || is_permission && call.passes.iter().any(|pass| pass.digest == call.digest)
+        let permission = of.permission_gate(agent.map(|agent| agent.gates_of), &call.tool).map(|_| gates.len() - 1);
+        // Whom the gate before it, that of the same tool, has asked about the call as it is has given the permission.
+        let is_permitted = |place: usize| {
+            permission == Some(place)
+                && call.passes.iter().any(|pass| pass.gate + 1 == place && pass.digest == call.digest)
         };
-        let closes = |gate: &'f Gate| self.closes(gate, &step.node, seen) && !has_passed(gate);
-        let (place, gate) = gates.iter().enumerate().find(|(_, gate)| closes(gate))?;
+        let closes = |(place, gate): &(usize, &&'f Gate)| {
+            self.closes(gate, &step.node, seen) && !passed(gate) && !is_permitted(*place)
+        };
+        let (place, gate) = gates.iter().enumerate().find(closes)?;
         (call.gate, call.state) = (Some(place), ToolCallState::Gated);
         Some(gate)
     }

@@ -1,6 +1,6 @@
 //! Calls that two gates hold back: what changes a team has the team's gate and that of its tool.
 
-use super::teams::{due, results, says, start_with};
+use super::teams::{TEAM, due, results, says, start_with};
 use super::*;
 use shared::review::Review;
 
@@ -79,6 +79,23 @@ fn an_edit_asks_the_gate_that_it_closes_and_those_who_let_something_else_pass() 
     assert!(!joined(&play));
     decide(&mut play, &review, ActionDecision::APPROVE);
     assert!(joined(&play), "the editors have let pass what the leads have now");
+}
+
+#[test]
+fn the_gate_of_a_team_gives_no_permission_to_call_the_tool() {
+    let gates = LED.replace("WHEN", "when: 'arguments.instructions.contains(\"delete\")'");
+    let flow = TEAM.replace("MORE", MORE).replace("GATES", &gates);
+    let flow = flow.replace("{ builtin: spawn_specialist }", "{ builtin: spawn_specialist, ask_permission: true }");
+    let mut play = Play::start(&flow, json!({ "q": "it" }));
+    grow(&mut play, "Test.");
+    let (review, role) = asked(&play);
+    assert_eq!(role, "leads");
+    decide(&mut play, &review, ActionDecision::APPROVE);
+    let permission = play.review();
+    assert!(permission.reviewers.roles.is_empty() && !joined(&play), "{permission:?}");
+    let id = permission.actions[0].id.clone();
+    play.decide_on(&permission, answer_actions([(&id, ActionDecision::APPROVE)]));
+    assert!(joined(&play));
 }
 
 #[test]

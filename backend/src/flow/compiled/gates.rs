@@ -29,8 +29,8 @@ impl Compiled {
         }
     }
 
-    /// The gate of `ask_permission`, where another gate by the exact name has a condition: it asks about each call that no
-    /// other gate has asked about.
+    /// The gate of `ask_permission`, where another gate by the exact name has a condition: it asks about each call that this
+    /// gate has not asked about. It is the last of the tool's gates.
     pub fn permission_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
         let (name, setting) = self.setting(agent, tool)?;
         let may_open = matches!(setting, GateSetting::Gate(gate) if gate.when.is_some());
