@@ -18,7 +18,8 @@ impl Store {
     pub async fn runs_to_recount(&self, after: Option<ReviewId>, limit: u32) -> Result<Vec<(ReviewId, RunId)>, Error> {
         let mut conn = self.inner.db.read().await?;
         let classes = self.classes(&mut conn).await?.into_iter();
-        let watched = classes.filter(|(_, outline)| outline.depends_on_people() && !outline.unreadable);
+        let watched = classes
+            .filter(|(_, outline)| (outline.depends_on_people() || is_delegated(outline)) && !outline.unreadable);
         let watched = watched.map(|(class, _)| class);
         conn.runs_of(watched.collect(), after, limit).await
     }
@@ -32,7 +33,8 @@ impl Store {
     ) -> Result<Vec<(ReviewId, RunId)>, Error> {
         let mut conn = self.inner.db.read().await?;
         let classes = self.classes(&mut conn).await?.into_iter();
-        let named = classes.filter(|(_, outline)| !outline.depends_on_people() && !outline.unreadable);
+        let named = classes
+            .filter(|(_, outline)| !outline.depends_on_people() && !is_delegated(outline) && !outline.unreadable);
         let named = named.filter_map(|(class, outline)| Some((class, named_by(&outline)?)));
         let mut named: Vec<(Uuid, BTreeSet<String>)> = named.collect();
         if named.is_empty() {
@@ -65,12 +67,16 @@ impl Conn {
     }
 }
 
-/// The roles and people that reviews of a class are for; none where they name nobody, or somebody was handed a vote.
+/// Whether somebody has handed their vote to somebody else, who may be gone.
+fn is_delegated(outline: &Review) -> bool {
+    !outline.delegations.is_empty()
+}
+
+/// The roles and people that reviews of a class are for; none where they name nobody.
 fn named_by(outline: &Review) -> Option<BTreeSet<String>> {
-    let subjects = visibility::subjects_of(outline);
-    let handed = subjects.iter().any(|subject| subject.starts_with("handed:"));
-    let named: BTreeSet<String> = subjects.into_iter().filter(|subject| names(subject)).collect();
-    (!handed && !named.is_empty()).then_some(named)
+    let named: BTreeSet<String> =
+        visibility::subjects_of(outline).into_iter().filter(|subject| names(subject)).collect();
+    (!named.is_empty()).then_some(named)
 }
 
 /// Whether a subject is a role or person that a review is for.

@@ -330,7 +330,7 @@ fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String,
     }
     match &updated.change {
         ReviewChange::Content { .. } => (format!("changed the content of {title}"), EventTone::Again),
-        ReviewChange::Voters { .. } => plain(format!("changed who may vote on {title}")),
+        ReviewChange::Voters { .. } => plain(format!("changed who may decide {title}")),
         ReviewChange::Claim { .. } => plain(format!("claimed {title}")),
         ReviewChange::Release { .. } => plain(format!("released {title}")),
         ReviewChange::Delegated { .. } => plain(format!("delegated {title}")),

@@ -26,10 +26,7 @@ impl Review {
     /// Whether it depends on the existing users: votes are counted, people may be excluded or lack tags, or no one
     /// could decide it when this was last checked.
     pub fn depends_on_people(&self) -> bool {
-        self.voting.is_some()
-            || self.reviewers.rests_on_people()
-            || self.problem.is_some()
-            || !self.delegations.is_empty()
+        self.voting.is_some() || self.reviewers.rests_on_people() || self.problem.is_some()
     }
 
     /// Whether its votes are currently secret.

@@ -74,6 +74,36 @@ fn what_was_delegated_to_somebody_who_is_gone_goes_back() {
 }
 
 #[test]
+fn who_gave_a_review_back_does_not_get_it_again() {
+    let mut play = start();
+    hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
+    hand(&mut play, &tom(), "lea", Some(lea())).unwrap();
+    play.people = Some([tom(), person("lea", &["legal"])].into());
+    let _ = play.try_apply(Input::Recount);
+    let review = play.review();
+    let refused = play.try_decide(review.id, &tom(), request(&review, choose("yes"))).unwrap_err();
+    assert!(matches!(refused, Refusal::NotFound | Refusal::Forbidden(_)), "{refused:?}");
+}
+
+#[test]
+fn the_vote_and_the_claim_of_who_is_gone_go_with_what_they_were_handed() {
+    let two = ASK.replace("      prompt: Well?", "      prompt: Well?\n      policy: { quorum: 2 }");
+    let max = person("max", &["legal", "reviewer"]);
+    let everyone = [lea(), tom(), max.clone()];
+    let mut play = Play::try_start_among(compile(&two), json!({}), &everyone).unwrap();
+    hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
+    let review = play.review();
+    play.try_decide(review.id, &tom(), request(&review, choose("yes"))).unwrap();
+    play.apply(Input::Claim { review: review.id, by: tom(), via: Via::Human });
+    play.people = Some([lea(), max].into());
+    let _ = play.try_apply(Input::Recount);
+    let review = play.review();
+    assert_eq!((review.delegations.len(), review.decisions.len(), review.claimed_by.as_ref()), (0, 0, None));
+    play.try_decide(review.id, &lea(), request(&review, choose("yes"))).unwrap();
+    assert!(play.review().is_pending(), "two votes are needed");
+}
+
+#[test]
 fn a_delegate_who_may_not_decide_is_refused_with_the_reason() {
     let mut play = start();
     let why = |refused: Result<_, Refusal>| match refused {

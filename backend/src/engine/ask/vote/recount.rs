@@ -13,12 +13,15 @@ use super::{tally, words};
 use crate::engine::builder::Builder;
 
 impl Builder<'_> {
-    /// The pending reviews whose voters may have changed. `all`: also those for people who are only named.
+    /// The pending reviews whose voters may have changed. `all`: also those that were delegated, and those for
+    /// people who are only named.
     pub(in crate::engine) fn to_recount(&self, all: bool) -> Vec<ReviewId> {
         if self.people.is_none() {
             return Vec::new();
         }
-        let is_watched = |review: &Review| review.depends_on_people() || (all && names_somebody(review));
+        let is_watched = |review: &Review| {
+            review.depends_on_people() || (all && (names_somebody(review) || !review.delegations.is_empty()))
+        };
         let asked = self.state.questions.iter().map(|question| question.review);
         asked.filter(|id| self.reviews.get(id).is_some_and(is_watched)).collect()
     }
@@ -69,11 +72,15 @@ impl Builder<'_> {
         let Some(people) = &self.people else { return };
         let can = |name: &Username| people.iter().any(|person| person.username == *name && person.has(REVIEWER));
         let gone = |review: &Review| {
-            let held = review.holders().into_iter().find(|(_, holder)| !can(holder));
+            // Who has their own vote back and is gone has lost it: nobody had it before them.
+            let held = review.holders().into_iter().find(|(owner, holder)| owner != holder && !can(holder));
             held.map(|(owner, holder)| (owner.clone(), holder.clone()))
         };
         while let Some((owner, holder)) = gone(review) {
             review.delegations.retain(|handed| handed.to != holder || *handed.owner() != owner);
+            // Their word on it goes too, and their claim, as when they hand it on.
+            review.decisions.retain(|decision| decision.by != holder || *decision.voter() != owner);
+            review.claimed_by.take_if(|claim| claim.by == holder);
         }
     }
 }
