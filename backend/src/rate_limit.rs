@@ -48,9 +48,11 @@ impl RateLimit {
 
     /// Uses a unit; where none is left, returns the seconds until there is.
     pub fn take(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
-        self.check(key, uptime)?;
-        self.charge(key, 1, uptime);
-        Ok(())
+        let now = nanoseconds(uptime);
+        let used = |full_at: i64| full_at.max(now).saturating_add(self.interval);
+        let fits = |full_at: i64| Some(used(full_at)).filter(|used| used - now <= self.burst);
+        let taken = self.place(key).fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        taken.map(|_| ()).or_else(|_| self.check(key, uptime))
     }
 
     /// Whether a unit is left; else the seconds until there is.
