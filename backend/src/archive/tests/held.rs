@@ -83,7 +83,7 @@ async fn ask(world: &World) -> ReviewId {
 
 /// The place before what is told next.
 async fn end_of_the_log(world: &World) -> Cursor {
-    let origin = world.store().origin().await.expect("reads");
+    let origin = world.store().origin();
     let page = world.store().log(&origin, None, 1000).await.expect("reads").expect("of this log");
     page.entries.last().expect("an entry").cursor.clone()
 }
