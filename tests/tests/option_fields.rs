@@ -84,6 +84,56 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     Ok(())
 }
 
+/// Another tab of this browser has changed the draft of another review.
+const ANOTHER_DRAFT: &str = "
+    const key = 'countersign.draft.ana/review/00000000-0000-7000-8000-000000000001';
+    dispatchEvent(new StorageEvent('storage', { key, newValue: JSON.stringify({ text: 'Of another one.' }) }));
+    return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))));";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let fields = json!({ "type": "object", "properties": {
+        "reason": { "type": "string", "title": "Reason", "default": "Not now." },
+        "days": { "type": "integer", "title": "Days", "default": 3 },
+    } });
+    offer(&server, &review, &json!([{ "id": "later", "kind": "accept", "label": "Later", "fields": fields }]));
+    let driver = &browser.driver;
+    driver.refresh().await?;
+    button(driver, "Later…").await?.click().await?;
+    let holds = async || -> BrowserResult<[Option<String>; 2]> {
+        Ok([field(driver, "reason").await?.value().await?, field(driver, "days").await?.value().await?])
+    };
+    let now = |reason: &str, days: &str| [Some(reason.to_owned()), Some(days.to_owned())];
+    assert_eq!(holds().await?, now("Not now.", "3"));
+    driver.execute(ANOTHER_DRAFT, Vec::new()).await?;
+    assert_eq!(holds().await?, now("Not now.", "3"), "the defaults are shown, as they would be sent");
+    field(driver, "days").await?.send_keys(".").await?;
+    driver.execute(ANOTHER_DRAFT, Vec::new()).await?;
+    assert_eq!(holds().await?, now("Not now.", "3."), "what is half typed stays");
+
+    for name in ["reason", "days"] {
+        field(driver, name).await?.send_keys(Key::Control + "a").await?;
+        field(driver, name).await?.send_keys(Key::Backspace).await?;
+    }
+    eventually("the draft is kept", async || {
+        let kept = "return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.ana/review/'))";
+        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+    })
+    .await;
+    driver.refresh().await?;
+    eventually("it is still empty", async || (holds().await.ok()? == now("", "")).then_some(())).await;
+    button(driver, "Later").await?.click().await?;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    let over = ana.review(review.id).await.expect("it is there");
+    let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");
+    let given: Value = serde_json::to_value(&decision.verdict).expect("JSON");
+    assert!(given.get("fields").is_none_or(|fields| *fields == json!({})), "{given}");
+    browser.quit().await;
+    Ok(())
+}
+
 /// Whether the element that has the focus, and all of the form around it, can be seen.
 const IN_VIEW: &str = "
     const field = document.activeElement;

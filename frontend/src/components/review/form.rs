@@ -50,9 +50,13 @@ impl Pane {
         read: impl Fn(&Draft) -> Value + 'static,
         write: impl Fn(&mut Draft, Value) + 'static,
     ) -> DraftForm {
-        let kept = Rc::new(move || read(&self.workspace.draft_now(self.id)));
-        let form = DraftForm { value: RwSignal::new(kept()), sound: RwSignal::new(true), flaw: RwSignal::new(None) };
+        let read = Rc::new(read);
+        let own = Rc::clone(&read);
+        let value = RwSignal::new(read(&self.workspace.draft_now(self.id)));
+        let form = DraftForm { value, sound: RwSignal::new(true), flaw: RwSignal::new(None) };
         let DraftForm { value, sound, .. } = form;
+        // What the draft holds of it, as far as the form knows: while something is half typed, the form is ahead of it.
+        let known = StoredValue::new(value.get_untracked());
         Effect::new(move |previous: Option<()>| {
             let value = value.get();
             if previous.is_none() || !sound.get() {
@@ -63,11 +67,17 @@ impl Pane {
             write(&mut now, value);
             // Two tabs that take over each other's draft would otherwise write without end.
             if now != before {
+                known.set_value(read(&now));
                 self.workspace.write(&self.review.get_untracked(), |draft| *draft = now);
             }
         });
         self.workspace.on_taken_over(move || {
-            let kept = kept();
+            let kept = own(&self.workspace.draft_now(self.id));
+            // Another part of the draft may have come, or the draft of another review.
+            if known.with_value(|known| *known == kept) {
+                return;
+            }
+            known.set_value(kept.clone());
             if value.with_untracked(|value| *value != kept) {
                 value.set(kept);
             }

@@ -50,16 +50,16 @@ pub fn OptionForm(pane: Pane) -> impl IntoView {
 fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let ReviewOption { id, label, description, fields, .. } = option;
     let schema = fields.unwrap_or_default();
-    // A form that is opened and left is no draft.
+    // A form that is opened and left is no draft; one that was emptied is.
     let untouched = untouched(&schema);
+    let empty = untouched.clone();
     let (of, own) = (id.clone(), id.clone());
     let DraftForm { value, sound, flaw } = pane.form(
-        move |draft| Value::Object(draft.fields.get(&of).cloned().unwrap_or_default()),
-        move |draft, value| {
-            let fields = if value == untouched { Value::Object(shared::JsonMap::new()) } else { value };
-            if let Value::Object(fields) = fields {
-                draft.fill(&own, fields);
-            }
+        move |draft| draft.fields.get(&of).map_or_else(|| empty.clone(), |fields| Value::Object(fields.clone())),
+        move |draft, value| match value {
+            value if value == untouched => draft.fill(&own, None),
+            Value::Object(fields) => draft.fill(&own, Some(fields)),
+            _ => {}
         },
     );
     let mistakes = Signal::derive(move || pane.mistakes.get());
@@ -82,7 +82,6 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
                 errors=mistakes
                 base=PLACE
                 label=name
-                defaults=true
                 sound=sound flaw=flaw
             />
         </section>

@@ -171,12 +171,11 @@ impl Draft {
         }
     }
 
-    /// Sets what goes with an option; nothing takes it back.
-    pub fn fill(&mut self, option: &str, fields: JsonMap) {
-        if fields.is_empty() {
-            self.fields.remove(option);
-        } else {
-            self.fields.insert(option.to_owned(), fields);
+    /// Sets what goes with an option, which may be nothing at all; `None`: its form is untouched, and so its defaults go.
+    pub fn fill(&mut self, option: &str, fields: Option<JsonMap>) {
+        match fields {
+            Some(fields) => drop(self.fields.insert(option.to_owned(), fields)),
+            None => drop(self.fields.remove(option)),
         }
     }
 

@@ -182,3 +182,12 @@ fn what_another_tab_writes_is_told_from_what_is_typed_here() {
     drafts.take_over(article(1).into(), None);
     assert_eq!((drafts.flow(&article(1)), drafts.taken_over()), (None, 2));
 }
+
+#[test]
+fn a_form_that_was_emptied_is_not_untouched() {
+    let mut draft = Draft::default();
+    draft.fill("later", Some(JsonMap::new()));
+    assert!(!draft.is_empty(), "its defaults are not to be sent");
+    draft.fill("later", None);
+    assert!(draft.is_empty());
+}

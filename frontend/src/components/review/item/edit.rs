@@ -49,10 +49,12 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     if current.is_string() && plain {
         let code = item.content_type == ContentType::Code;
         let node = NodeRef::<html::Textarea>::new();
+        let (key, proposed) = (item.key.clone(), item.value.clone());
         let text = Memo::new(move |_| {
-            let none = Draft::default();
-            let value = pane.workspace.drafts.with(|drafts| read(drafts.review(pane.id).unwrap_or(&none)));
-            value.as_str().unwrap_or_default().to_owned()
+            pane.workspace.drafts.with(|drafts| {
+                let edit = drafts.review(pane.id).and_then(|draft| draft.edits.get(&key));
+                edit.unwrap_or(&proposed).as_str().unwrap_or_default().to_owned()
+            })
         });
         Effect::new(move |_| {
             text.with(|_| ());
