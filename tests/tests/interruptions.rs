@@ -198,7 +198,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     browser
         .before_each_page("window.WebSocket = class { constructor() { throw new Error('no connection') } };")
         .await?;
-    launch(&server, "note", json!({})).await;
+    let run = launch(&server, "note", json!({})).await;
     let review = pending(&tom).await;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     edit_text(driver, TYPED).await?;
@@ -208,6 +208,8 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     wait_for_text(driver, "Your decision was not accepted.").await;
     wait_for_text(driver, "tom chose “Stop”").await;
     browser.is_readable("not-accepted", &SCREENS).await;
+    driver.goto(format!("{}/runs/{run}", server.base)).await?;
+    wait_for_text(driver, "started by").await;
     browser.quit().await;
     Ok(())
 }

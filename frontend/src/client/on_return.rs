@@ -10,7 +10,21 @@ impl Live {
     /// Whether it is known from where on entries follow what is read, or they do not, since the socket cannot be opened.
     /// What is read before is soon read anew.
     pub fn is_followed(self) -> bool {
-        self.renewed.get_untracked() > 0 || matches!(self.connection.get_untracked(), Connection::Lost { .. })
+        untrack(move || self.follows())
+    }
+
+    /// Calls `read` once that is so, at once or later, while the component lives that calls this.
+    pub fn once_followed(self, read: impl Fn() + 'static) {
+        let is_followed = Memo::new(move |before: Option<&bool>| before == Some(&true) || self.follows());
+        Effect::new(move |_| {
+            if is_followed.get() {
+                untrack(&read);
+            }
+        });
+    }
+
+    fn follows(self) -> bool {
+        self.renewed.get() > 0 || matches!(self.connection.get(), Connection::Lost { .. })
     }
 
     /// Calls `again` whenever the messages so far say no longer all that has happened to what was read before: the socket

@@ -89,9 +89,7 @@ impl RunData {
             _ => {}
         });
         // What is read before entries follow would be read again at once.
-        if live.is_followed() {
-            data.load();
-        }
+        live.once_followed(move || data.load());
         live.on_return(move || data.load());
         data
     }
