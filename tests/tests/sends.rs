@@ -48,6 +48,11 @@ async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<(
     button(driver, "Add").await?.click().await?;
     browser.release(false).await?;
     wait_for_text(driver, "The server cannot be reached.").await;
+    // So it is on a page that was left in between.
+    link(driver, "You").await?.click().await?;
+    wait_for_text(driver, "Your tokens").await;
+    driver.back().await?;
+    holds(driver, name, "First. And more.").await;
     button(driver, "Add").await?.click().await?;
     browser.release(true).await?;
     holds(driver, name, "").await;

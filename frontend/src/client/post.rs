@@ -5,13 +5,13 @@ use leptos::prelude::*;
 use serde::Serialize;
 use shared::error::Problem;
 
-/// What was sent last and has not arrived, and its idempotency key.
-type Unanswered = Option<(String, String)>;
+use super::workspace::{Unanswered, Workspace};
 
 /// A form that records something for good. Cheap to copy into closures.
 pub struct Post<B: 'static, A: 'static> {
     action: Action<(B, String), Result<A, Problem>>,
-    sent: StoredValue<Unanswered>,
+    subject: StoredValue<String>,
+    unanswered: StoredValue<Unanswered>,
 }
 
 impl<B, A> Clone for Post<B, A> {
@@ -22,26 +22,27 @@ impl<B, A> Clone for Post<B, A> {
 
 impl<B, A> Copy for Post<B, A> {}
 
-/// Makes a form that calls `send` with what is sent and its idempotency key.
-pub fn use_post<B, A, F>(send: impl Fn(B, String) -> F + 'static) -> Post<B, A>
+/// Makes a form that calls `send` with what is sent and its idempotency key. `subject`: what is made, and of what.
+pub fn use_post<B, A, F>(subject: impl Into<String>, send: impl Fn(B, String) -> F + 'static) -> Post<B, A>
 where
     B: Clone + Serialize + 'static,
     A: 'static,
     F: Future<Output = Result<A, Problem>> + 'static,
 {
-    let sent = StoredValue::new(None);
+    let unanswered = Workspace::expect().unanswered;
+    let subject = StoredValue::new(subject.into());
     let action = Action::new_local(move |(body, key): &(B, String)| {
-        let sending = send(body.clone(), key.clone());
+        let (sending, key) = (send(body.clone(), key.clone()), key.clone());
         async move {
             let answer = sending.await;
             if answer.is_ok() {
-                // The same, sent once more, is something else. Nothing is where the page has gone.
-                sent.try_set_value(None);
+                // The same, sent once more, is something else.
+                unanswered.update_value(|unanswered| unanswered.retain(|_, (_, other)| *other != key));
             }
             answer
         }
     });
-    Post { action, sent }
+    Post { action, subject, unanswered }
 }
 
 impl<B: Serialize, A> Post<B, A> {
@@ -51,7 +52,8 @@ impl<B: Serialize, A> Post<B, A> {
             return;
         }
         let text = serde_json::to_string(&body).unwrap_or_default();
-        if let Some(key) = self.sent.try_update_value(|sent| key_of(sent, text, super::key)) {
+        let subject = self.subject.get_value();
+        if let Some(key) = self.unanswered.try_update_value(|sent| key_of(sent, subject, text, super::key)) {
             self.action.dispatch_local((body, key));
         }
     }
@@ -68,22 +70,25 @@ impl<B: Serialize, A> Post<B, A> {
 }
 
 /// The key for a text: the same as long as the same is sent again.
-fn key_of(sent: &mut Unanswered, text: String, new: impl FnOnce() -> String) -> String {
-    let key = sent.take().filter(|(before, _)| *before == text).map_or_else(new, |(_, key)| key);
-    *sent = Some((text, key.clone()));
+fn key_of(sent: &mut Unanswered, subject: String, text: String, new: impl FnOnce() -> String) -> String {
+    let key = sent.remove(&subject).filter(|(before, _)| *before == text).map_or_else(new, |(_, key)| key);
+    sent.insert(subject, (text, key.clone()));
     key
 }
 
 #[cfg(test)]
 mod tests {
-    use super::key_of;
+    use super::*;
 
     #[test]
     fn what_is_sent_again_has_the_key_under_which_it_counts_once() {
-        let mut sent = None;
-        let mut send = |text: &str, new: &str| key_of(&mut sent, text.to_owned(), || new.to_owned());
-        assert_eq!([send("a", "1"), send("a", "2"), send("b", "3"), send("a", "4")], ["1", "1", "3", "4"]);
-        sent = None;
-        assert_eq!(key_of(&mut sent, "a".to_owned(), || "5".to_owned()), "5", "it has arrived: this is another one");
+        let mut sent = Unanswered::new();
+        let mut send =
+            |of: &str, text: &str, new: &str| key_of(&mut sent, of.to_owned(), text.to_owned(), || new.to_owned());
+        let keys =
+            [send("1", "a", "1"), send("1", "a", "2"), send("2", "a", "3"), send("1", "b", "4"), send("1", "a", "5")];
+        assert_eq!(keys, ["1", "1", "3", "4", "5"]);
+        sent.clear();
+        assert_eq!(key_of(&mut sent, "1".to_owned(), "a".to_owned(), || "6".to_owned()), "6", "this is another one");
     }
 }

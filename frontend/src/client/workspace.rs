@@ -2,7 +2,7 @@
 //! `decisions` sends. Both outlive the page that shows a review, and belong to who is logged in: nobody else at this
 //! browser sees or sends them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
@@ -24,6 +24,9 @@ use crate::state::outbox::{self, Outbox};
 /// The delay before typed text is stored, in milliseconds.
 const KEEP_AFTER: u32 = 300;
 
+/// What a form for each subject sent last and has not arrived, and its idempotency key. Like a draft, it outlives the form.
+pub(super) type Unanswered = HashMap<String, (String, String)>;
+
 /// Drafts and decisions in progress. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Workspace {
@@ -33,6 +36,7 @@ pub struct Workspace {
     pub outbox: GlobalSignal<Outbox>,
     pub(super) owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
+    pub(super) unanswered: StoredValue<Unanswered>,
     session: Session,
     pub(super) live: Live,
     pub(super) api: Api,
@@ -47,6 +51,7 @@ impl Workspace {
             outbox: GlobalSignal::new(Outbox::default()),
             owner: StoredValue::new(None),
             unkept: StoredValue::new(BTreeSet::new()),
+            unanswered: StoredValue::new(Unanswered::new()),
             session,
             live,
             api,
@@ -129,6 +134,7 @@ impl Workspace {
             return;
         }
         self.save();
+        self.unanswered.set_value(Unanswered::new());
         for id in self.outbox.with_untracked(Outbox::reviews) {
             self.keep_decision(id);
         }
@@ -228,6 +234,7 @@ impl Workspace {
         self.unkept.set_value(BTreeSet::new());
         if let Some(owner) = self.owner.try_update_value(Option::take).flatten() {
             for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner)] {
+        self.unanswered.set_value(Unanswered::new());
                 for key in storage::keys(&prefix) {
                     storage::remove(&key);
                 }

@@ -241,7 +241,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     // Kept with the rest of what was typed here: a session may end before it is sent.
     let text = Memo::new(move |_| pane.draft().comment);
     let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);
-    let send = use_post(move |comment: NewComment, key| {
+    let send = use_post(format!("comment on {}", pane.id), move |comment: NewComment, key| {
         let review = pane.review.get_untracked();
         async move {
             match api.comment(pane.id, &comment, Some(&key)).await {

@@ -54,7 +54,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let (input_flaw, context_flaw) = (RwSignal::new(None::<String>), RwSignal::new(None::<String>));
     let problem = RwSignal::new(None::<Problem>);
     let notifier = Notifier::expect();
-    let launch = use_post(move |launch: Launch, key| {
+    let launch = use_post(format!("run of {}", flow.id), move |launch: Launch, key| {
         let (of, navigate) = (of.get_value(), navigate.clone());
         problem.set(None);
         async move {

@@ -29,7 +29,7 @@ pub fn Place() -> impl IntoView {
     let deputy = RwSignal::new(String::new());
     let from = RwSignal::new(String::new());
     let until = RwSignal::new(String::new());
-    let name = use_post(move |new: NewDeputy, key| async move {
+    let name = use_post("deputy", move |new: NewDeputy, key| async move {
         let answer = api.name_deputy(&new, Some(&key)).await;
         problem.set(answer.as_ref().err().cloned());
         if answer.is_ok() {

@@ -118,7 +118,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
     });
     let of = Form::Feedback(data.id);
     let problem = RwSignal::new(None::<Problem>);
-    let give = use_post(move |new: NewFeedback, key| {
+    let give = use_post(format!("feedback on {}", data.id), move |new: NewFeedback, key| {
         let of = of.clone();
         problem.set(None);
         async move {
