@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::client::USER_HEADER;
 use tests::pages::{Inbox, Login, button, field, wait_for_text};
-use tests::reviewing::{Desk, NOTE, edit_text, launch, reading, text_of};
+use tests::reviewing::{Desk, NOTE, edit_text, launch, pending, reading, text_of};
 use tests::server::PASSWORD;
 use tests::{BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -93,6 +93,41 @@ async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> Browser
     wait_for_text(driver, "Decided.").await;
     let over = ana.review(review.id).await.expect("her review");
     assert_eq!(over.decisions.iter().map(|decision| decision.by.to_string()).collect::<Vec<_>>(), ["ana"]);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_is_kept_when_its_page_is_closed_unless_it_has_arrived() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let kept = async || {
+        let keys = "return Object.keys(localStorage).filter(key => key.startsWith('countersign.decision.ana/')).length";
+        driver.execute(keys, Vec::new()).await.ok()?.convert::<usize>().ok()
+    };
+    // The session has ended, and the page does not know it yet.
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Undo").await;
+    driver.delete_all_cookies().await?;
+    Login(driver).log_in(&server.base, "ana").await?;
+    wait_for_text(driver, "1 decision not sent").await;
+    assert!(ana.review(review.id).await.expect("her review").is_pending(), "nothing is sent by itself");
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(driver, "Your decision may not have arrived. Send it now?").await;
+    button(driver, "Send").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    assert_eq!(kept().await, Some(0));
+
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    edit_text(driver, " More.").await?;
+    Inbox(driver).press("Send it, with your edit").await?;
+    wait_for_text(driver, "Undo").await;
+    driver.goto(format!("{}/runs", server.base)).await?;
+    eventually("it is settled", async || (kept().await? == 0).then_some(())).await;
+    assert_eq!(ana.review(review.id).await.expect("her review").decisions.len(), 1);
+    assert!(!text_of(driver, "body").await.contains("not sent"));
     browser.quit().await;
     Ok(())
 }

@@ -13,11 +13,13 @@ use shared::review::Review;
 
 use super::storage;
 use super::workspace::Workspace;
-use crate::state::outbox::{self, Sending, held_until};
+use crate::state::outbox::{self, Outbox, Sending, held_until};
 use crate::state::verdict::{self, Intent};
 
 /// How often it is looked whether decisions were answered, in milliseconds.
 const LOOK_AFTER: u32 = 100;
+/// How long a page that is being closed may take to send a decision, in milliseconds.
+const ARRIVES_WITHIN: u32 = 2000;
 
 impl Workspace {
     /// Decides: holds the decision back for a moment, then sends it. Or every reason why it cannot be sent.
@@ -62,6 +64,42 @@ impl Workspace {
         }
     }
 
+    /// Takes in a decision that the browser has kept, unless the review shows that it has arrived: a page that is being
+    /// closed does not hear of that.
+    pub(super) fn recall(self, id: ReviewId) {
+        let owner = self.owner();
+        spawn_local(async move {
+            // The page may have been closed a moment ago, with the decision still on its way.
+            for wait in [0, ARRIVES_WITHIN] {
+                TimeoutFuture::new(wait).await;
+                let review = self.api.review(id).await;
+                let Some(owner) = owner.as_ref().filter(|owner| self.owner().as_ref() == Some(owner)) else { return };
+                // Meanwhile, it may have been settled.
+                let Some(kept) = storage::text(&outbox::storage_key(owner, id)) else { return };
+                self.outbox.update(|outbox| outbox.restore(id, &kept));
+                if review.is_ok_and(|review| self.settle(&review)) {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Forgets a decision that may not have arrived where its review shows that it has. Whether there was one.
+    pub(super) fn settle(self, review: &Review) -> bool {
+        let Some(owner) = self.owner() else { return false };
+        let mut has_arrived = false;
+        self.outbox.maybe_update(|outbox| {
+            has_arrived = outbox.arrive(review, &owner);
+            has_arrived
+        });
+        if has_arrived {
+            self.drafts.update(|drafts| drafts.forget_decision(review.id));
+            self.keep([review.id.into()]);
+            self.keep_decision(review.id);
+        }
+        has_arrived
+    }
+
     /// Keeps a decision that is not answered in the browser, or forgets it there.
     pub(super) fn keep_decision(self, id: ReviewId) {
         let Some(key) = self.owner.with_value(|owner| Some(outbox::storage_key(owner.as_ref()?, id))) else { return };
@@ -80,32 +118,30 @@ impl Workspace {
         }
     }
 
-    /// Sends all held decisions at once; `false`: some of them have not arrived, and can be sent again.
-    pub async fn send_held(self) -> bool {
+    /// Sends all held decisions at once.
+    pub async fn send_held(self) {
         let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
-        self.send_all(due).await
+        self.send_all(due).await;
     }
 
     /// Sends what is held, and waits for the answers to all that is on its way: the person logs out. `false`: some of that
     /// has not arrived.
     pub async fn finish(self) -> bool {
-        let unsent = move || self.outbox.with_untracked(|outbox| outbox.unsent().len());
+        let unsent = move || self.outbox.with_untracked(Outbox::unsent);
         let before = unsent();
         self.send_held().await;
         while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
             TimeoutFuture::new(LOOK_AFTER).await;
         }
-        unsent() <= before
+        unsent().iter().all(|id| before.contains(id))
     }
 
     /// Sends decisions side by side.
-    async fn send_all(self, due: Vec<Sending>) -> bool {
-        let arrived = join_all(due.into_iter().map(|sending| self.send(sending))).await;
-        arrived.into_iter().all(|arrived| arrived)
+    async fn send_all(self, due: Vec<Sending>) {
+        join_all(due.into_iter().map(|sending| self.send(sending))).await;
     }
 
-    /// Sends a decision; `false`: it can be sent again.
-    async fn send(self, sending: Sending) -> bool {
+    async fn send(self, sending: Sending) {
         let (id, owner) = (sending.id, self.owner());
         let answer = match self.sender() {
             Some(_) => self.api.decide(id, &sending.request, Some(&sending.key)).await,
@@ -114,7 +150,7 @@ impl Workspace {
         };
         // Somebody else has logged in here meanwhile: it is kept for whoever made it.
         if self.owner() != owner {
-            return true;
+            return;
         }
         let now = self.live.server_now();
         if let Ok(decided) = &answer {
@@ -147,6 +183,5 @@ impl Workspace {
                 self.live.inbox.update(|inbox| inbox.put((**review).clone(), now));
             }
         }
-        settled
     }
 }

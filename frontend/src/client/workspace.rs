@@ -62,9 +62,12 @@ impl Workspace {
                 workspace.enter(me);
             }
         });
-        // Somebody else was first: there is nothing left to wait for.
+        // It has arrived after all, or somebody else was first: there is nothing left to wait for.
         Effect::new(move |_| {
             for id in workspace.outbox.with(Outbox::waiting) {
+                if live.inbox.with(|inbox| inbox.get(id).is_some_and(|row| workspace.settle(&row.review))) {
+                    continue;
+                }
                 let is_over = |row: &InboxRow| row.gone || !row.review.is_pending();
                 if live.inbox.with(|inbox| inbox.get(id).is_some_and(is_over)) {
                     workspace.overtake(id);
@@ -90,8 +93,6 @@ impl Workspace {
         // end a page that is in the background without telling it.
         let closed = window_event_listener_untyped("pagehide", move |_| {
             workspace.save();
-            // What cannot arrive now is kept until the next time.
-            let is_lost = matches!(live.connection.get_untracked(), Connection::Lost { .. });
             let user = workspace.sender();
             workspace.outbox.with_untracked(|outbox| {
                 for (sending, fits) in outbox.on_leaving() {
@@ -99,9 +100,8 @@ impl Workspace {
                         let path = format!("/api/v1/reviews/{}/decisions", sending.id);
                         http::send_on_leaving(&path, &sending.request, &sending.key, user.as_str());
                     }
-                    if is_lost || !fits || user.is_none() {
-                        workspace.keep_decision(sending.id);
-                    }
+                    // Nobody hears whether it arrives: the session may have ended unnoticed.
+                    workspace.keep_decision(sending.id);
                 }
             });
         });
@@ -142,11 +142,13 @@ impl Workspace {
         let kept: Vec<_> =
             keys.filter_map(|key| Some((Subject::of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
         self.drafts.update(|drafts| drafts.replace(kept.iter().map(|(of, kept)| (of.clone(), kept.as_str()))));
-        let keys = storage::keys(&outbox::storage_prefix(&me)).into_iter();
-        let unsent: Vec<_> =
-            keys.filter_map(|key| Some((outbox::review_of_storage_key(&key, &me)?, storage::text(&key)?))).collect();
-        self.outbox.set(Outbox::restored(unsent.iter().map(|(id, kept)| (*id, kept.as_str()))));
-        self.owner.set_value(Some(me));
+        self.outbox.set(Outbox::default());
+        self.owner.set_value(Some(me.clone()));
+        for key in storage::keys(&outbox::storage_prefix(&me)) {
+            if let Some(id) = outbox::review_of_storage_key(&key, &me) {
+                self.recall(id);
+            }
+        }
     }
 
     /// Returns the owner: the person who logged in last on this page and has not logged out.
@@ -232,9 +234,9 @@ impl Workspace {
         self.drafts.set(Drafts::default());
         self.outbox.set(Outbox::default());
         self.unkept.set_value(BTreeSet::new());
+        self.unanswered.set_value(Unanswered::new());
         if let Some(owner) = self.owner.try_update_value(Option::take).flatten() {
             for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner)] {
-        self.unanswered.set_value(Unanswered::new());
                 for key in storage::keys(&prefix) {
                     storage::remove(&key);
                 }
@@ -277,8 +279,10 @@ impl Workspace {
             self.drafts.update(|drafts| drafts.take_over(of, value));
         }
         let decided = self.owner.with_value(|owner| outbox::review_of_storage_key(key, owner.as_ref()?));
-        if let Some(id) = decided {
-            self.outbox.update(|outbox| outbox.take_over(id, value));
+        match (decided, value) {
+            (Some(id), Some(_)) => self.recall(id),
+            (Some(id), None) => self.outbox.update(|outbox| outbox.settle_elsewhere(id)),
+            (None, _) => {}
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What the browser keeps of decisions that could not be sent: for the person who made them, one a review.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 use shared::decision::DecisionRequest;
 use shared::id::{ReviewId, Username};
@@ -33,19 +31,17 @@ pub fn review_of_storage_key(key: &str, owner: &Username) -> Option<ReviewId> {
 }
 
 impl Outbox {
-    /// All that was kept for whoever has logged in, as JSON. Nothing of it is sent before they say so.
-    pub fn restored<'a>(kept: impl IntoIterator<Item = (ReviewId, &'a str)>) -> Self {
-        let read = |(id, kept): (ReviewId, &str)| Some((id, read(id, kept)?));
-        Self { by_review: kept.into_iter().filter_map(read).collect::<HashMap<_, _>>() }
+    /// Takes in what was kept, as JSON, where nothing else is under way. It is not sent before the person says so.
+    pub fn restore(&mut self, id: ReviewId, kept: &str) {
+        if let Some(sending) = read(id, kept).filter(|_| self.get(id).is_none()) {
+            self.by_review.insert(id, sending);
+        }
     }
 
-    /// Takes in what another tab has kept, as JSON, or that it is settled there.
-    pub fn take_over(&mut self, id: ReviewId, kept: Option<&str>) {
-        let here = self.by_review.get(&id).map(|sending| &sending.stage);
-        match (here, kept) {
-            (None, Some(kept)) => drop(read(id, kept).and_then(|sending| self.by_review.insert(id, sending))),
-            (Some(Stage::Unsent(_)), None) => drop(self.by_review.remove(&id)),
-            _ => {}
+    /// Another tab has settled what was kept.
+    pub fn settle_elsewhere(&mut self, id: ReviewId) {
+        if self.is_unsent(id) {
+            self.by_review.remove(&id);
         }
     }
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use shared::api::{Decided, DecisionEffect};
 use shared::decision::DecisionRequest;
 use shared::error::{Code, Problem};
-use shared::id::ReviewId;
+use shared::id::{ReviewId, Username};
 use shared::review::Review;
 use shared::time::Timestamp;
 
@@ -92,6 +92,19 @@ impl Sending {
     /// Whether the content has changed since it was decided.
     pub fn is_behind(&self, review: &Review) -> bool {
         self.request.revision < review.revision
+    }
+
+    /// Whether a review has it, as a decision or a vote of this person. One on an earlier revision is another one.
+    fn is_in(&self, review: &Review, by: &Username) -> bool {
+        let DecisionRequest { revision, verdict, edits, comment, metadata, .. } = &self.request;
+        review.decisions.iter().any(|decision| {
+            decision.by == *by
+                && decision.revision >= *revision
+                && decision.verdict == *verdict
+                && decision.edits == *edits
+                && decision.comment == *comment
+                && decision.metadata == *metadata
+        })
     }
 }
 
@@ -184,6 +197,16 @@ impl Outbox {
         let waits = |sending: &&mut Sending| matches!(sending.stage, Stage::Held(_) | Stage::Unsent(_));
         let sending = self.by_review.get_mut(&id).filter(waits);
         sending.map(|sending| sending.stage = Stage::Overtaken).is_some()
+    }
+
+    /// Forgets a decision of this person that may not have arrived, where its review shows that it has. Whether there was
+    /// one.
+    pub fn arrive(&mut self, review: &Review, by: &Username) -> bool {
+        let arrived = self.is_unsent(review.id) && self.get(review.id).is_some_and(|sending| sending.is_in(review, by));
+        if arrived {
+            self.by_review.remove(&review.id);
+        }
+        arrived
     }
 
     /// The connection is back: what got no answer can be sent now. Whether there is anything.

@@ -114,13 +114,28 @@ fn what_was_not_sent_is_kept_and_never_sent_by_itself() {
     assert_eq!(review_of_storage_key(&key, &"an".parse().unwrap()), None, "nobody else sees it");
 
     let kept = unsent().stored(id).unwrap();
-    let mut later = Outbox::restored([(id, kept.as_str())]);
+    let mut later = Outbox::default();
+    later.restore(id, &kept);
     let Sending { request, key, says, title, stage, .. } = later.get(id).unwrap().clone();
     let before = sending(5);
     assert_eq!((request, key, says, title), (before.request, before.key, before.says, before.title));
     assert_eq!((stage, later.unsent()), (Stage::Unsent(Reason::Kept), vec![id]));
     assert!(later.take_due(None).is_empty() && later.unanswered().next().is_none());
     assert_eq!(later.take(id).unwrap().key, "k", "it counts once, however often it is sent");
+}
+
+#[test]
+fn what_its_review_shows_has_arrived() {
+    let shows = |by: &str, revision: u32, said: &str| {
+        let decision = json!({ "by": by, "at": Timestamp(3), "via": "human", "revision": revision,
+            "digest": "", "verdict": { "type": "text", "text": said } });
+        unsent().arrive(&review(1, 2, json!({ "decisions": [decision] })), &"ana".parse().unwrap())
+    };
+    assert!(shows("ana", 1, "Shorter"));
+    assert!(!shows("tom", 1, "Shorter") && !shows("ana", 0, "Shorter") && !shows("ana", 1, "Longer"));
+    let mut held = Outbox::default();
+    held.hold(sending(5));
+    assert!(!held.arrive(&review(1, 2, json!({})), &"ana".parse().unwrap()));
 }
 
 #[test]
@@ -135,12 +150,12 @@ fn another_tab_that_sends_it_settles_it_here_too() {
     let id = sending(5).id;
     let mut outbox = unsent();
     let kept = outbox.stored(id).unwrap();
-    outbox.take_over(id, None);
+    outbox.settle_elsewhere(id);
     assert_eq!(outbox.get(id), None);
-    outbox.take_over(id, Some(&kept));
+    outbox.restore(id, &kept);
     assert_eq!(outbox.unsent(), [id]);
     outbox.take(id);
-    outbox.take_over(id, None);
+    outbox.settle_elsewhere(id);
     assert_eq!(outbox.get(id).unwrap().stage, Stage::Sending, "the answer is on its way here");
 }
 
