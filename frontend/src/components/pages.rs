@@ -8,6 +8,9 @@ use shared::time::Timestamp;
 use super::states::{Failed, LoadOlder, Loading};
 use crate::client::Live;
 
+/// The most pages that are read anew at once; what was read beyond them is read again by whoever asks for it.
+const ANEW: usize = 10;
+
 /// What has been read of a list.
 struct Read<Q, T> {
     /// Of which list; none: nothing is read yet.
@@ -48,29 +51,23 @@ where
     let read = RwSignal::new(Read { of: None, items: Vec::new(), next: None });
     // What belongs to another list, which was asked for before, is not shown.
     let is_asked = move |of: &Q| asked.try_with_untracked(|now| now == of) == Some(true);
-    let page = move |of: Q, cursor: Option<String>| async move {
-        let mut page = fetch(of.clone(), cursor).await?;
-        // A page that found nothing may say where to go on.
-        while page.items.is_empty() && page.next_cursor.is_some() && is_asked(&of) {
-            page = fetch(of.clone(), page.next_cursor).await?;
-        }
-        Ok::<_, Problem>(page)
-    };
+    // The number of the last reading from the beginning; an older one changes nothing any more.
+    let turn = StoredValue::new(0_u64);
     let first = LocalResource::new(move || {
         let of = asked.get();
-        // Of a list that is read anew, all that is shown: who has gone down stays there.
-        let oldest = read.with_untracked(|read| read.items.last().filter(|_| read.of.as_ref() == Some(&of)).map(at));
+        let own = turn.with_value(|turn| turn + 1);
+        turn.set_value(own);
         async move {
-            let Page { mut items, mut next_cursor } = page(of.clone(), None).await?;
-            let reaches =
-                |items: &Vec<T>| oldest.is_none_or(|oldest| items.last().is_some_and(|item| at(item) <= oldest));
-            while next_cursor.is_some() && !reaches(&items) && is_asked(&of) {
-                let more = page(of.clone(), next_cursor).await?;
-                items.extend(more.items);
-                next_cursor = more.next_cursor;
-            }
-            if is_asked(&of) {
-                read.set(Read { of: Some(of), items, next: next_cursor });
+            let is_wanted = || turn.try_get_value() == Some(own) && is_asked(&of);
+            // Of a list that is read anew, all that is shown, and what was added meanwhile: who has gone down stays there.
+            let reaches = |items: &[T]| {
+                let oldest =
+                    read.try_with_untracked(|read| read.items.last().filter(|_| read.of.as_ref() == Some(&of)).map(at));
+                oldest.flatten().is_none_or(|oldest| items.last().is_some_and(|item| at(item) <= oldest))
+            };
+            let Page { items, next_cursor } = beginning(|cursor| fetch(of.clone(), cursor), is_wanted, reaches).await?;
+            if is_wanted() {
+                read.set(Read { of: Some(of.clone()), items, next: next_cursor });
             }
             Ok(())
         }
@@ -78,7 +75,7 @@ where
     let older = Action::new_local(move |cursor: &String| {
         let (of, cursor) = (asked.get_untracked(), cursor.clone());
         async move {
-            let more = page(of.clone(), Some(cursor.clone())).await?;
+            let more = page(|cursor| fetch(of.clone(), cursor), Some(cursor.clone()), || is_asked(&of)).await?;
             let is_next = |read: &Read<Q, T>| read.of.as_ref() == Some(&of) && read.next.as_ref() == Some(&cursor);
             if is_asked(&of) && read.with_untracked(is_next) {
                 read.update(|read| {
@@ -90,6 +87,43 @@ where
         }
     });
     Pages { asked, read, first, older }
+}
+
+/// One page of a list. A page that found nothing may say where to go on.
+async fn page<T, F>(
+    fetch: impl Fn(Option<String>) -> F,
+    cursor: Option<String>,
+    is_wanted: impl Fn() -> bool,
+) -> Result<Page<T>, Problem>
+where
+    F: Future<Output = Result<Page<T>, Problem>>,
+{
+    let mut page = fetch(cursor).await?;
+    while page.items.is_empty() && page.next_cursor.is_some() && is_wanted() {
+        page = fetch(page.next_cursor).await?;
+    }
+    Ok(page)
+}
+
+/// The beginning of a list until it reaches as far as it should, within limits.
+async fn beginning<T, F>(
+    fetch: impl Fn(Option<String>) -> F,
+    is_wanted: impl Fn() -> bool,
+    reaches: impl Fn(&[T]) -> bool,
+) -> Result<Page<T>, Problem>
+where
+    F: Future<Output = Result<Page<T>, Problem>>,
+{
+    let mut read = page(&fetch, None, &is_wanted).await?;
+    for _ in 1..ANEW {
+        if read.next_cursor.is_none() || reaches(&read.items) || !is_wanted() {
+            break;
+        }
+        let more = page(&fetch, read.next_cursor, &is_wanted).await?;
+        read.items.extend(more.items);
+        read.next_cursor = more.next_cursor;
+    }
+    Ok(read)
 }
 
 impl<Q, T> Pages<Q, T>
@@ -145,5 +179,42 @@ where
         </Show>
         <Show when=move || is_read.get()>{children()}</Show>
         <LoadOlder next older=pages.older label=older />
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use futures::executor::block_on;
+
+    use super::*;
+
+    /// An endless list of numbers, newest first, two a page.
+    async fn fetch(cursor: Option<String>) -> Result<Page<u32>, Problem> {
+        let from: u32 = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+        Ok(Page { items: vec![from, from + 1], next_cursor: Some((from + 2).to_string()) })
+    }
+
+    fn read(is_wanted: impl Fn() -> bool, oldest: impl Fn() -> u32) -> (usize, Option<String>) {
+        let reaches = |items: &[u32]| items.last().is_some_and(|last| *last >= oldest());
+        let page = block_on(beginning(fetch, is_wanted, reaches)).expect("it is read");
+        (page.items.len(), page.next_cursor)
+    }
+
+    #[test]
+    fn a_list_is_read_anew_as_far_as_it_is_shown_by_then_but_not_without_end() {
+        assert_eq!(read(|| true, || 3), (4, Some("4".to_owned())));
+        let looks = Cell::new(0);
+        let older_come_meanwhile = || if looks.replace(looks.get() + 1) == 0 { 3 } else { 7 };
+        assert_eq!(read(|| true, older_come_meanwhile), (8, Some("8".to_owned())));
+        assert_eq!(read(|| true, || u32::MAX), (2 * ANEW, Some((2 * ANEW).to_string())), "the rest is asked for");
+    }
+
+    #[test]
+    fn a_reading_ends_once_a_newer_one_has_begun() {
+        let asks = Cell::new(0);
+        let is_wanted = || asks.replace(asks.get() + 1) < 2;
+        assert_eq!(read(is_wanted, || u32::MAX).0, 6);
     }
 }
