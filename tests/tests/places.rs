@@ -148,6 +148,11 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     press_key(driver, "d").await?;
     driver.query(By::Css("dialog[open] select")).and_displayed().first().await?.send_keys(Key::Escape).await?;
     has_focus(".read").await;
+    driver.execute("document.activeElement.blur()", Vec::new()).await?;
+    press_key(driver, "d").await?;
+    driver.query(By::Css("dialog[open] select:focus")).first().await?;
+    driver.find(By::Css("dialog[open] [aria-label=Close]")).await?.click().await?;
+    has_focus(".read").await;
     press_key(driver, "c").await?;
     driver.query(By::Css(".say textarea:focus")).first().await?.send_keys(Key::Escape).await?;
     has_focus(".read").await;

@@ -28,6 +28,7 @@ pub fn CopyButton(
     let notifier = Notifier::expect();
     let button = NodeRef::<html::Button>::new();
     let copied = RwSignal::new(false);
+    let said_until = StoredValue::new(None::<TimeoutHandle>);
     let copy = Action::new_local(move |(): &()| {
         // Begun at once: some browsers allow it only while the click is handled.
         let writing = text.with_untracked(|text| write(text));
@@ -39,12 +40,16 @@ pub fn CopyButton(
             if is_copied {
                 // It fails only where the page has gone.
                 let _ = copied.try_set(true);
-                set_timeout(
-                    move || {
-                        let _ = copied.try_set(false);
-                    },
-                    SAID,
-                );
+                let over = move || {
+                    let _ = copied.try_set(false);
+                };
+                // The timer of an earlier click would take this one's word away.
+                let timer = set_timeout_with_handle(over, SAID).ok();
+                if let Some(earlier) =
+                    said_until.try_update_value(|said_until| std::mem::replace(said_until, timer)).flatten()
+                {
+                    earlier.clear();
+                }
             } else {
                 select(button.try_get_untracked().flatten(), around, shown);
                 notifier.bad("This browser does not allow copying here. The text is selected: copy it from there.");
@@ -67,6 +72,7 @@ pub fn CopyButton(
             <Glyph icon />
             {words}
         </button>
+        <span class="sr" role="status">{move || copied.get().then_some("Copied")}</span>
     }
 }
 

@@ -3,7 +3,7 @@
 use leptos::html;
 use leptos::prelude::*;
 
-use super::focus::focus_on;
+use super::focus::{focus_on, keep_focus_in_page};
 use super::glyph::Glyph;
 
 /// A modal dialog, open while `open` is true. Its children are made anew at each opening.
@@ -28,8 +28,13 @@ pub fn Dialog(
             _ => {}
         }
     });
+    // The browser gives the focus back to what had it before, which may be nothing.
+    let closed = move |_| {
+        open.set(false);
+        keep_focus_in_page();
+    };
     view! {
-        <dialog class="dialog" node_ref=node aria-label=title on:close=move |_| open.set(false)>
+        <dialog class="dialog" node_ref=node aria-label=title on:close=closed>
             <header>
                 <h2>{title}</h2>
                 <button class="b ghost icon" aria-label="Close" on:click=move |_| open.set(false)>
