@@ -42,12 +42,14 @@ pub fn day(at: Timestamp) -> String {
     format!("{}{year}, {}", day_of(&date), clock(at))
 }
 
-/// When a day begins in the person's own zone. A day behind the end of the month is one of the next.
-pub fn begin_of_day(year: u32, month: u32, day: u32) -> Timestamp {
+/// When a day begins in the person's own zone. A day behind the end of the month is one of the next. None: there is
+/// no such day, such as one in the year 999999.
+pub fn begin_of_day(year: u32, month: u32, day: u32) -> Option<Timestamp> {
     let [month, day] = [month, day].map(|part| i32::try_from(part).unwrap_or(1));
     let date = js_sys::Date::new_with_year_month_day(year, month - 1, day);
+    let millis = date.get_time();
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
-    Timestamp(date.get_time() as i64 * 1000)
+    millis.is_finite().then(|| Timestamp(millis as i64 * 1000))
 }
 
 /// The day of the month, and the month.

@@ -69,10 +69,10 @@ impl AuditFilter {
     }
 
     /// The same, by when a day begins: of a month with this number, and perhaps behind its end.
-    fn query_by(&self, begin: fn(u32, u32, u32) -> Timestamp) -> AuditQuery {
+    fn query_by(&self, begin: fn(u32, u32, u32) -> Option<Timestamp>) -> AuditQuery {
         let moment = |text: &Option<String>, later: u32| {
             let (year, month, day) = day(text.as_deref()?)?;
-            Some(begin(year, month, day.saturating_add(later)))
+            begin(year, month, day.saturating_add(later))
         };
         AuditQuery {
             from: moment(&self.from, 0),
@@ -166,12 +166,14 @@ pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
             <label><span class="sr">"Who"</span>
                 <input class="input who-filter" placeholder="Who" autocapitalize="off" spellcheck="false" prop:value=move || filter.with(|filter| filter.actor.clone().unwrap_or_default())
                     on:change=while_shown(move |event| change(&|filter, value| filter.actor = value, event_target_value(&event)))/></label>
-            <label class="day"><span class="hint">"from"</span>
-                <input class="input" type="date" title="Days are in your time zone" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
-                    on:change=while_shown(move |event| change(&|filter, value| filter.from = value, event_target_value(&event)))/></label>
-            <label class="day"><span class="hint">"to"</span>
-                <input class="input" type="date" title="Days are in your time zone; this day is included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
-                    on:change=while_shown(move |event| change(&|filter, value| filter.to = value, event_target_value(&event)))/></label>
+            <div class="days">
+                <label class="day"><span class="hint">"from"</span>
+                    <input class="input" type="date" title="Days are in your time zone" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
+                        on:change=while_shown(move |event| change(&|filter, value| filter.from = value, event_target_value(&event)))/></label>
+                <label class="day"><span class="hint">"to"</span>
+                    <input class="input" type="date" title="Days are in your time zone; this day is included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
+                        on:change=while_shown(move |event| change(&|filter, value| filter.to = value, event_target_value(&event)))/></label>
+            </div>
             {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
             {move || chip("review", filter.get().review, |filter, value| filter.review = value)}
             <Show when=move || !filter.with(AuditFilter::is_empty)>
@@ -200,10 +202,12 @@ mod tests {
     fn the_last_day_is_included() {
         let filter =
             AuditFilter { from: Some("2026-11-20".into()), to: Some("2026-11-20".into()), ..AuditFilter::default() };
-        let query = filter.query_by(|year, month, day| Timestamp(i64::from(year * 10_000 + month * 100 + day)));
+        let query = filter.query_by(|year, month, day| Some(Timestamp(i64::from(year * 10_000 + month * 100 + day))));
         assert_eq!((query.from, query.to), (Some(Timestamp(20_261_120)), Some(Timestamp(20_261_121))));
         let odd = AuditFilter { from: Some("yesterday".into()), to: Some("2026-11".into()), ..AuditFilter::default() };
-        let query = odd.query_by(|_, _, _| Timestamp(0));
+        let query = odd.query_by(|_, _, _| Some(Timestamp(0)));
         assert_eq!((query.from, query.to), (None, None));
+        let late = AuditFilter { from: Some("999999-01-01".into()), ..AuditFilter::default() };
+        assert_eq!(late.query_by(|_, _, _| None).from, None, "no browser knows such a day");
     }
 }
