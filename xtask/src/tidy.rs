@@ -134,13 +134,19 @@ fn check_imports(inside: &str, shown: &str, text: &str, breaches: &mut Vec<Strin
 /// Listeners of what the browser may send while it removes an element are wrapped (`components/listeners.rs`).
 fn check_listeners(shown: &str, text: &str, breaches: &mut Vec<String>) {
     for (number, line) in text.lines().enumerate() {
-        for event in ["on:blur=", "on:focusout=", "on:change="] {
-            let bare = |(at, _): (usize, &str)| !line[at + event.len()..].starts_with("while_shown(");
-            if line.match_indices(event).any(bare) {
-                breaches.push(format!("{shown}:{}: wrap the listener in `while_shown`", number + 1));
-            }
+        if ["blur", "focusout", "change", "toggle"].iter().any(|event| listens_bare(line, event)) {
+            breaches.push(format!("{shown}:{}: wrap the listener in `while_shown`", number + 1));
         }
     }
+}
+
+/// Whether a line has a listener of an event that is not wrapped.
+fn listens_bare(line: &str, event: &str) -> bool {
+    let ways = [("on:", "="), ("on:", ":target="), (".on(ev::", ", "), (".on(leptos::ev::", ", ")];
+    ways.iter().any(|(before, after)| {
+        let listener = format!("{before}{event}{after}");
+        line.split(&listener).skip(1).any(|listener| !listener.starts_with("while_shown("))
+    })
 }
 
 /// The first segments after `crate::`, one, or several in braces.
@@ -165,4 +171,30 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listens_bare;
+
+    #[test]
+    fn a_listener_of_what_the_browser_sends_while_it_removes_an_element_is_wrapped() {
+        for line in [
+            "<input on:change=move |event| a(event)/>",
+            "<input on:change:target=move |event| a(event)/>",
+            "<input on:change=while_shown(a) on:change=b/>",
+            "view! { <i/> }.on(ev::change, move |_| a())",
+            "view! { <i/> }.on(leptos::ev::change, move |_| a())",
+        ] {
+            assert!(listens_bare(line, "change"), "{line}");
+        }
+        for line in [
+            "<input on:change=while_shown(move |event| a(event)) on:input=b/>",
+            "<input on:change:target=while_shown(a)/>",
+            "view! { <i/> }.on(ev::change, while_shown(a))",
+            "window_event_listener(leptos::ev::change, move |_| a())",
+        ] {
+            assert!(!listens_bare(line, "change"), "{line}");
+        }
+    }
 }

@@ -5,8 +5,9 @@ use leptos::prelude::*;
 /// Wraps a listener, so that it does nothing once what made it is gone.
 ///
 /// A browser that removes the element with the focus may first tell it that it loses the focus and that its value has
-/// changed (`blur`, `focusout`, `change`). The signals of the component are disposed by then, and to read one would end
-/// the program. So each listener of these events is wrapped; `cargo xtask tidy` looks for others.
+/// changed (`blur`, `focusout`, `change`), and tells an element that was opened of it only afterwards (`toggle`). The
+/// signals of the component are disposed by then, and to read one would end the program. So each listener of these
+/// events is wrapped; `cargo xtask tidy` looks for others.
 pub fn while_shown<E>(mut act: impl FnMut(E) + 'static) -> impl FnMut(E) + 'static {
     let shown = StoredValue::new(());
     move |event| {
