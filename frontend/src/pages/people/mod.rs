@@ -116,15 +116,21 @@ fn elsewhere(
 }
 
 /// A field of a form, with what a refusal says of it.
-fn field(
+#[component]
+fn Field(
     label: &'static str,
-    hint: &'static str,
+    #[prop(optional)] hint: &'static str,
+    /// The `type` of its input.
+    #[prop(default = "text")]
     kind: &'static str,
+    /// What the browser may fill in.
+    #[prop(default = "off")]
     complete: &'static str,
     value: RwSignal<String>,
     problem: RwSignal<Option<Problem>>,
+    /// Where a refusal names it.
     path: &'static str,
-) -> AnyView {
+) -> impl IntoView {
     let wrong = mistake_at(problem, path);
     view! {
         <label class="field">
@@ -134,5 +140,4 @@ fn field(
             <span class="mistake" aria-live="polite">{wrong}</span>
         </label>
     }
-    .into_any()
 }

@@ -6,7 +6,7 @@ use shared::error::Problem;
 use shared::id::SessionId;
 
 use super::place::{row, table};
-use super::{elsewhere, field};
+use super::{Field, elsewhere};
 use crate::client::{Session, use_api};
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
@@ -88,8 +88,8 @@ fn PasswordForm() -> impl IntoView {
     view! {
         <h2>"Password"</h2>
         <form class="narrow" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
-            {field("Current password", "", "password", "current-password", current, problem, "/current")}
-            {field("New password", "At least 12 characters. Several words in a row work well.", "password", "new-password", new, problem, "/new")}
+            <Field label="Current password" kind="password" complete="current-password" value=current problem path="/current"/>
+            <Field label="New password" hint="At least 12 characters. Several words in a row work well." kind="password" complete="new-password" value=new problem path="/new"/>
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><button class="b" disabled=busy>"Change password"</button></div>
         </form>
@@ -140,7 +140,7 @@ fn SecondFactor() -> impl IntoView {
     let form = move |confirm: bool, words: &'static str, hint: &'static str| {
         view! {
             <form class="narrow" on:submit=move |event| { event.prevent_default(); with_code.dispatch_local(confirm); } novalidate>
-                {field("Code", hint, "text", "one-time-code", code, problem, "/code")}
+                <Field label="Code" hint complete="one-time-code" value=code problem path="/code"/>
                 <div class="actions"><button class="b" disabled=with_code.pending()>{words}</button></div>
             </form>
         }

@@ -8,7 +8,7 @@ use shared::error::{Code, Mistake, Problem};
 use shared::id::Username;
 
 use super::roles::{OwnRoles, SystemRoles};
-use super::{elsewhere, field, mistake_at};
+use super::{Field, elsewhere, mistake_at};
 use crate::client::{Session, use_api};
 use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
@@ -117,20 +117,20 @@ pub fn UserForm(
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
         <form class="in" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
-            {new.then(|| field("Username", "Cannot be changed later: a-z, 0-9, and . _ - inside.", "text", "off", username, problem, "/username"))}
+            {new.then(|| view! { <Field label="Username" hint="Cannot be changed later: a-z, 0-9, and . _ - inside." value=username problem path="/username"/> })}
             <div class="two">
-                {field("Name", "", "text", "off", display_name, problem, "/display_name")}
-                {field("E-mail", "", "email", "off", email, problem, "/email")}
+                <Field label="Name" value=display_name problem path="/display_name"/>
+                <Field label="E-mail" kind="email" value=email problem path="/email"/>
             </div>
             <SystemRoles roles/>
             <OwnRoles roles known/>
             <span class="mistake">{wrong_roles}</span>
             {if new {
-                field("Password", "At least 12 characters. Give it to them in person.", "password", "new-password", password, problem, "/password")
+                view! { <Field label="Password" hint="At least 12 characters. Give it to them in person." kind="password" complete="new-password" value=password problem path="/password"/> }.into_any()
             } else {
                 view! {
                     <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions and tokens"</span></summary>
-                        {field("New password", "At least 12 characters.", "password", "new-password", password, problem, "/password")}</details>
+                        <Field label="New password" hint="At least 12 characters." kind="password" complete="new-password" value=password problem path="/password"/></details>
                     <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
                         <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
                     <label class="role">
