@@ -1,5 +1,5 @@
-//! Who has used what in a step. A conversation counts what its own agent uses, and keeps beside it what those have used
-//! from whom it was taken over; a team keeps what its members used in turns that are over.
+//! Adds up what each agent has used in a step. A conversation counts the usage of its own agent, and keeps beside it
+//! that of agents who handed the conversation over; a team keeps the usage of its members in turns that have ended.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::spent::Spent;
 use super::state::RunState;
 
 impl Conversation {
-    /// What was used for it, by agent.
+    /// Returns the usage in this conversation, by agent.
     pub(super) fn spent(&self) -> BTreeMap<String, Spent> {
         let mut spent = self.handed_over.clone();
         *spent.entry(self.agent.clone()).or_default() += &self.spent_itself();
         spent
     }
 
-    /// What an agent has used for it.
+    /// Returns the usage of one agent in this conversation.
     fn spent_by(&self, agent: &str) -> Spent {
         let mut spent = self.handed_over.get(agent).cloned().unwrap_or_default();
         if self.agent == agent {
@@ -32,8 +32,8 @@ impl Conversation {
 }
 
 impl RunState {
-    /// What the agent of a conversation has used of what its limits allow it in the step: where it works in a team, in all
-    /// turns there that it had or took over, those that are under way included.
+    /// Returns the usage of a conversation's agent that counts towards its limits in the step. In a team, this covers
+    /// all turns that the agent had or took over, including those under way.
     pub(super) fn used_by_agent_of(&self, conversation: &Conversation) -> Spent {
         let agent = conversation.agent.as_str();
         let mut used = conversation.spent_by(agent);
@@ -45,7 +45,7 @@ impl RunState {
         }
         for turn in self.children_of(team) {
             let other = self.branches.get(&turn).and_then(|branch| branch.phase.conversation());
-            // No two turns have calls with the same ids.
+            // The prefix of call ids is unique to a turn: this skips the conversation itself.
             if let Some(other) = other.filter(|other| other.id_prefix != conversation.id_prefix) {
                 used += &other.spent_by(agent);
             }

@@ -17,14 +17,14 @@ use super::phase::{Branch, Phase};
 use super::state::RunOutcome;
 use crate::limits;
 
-/// The most branches that a run has at once: its state is written with every step.
+/// The maximum number of branches that a run has at once: its state is written with every step.
 const MAX_BRANCHES: usize = 2_000;
-/// The most steps that are made without waiting for anything: nobody else is served meanwhile.
+/// The maximum number of steps in one transition: no other input is served while it is computed.
 const MAX_STEPS_AT_ONCE: usize = 10_000;
 
 impl Builder<'_> {
-    /// Goes on until every branch waits for a task, a person or a join. `max_visits` bounds it; since flows that call
-    /// each other multiply theirs, so does what one transition can bear.
+    /// Advances the run until every branch waits for a task, a person or a join. `max_visits` bounds this; since nested
+    /// flows multiply their visits, `MAX_BRANCHES` and `MAX_STEPS_AT_ONCE` do too.
     pub(super) fn advance(&mut self) {
         self.deliver();
         while self.state.outcome.is_none() {
@@ -48,8 +48,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Carries out what was said of steps that are over and of questions that were answered. Branches that are on their
-    /// way do not arrive yet.
+    /// Processes the reported ends of steps and answers to questions. Branches that are on their way do not arrive yet.
     pub(super) fn deliver(&mut self) {
         loop {
             if let Some(ended) = self.ended.pop_front() {
@@ -62,11 +61,11 @@ impl Builder<'_> {
         }
     }
 
-    /// An answer reaches what waits for it.
+    /// Delivers an answer to the branch that waits for it.
     fn hand_over(&mut self, answered: Answered) {
         let Answered { subject, answer } = answered;
         let Some(number) = subject.branch() else { return };
-        // An error of the flow is not for those to bear who work for others.
+        // A timeout that is an error of the flow fails the step itself, not the branch that works for it.
         let number = if matches!(answer, QuestionAnswer::TimedOut(_)) { self.state.root_of(number) } else { number };
         let failed = matches!(answer, QuestionAnswer::Failed(_) | QuestionAnswer::TimedOut(_));
         if failed {
@@ -116,7 +115,8 @@ impl Builder<'_> {
                     None => self.settle(number, &node, Phase::Tool { step, call, correction, wrote }),
                 }
             }
-            // An answer fits its question, and the question what waits for it: nothing else comes together.
+            // Does not happen, since an answer fits its question, and a question its subject: the branch stays as it
+            // is.
             (phase, _) => self.settle(number, &node, phase),
         }
     }
@@ -146,7 +146,7 @@ impl Builder<'_> {
     }
 
     fn too_much(&self) -> Option<String> {
-        // The items of a map enter together: what ends at once is never beside the others.
+        // The items of a map are queued together, but those that end at once are never branches side by side.
         if self.arrivals.front().is_some_and(|arrival| arrival.item_of.is_some()) {
             None
         } else if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
@@ -176,7 +176,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A node without visits left sends a branch on, or fails the run; nodes that send each other on fail it too.
+    /// Redirects a branch from a node without visits left to the node's `on_visit_limit`. The flow fails if there is
+    /// none, or if such nodes redirect to each other in a circle.
     fn detour(&mut self, mut arrival: Arrival, node: &Node) {
         let limited = arrival.node;
         match &node.on_visit_limit {
@@ -210,7 +211,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A branch leaves the node of a step that is done, along `next`.
+    /// Moves a branch on from the node of a completed step, along `next`.
     fn leave(&mut self, branch: u32, step: &Step) {
         match self.targets(&step.node, step.visit) {
             Ok(targets) => self.go(branch, &step.node, targets),
@@ -218,7 +219,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Starts a branch for each target; the first goes on with the number of the one that came.
+    /// Starts a branch for each target node; the first one keeps the number of the branch that leaves.
     fn go(&mut self, branch: u32, from: &NodeId, targets: Vec<Target>) {
         let mut own = Some(branch);
         for target in targets {
@@ -229,8 +230,9 @@ impl Builder<'_> {
         }
     }
 
-    /// A step is done: its writes go into the state, and the branch leaves. That of an item is its map's result.
-    /// Several values that came in apart can be too large together.
+    /// Completes a step: writes to the state, and moves its branch on. For an item of a map, the map gets the result
+    /// instead. A value can be too large although its parts were not, such as the results of a map: then the step
+    /// fails.
     fn finished(&mut self, branch: u32, mut step: Step, writes: &JsonMap) {
         if let Some(exceeded) = writes.values().find_map(|value| limits::check(value).err()) {
             let message = format!("what `{}` writes is {exceeded}", step.node);
@@ -245,7 +247,7 @@ impl Builder<'_> {
         self.leave(branch, &step);
     }
 
-    /// A step is over, and its branch goes to a node that is not its `next`. That of an item takes its map along.
+    /// Completes a step whose branch goes to a node outside of its `next`. For an item of a map, the whole map leaves.
     fn leave_for(&mut self, branch: u32, mut step: Step, node: &NodeId) {
         self.complete_step(&mut step, &JsonMap::new());
         match item::part_of(self.flow, &self.state, &step) {
@@ -254,7 +256,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A step failed, and no try is left: the failure policy says what happens. An item that fails, fails its map.
+    /// Fails a step that has no attempts left, and applies its failure policy. For an item of a map, the map fails.
     fn failed(&mut self, branch: u32, mut step: Step, error: RunError) {
         self.failed_step(&mut step, error.clone());
         if let Some(part) = item::part_of(self.flow, &self.state, &step) {
@@ -266,7 +268,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The flow that a node is in fails: the run, or the step that called it.
+    /// Fails the flow that a node is in: the run, or the step that called the flow.
     fn fail_flow(&mut self, node: &NodeId, error: RunError) {
         match self.end_frame(node.frame(), &error) {
             Some((branch, step)) => self.fail_step(branch, step, error),
@@ -274,8 +276,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The last branch has ended: the output is given, if no guardrail says otherwise. What is redacted of it is
-    /// redacted in the state too.
+    /// Completes the run after its last branch has ended, or fails it if a guardrail blocks the output. Redactions of
+    /// the output are also made in the state.
     fn complete(&mut self) {
         match self.look_at_output() {
             Ok(redacted) => {
@@ -286,7 +288,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The output of a flow was approved. What of it was changed is changed in the state too.
+    /// Returns an approved output to the caller of its flow, or completes the run. Values that the approval changed are
+    /// also written to the state.
     fn returned(&mut self, mut step: Step, output: JsonMap) {
         let keys = self.state.keys_of(&step.node);
         let changed = output.iter().filter(|(key, value)| keys.get(*key) != Some(value));
@@ -299,8 +302,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Lets one group of waiting branches go on as one, where no other live branch can come to their node any more;
-    /// where only waiting ones remain, the group of the earliest. Says whether one went.
+    /// Joins one group of waiting branches into one, at a node that no other live branch can reach any more. If all
+    /// branches of a frame wait, the group with the earliest arrival is joined. Returns whether a group was joined.
     fn join(&mut self) -> bool {
         let mut earliest: BTreeMap<&NodeId, u32> = BTreeMap::new();
         for branch in self.state.branches.values() {
@@ -315,7 +318,7 @@ impl Builder<'_> {
                 self.state.branches.values().filter(|branch| !(waits_at(&branch.phase) && branch.node == *node));
             !others.any(|branch| self.flow.reaches(&branch.node, node))
         };
-        // Those that wait for a call wait for branches that are elsewhere.
+        // A branch that waits for a called flow does not count: the branches of that flow can still move it.
         let all_wait = |frame: &str| {
             let mut beside = self.state.branches.values().filter(|branch| branch.node.frame() == frame);
             beside.all(|branch| waits_at(&branch.phase))

@@ -1,4 +1,5 @@
-//! Reads the last answer of a conversation: of an agent against its schema, of a router's agent as one of its targets.
+//! Reads the final answer of a conversation: that of an agent against its schema, that of a router's agent as one of
+//! its targets.
 
 use serde_json::Value;
 use shared::definition::Target;
@@ -8,16 +9,16 @@ use super::conversation::{Conversation, Purpose};
 use super::model_call::{parse, without_fence};
 use crate::flow::Compiled;
 
-/// What an answer says.
+/// A final answer that is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ParsedAnswer {
-    /// What the agent made: its text, read as JSON where the agent has a schema.
+    /// The agent's result: the parsed JSON, or `None` if the agent has no schema and its text is the result.
     Made(Option<Value>),
-    /// Where to go.
+    /// The target that a router's agent chose.
     Chose(Target),
 }
 
-/// Reads an answer; or what is wrong with it.
+/// Reads an answer. `Err` tells the model what is wrong with it.
 pub(super) fn read_answer(
     flow: &Compiled,
     node: &NodeId,
@@ -37,12 +38,12 @@ pub(super) fn read_answer(
     }
 }
 
-/// The targets, as who chooses is told them.
+/// Lists the targets, in the form in which the choosing agent is told them.
 pub(super) fn listed(choices: &[Target]) -> String {
     choices.iter().map(|choice| String::from(choice.clone())).collect::<Vec<_>>().join(", ")
 }
 
-/// The target that an answer names: alone, in quotes, or as `{"next": …}`; upper and lower case are the same.
+/// Returns the target that an answer names: alone, in quotes, or as `{"next": …}`, ignoring ASCII case.
 fn chosen<'a>(choices: &'a [Target], text: &str) -> Option<&'a Target> {
     let text = without_fence(text);
     let next = serde_json::from_str::<Value>(text).ok().and_then(|answer| match answer {

@@ -1,9 +1,9 @@
-//! A transition in the making: the run so far, and everything to commit with it. The other files of the engine extend
-//! it (`nodes/agent.rs` for agents, `ask/` for questions, …).
+//! A transition under construction: the run so far, and everything to commit with it. The other files of the engine
+//! extend it (`nodes/agent.rs` for agents, `ask/` for questions, …).
 //!
-//! A branch in progress is taken out of the state and put back in its next phase, or its step ends. The consequences
-//! are handled above: a file that ends a step, answers a question or sends a branch on reports it ([`super::next`]),
-//! and does not call what follows.
+//! A branch in progress is taken out of the state, and put back in its next phase unless its step ends. A file that
+//! ends a step, answers a question or sends a branch on only reports it ([`super::next`]); `advance.rs` handles the
+//! consequences.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -30,40 +30,40 @@ use super::view;
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
 
-/// A transition while it is being made.
+/// A transition under construction.
 pub(super) struct Builder<'f> {
     pub(super) flow: &'f Compiled,
     pub(super) now: Timestamp,
     pub(super) ids: Ids,
     pub(super) state: RunState,
-    /// The reviews that are known: the pending ones, the one that the input names, and new ones.
+    /// The known reviews: those that are pending, the one that the input names, and new ones.
     pub(super) reviews: BTreeMap<ReviewId, Review>,
     pub(super) events: Vec<Emitted>,
-    /// The people who exist, where the flow needs to know them.
+    /// The users and their roles; `None` if the flow does not need them.
     pub(super) people: Option<Arc<[Principal]>>,
-    /// Whether what was done rests on them.
+    /// Whether the transition depends on `people`.
     pub(super) people_asked: bool,
-    /// The newest feedback on the agents that are told it.
+    /// The newest feedback on agents that receive it.
     pub(super) feedback: Vec<Feedback>,
-    /// Whether an agent was told some.
+    /// Whether an agent received feedback in this transition.
     pub(super) feedback_told: bool,
-    /// What was said of agents just now.
+    /// The feedback that was given in this transition.
     pub(super) feedback_given: Vec<Feedback>,
-    /// Steps that are over, whose branches go on.
+    /// Ended steps whose consequences are still pending.
     pub(super) ended: VecDeque<EndedStep>,
-    /// Answers on their way to what waits for them.
+    /// Answers that have not been delivered yet.
     pub(super) answers: VecDeque<Answered>,
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
-    /// What programs have said that guardrails ask.
+    /// The answers of programs to inquiries of guardrails.
     pub(super) looked: Vec<Looked>,
-    /// Whether what is told came too late to have an effect.
+    /// Whether the result that is recorded came too late to have an effect.
     pub(super) is_late: bool,
-    /// The grants that may count for its calls, those that it gives too.
+    /// The grants that may cover the run's calls, including those of this transition.
     pub(super) grants: Vec<Granted>,
     pub(super) given: Vec<Grant>,
     pub(super) used: Vec<Granted>,
-    /// Where the run stood before; nowhere for a new one.
+    /// The run's status before the transition; `None` for a new run.
     before: Option<RunStatus>,
     changed: Vec<ReviewId>,
     steps: Vec<Step>,
@@ -74,7 +74,7 @@ pub(super) struct Builder<'f> {
 }
 
 impl<'f> Builder<'f> {
-    /// Begins with a new run.
+    /// Begins the first transition of a new run.
     pub(super) fn start(flow: &'f Compiled, state: RunState, moment: Moment) -> Self {
         Self {
             flow,
@@ -106,14 +106,14 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Goes on with a run as the store read it.
+    /// Begins a transition of a run that the store has read.
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
         let Snapshot { state, reviews, grants, people, feedback } = snapshot;
         Self { reviews, grants, people, feedback, before: Some(before), ..Self::start(flow, state, moment) }
     }
 
-    /// The finished transition.
+    /// Returns the finished transition. `refused` is set if the input was refused after other changes.
     pub(super) fn finish(mut self, refused: Option<Refusal>) -> Transition {
         self.derive_step_statuses();
         self.state.format = RunState::FORMAT;
@@ -131,7 +131,7 @@ impl<'f> Builder<'f> {
         }
         let run = view::summary(&self.state);
         let shown = self.state.shown_id();
-        // Of a run that only carries a question there is nothing to tell but of its review.
+        // A carrier has no entries of its own, only those of its review.
         let emitted = self.events.into_iter().filter(|event| shown.is_some() || event.review_id.is_some());
         let events = emitted.map(|event| event.event(self.now, shown, &run)).collect();
         let reviews = self.changed.iter().filter_map(|id| self.reviews.remove(id)).collect();
@@ -152,7 +152,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Whether this transition asks something that the run waits for.
+    /// Whether this transition opens a review that the run waits for.
     fn asks_anew(&self) -> bool {
         let is_new = |question: &Question| self.reviews.get(&question.review).is_some_and(|review| review.version == 1);
         let mut waited_for = self.state.questions.iter().filter(|question| question.pending && question.blocks());
@@ -161,30 +161,30 @@ impl<'f> Builder<'f> {
 
     // --- events ---
 
-    /// Something about the run as a whole.
+    /// Emits an entry about the run as a whole.
     pub(super) fn emit_run(&mut self, change: RunChange, actor: Option<Username>) {
         self.events.push(Emitted { review_id: None, actor, data: Emission::Run(change) });
     }
 
-    /// Something else happened.
+    /// Emits any other entry.
     pub(super) fn emit(&mut self, review_id: Option<ReviewId>, actor: Option<Username>, data: EventData) {
         self.events.push(Emitted { review_id, actor, data: Emission::Other(data) });
     }
 
     // --- branches ---
 
-    /// Takes the branch out whose phase is the one that is looked for.
+    /// Takes a branch in a matching phase out of the state.
     pub(super) fn take_branch(&mut self, wanted: impl Fn(&Phase) -> bool) -> Option<(u32, Branch)> {
         let number = self.state.branches.iter().find(|(_, branch)| wanted(&branch.phase)).map(|(number, _)| *number)?;
         self.state.branches.remove(&number).map(|branch| (number, branch))
     }
 
-    /// Puts a branch into a phase at the node of its step.
+    /// Puts a branch into the state, at a node and in a phase.
     pub(super) fn settle(&mut self, number: u32, node: &NodeId, phase: Phase) {
         self.state.branches.insert(number, Branch { node: node.clone(), phase });
     }
 
-    /// A number for a new branch, or for the order of arrivals.
+    /// Returns the next number, for a new branch or for the order of arrivals.
     pub(super) fn next_number(&mut self) -> u32 {
         let number = self.state.next_branch;
         self.state.next_branch += 1;
@@ -195,23 +195,23 @@ impl<'f> Builder<'f> {
 
     /// Remembers a step as new or changed.
     pub(super) fn put_step(&mut self, step: &Step) {
-        // From the end: it is nearly always the newest.
+        // Searches from the end: the step is nearly always the newest.
         match self.steps.iter_mut().rev().find(|known| known.id == step.id) {
             Some(known) => known.clone_from(step),
             None => self.steps.push(step.clone()),
         }
     }
 
-    /// How many steps this transition has made or changed so far.
+    /// Returns the number of steps that this transition has made or changed so far.
     pub(super) fn steps_made(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether a step runs, waits or is tried again follows from its phase.
+    /// Derives the status of each open step (running, waiting or retrying) from what its branch does.
     fn derive_step_statuses(&mut self) {
         let mut changed = Vec::new();
         for (number, activity) in self.state.activities() {
-            // Of several that work on a step, the one that waits for the others says how it stands.
+            // If several branches work on a step, the one that waits for the others determines the status.
             if self.state.parent_of(number).is_some() {
                 continue;
             }
@@ -233,29 +233,29 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// A step is over, and its branch goes on in this way.
+    /// Reports the end of a step, and how its branch continues.
     pub(super) fn end(&mut self, branch: u32, step: Step, end: StepEnd) {
         self.ended.push_back(EndedStep { branch, step, end });
     }
 
-    /// A step is done: its writes go into the state, and its branch leaves.
+    /// Reports that a step is completed with these writes.
     pub(super) fn finish_step(&mut self, branch: u32, step: Step, writes: JsonMap) {
         self.end(branch, step, StepEnd::Finished { writes });
     }
 
-    /// A step failed, and no try is left.
+    /// Reports that a step has failed, without attempts left.
     pub(super) fn fail_step(&mut self, branch: u32, step: Step, error: RunError) {
         self.end(branch, step, StepEnd::Failed { error });
     }
 
-    /// A question is answered: what waits for it gets to know.
+    /// Reports the answer to the question about a subject.
     pub(super) fn answer(&mut self, subject: Subject, answer: QuestionAnswer) {
         self.answers.push_back(Answered { subject, answer });
     }
 
     // --- tasks ---
 
-    /// A new task of a step.
+    /// Adds a task for a step, and returns its id.
     pub(super) fn add_task(&mut self, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) -> TaskId {
         let id = TaskId(self.ids.uuid());
         self.new_tasks.insert(id);
@@ -263,13 +263,13 @@ impl<'f> Builder<'f> {
         id
     }
 
-    /// A known task is due at another time.
+    /// Moves a task to another due time.
     pub(super) fn move_task(&mut self, id: TaskId, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) {
         self.tasks.retain(|task| task.id != id);
         self.tasks.push(self.task(id, step, kind, due_at, repeatable));
     }
 
-    /// A task is over. One that this transition made was never there.
+    /// Ends a task. If this transition created it, nothing of it is committed.
     pub(super) fn end_task(&mut self, id: TaskId) {
         self.tasks.retain(|task| task.id != id);
         self.abandoned_tasks.retain(|task| *task != id);
@@ -278,8 +278,8 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Nobody is to take up a task any more; says whether somebody may have it already. A task that this transition
-    /// made or moved is over: nobody can.
+    /// Abandons a task, and returns whether a worker may hold it already. A task that this transition created or moved
+    /// is ended instead: no worker can hold it.
     pub(super) fn abandon_task(&mut self, id: TaskId) -> bool {
         let is_free = self.tasks.iter().any(|task| task.id == id);
         if is_free {
@@ -301,7 +301,8 @@ impl<'f> Builder<'f> {
 
     // --- reviews ---
 
-    /// Changes a review: its version grows, and it is committed.
+    /// Changes a review, raises its version and adds it to the commit. Returns the changed review; `None` if it is
+    /// unknown.
     pub(super) fn change_review(&mut self, id: ReviewId, change: impl FnOnce(&mut Review)) -> Option<Review> {
         let review = self.reviews.get_mut(&id)?;
         review.drop_lapsed_claim(self.now);
@@ -313,7 +314,7 @@ impl<'f> Builder<'f> {
         Some(review.clone())
     }
 
-    /// A new review.
+    /// Adds a new review.
     pub(super) fn add_review(&mut self, review: Review) {
         self.changed.push(review.id);
         self.reviews.insert(review.id, review);
@@ -321,18 +322,18 @@ impl<'f> Builder<'f> {
 
     // --- state ---
 
-    /// Writes state keys, where the step sees them.
+    /// Writes state keys to the frame of the step.
     pub(super) fn write(&mut self, step: &Step, writes: &JsonMap) {
         self.state.keys_of_mut(&step.node).extend(writes.clone());
     }
 }
 
-/// A failure at a node.
+/// Makes the error for a failure at a node.
 pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> RunError {
     RunError { code, message: message.into(), node: Some(node.clone()) }
 }
 
-/// A template or condition of a node that could not be evaluated.
+/// Makes the error for a template or condition of a node that cannot be evaluated.
 pub(super) fn unevaluated(node: &NodeId, error: &EvalError) -> RunError {
     failure(FlowCode::FlowCondition, node, error.to_string())
 }

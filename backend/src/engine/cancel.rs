@@ -11,14 +11,15 @@ use super::transition::Refusal;
 use super::view;
 
 impl Builder<'_> {
-    /// Somebody cancels the run.
+    /// Cancels the run for a person who may do so.
     pub(super) fn cancel(&mut self, by: &Principal, reason: Option<String>) -> Result<(), Refusal> {
         self.may_cancel(by)?;
         self.end_run(RunOutcome::Cancelled { at: self.now, by: by.username.clone(), reason });
         Ok(())
     }
 
-    /// Somebody cancels a run of which something cannot be read, for this reason.
+    /// Cancels a run that cannot be read completely: withdraws its pending reviews, abandons `tasks`, and fails the
+    /// run. `why` says what cannot be read.
     pub(super) fn give_up(
         &mut self,
         why: &str,
@@ -52,7 +53,7 @@ impl Builder<'_> {
         if self.state.outcome.is_some() { Err(Refusal::RunOver) } else { Ok(()) }
     }
 
-    /// The run fails as a whole because of a task, whatever its failure policies say.
+    /// Fails the run because one of its tasks cannot be executed, regardless of failure policies.
     pub(super) fn fail_run(&mut self, task: TaskId, error: RunError) -> Result<(), Refusal> {
         if self.state.outcome.is_some() {
             return Err(Refusal::RunOver);

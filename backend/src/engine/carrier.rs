@@ -23,30 +23,30 @@ use shared::time::Span;
 use super::ask_builtin;
 use crate::flow::{self, Compiled};
 
-/// How the name of every such flow begins; a digest of the flow follows.
+/// The prefix of the id of every carrier's flow, followed by a digest of the flow.
 const PREFIX: &str = "question-";
-/// How many bytes of that digest.
+/// The length of that digest, in bytes.
 const DIGEST: usize = 16;
-/// The version of every such flow. Saved ones have versions from 1 on, so that none is taken for the other.
+/// The version of every carrier's flow. Saved flows have versions from 1 on, so the two cannot be confused.
 const VERSION: u32 = 0;
-/// The name of its tool, and of its node.
+/// The name of the tool in a carrier's flow, and of its node.
 const ASK: &str = "ask";
 
-/// What carries a question.
+/// The flow and the launch data of the hidden run that carries a question.
 #[derive(Debug, Clone)]
 pub struct Carrier {
-    /// Its flow, ready to run.
+    /// The compiled flow.
     pub flow: Arc<Compiled>,
-    /// What its run is started with: what was sent.
+    /// The input of the run: the question as it was sent.
     pub input: JsonMap,
-    /// For whom it is asked.
+    /// The context of the run: for whom the question is asked.
     pub context: Context,
-    /// The kind of its review.
+    /// The kind of the review.
     pub kind: ReviewKind,
 }
 
 impl Carrier {
-    /// What carries this question; or every mistake in it, with its place in what was sent.
+    /// Builds the carrier of a question. `Err` has every mistake, with its place in what was sent.
     pub fn of(asked: &NewReview) -> Result<Self, Vec<Mistake>> {
         let flow = flow_of(asked).map_err(|mistake| vec![mistake])?;
         let mut mistakes = of_parameters(asked);
@@ -70,7 +70,7 @@ impl Carrier {
         Ok(Self { flow, input, context: asked.whom(), kind: asked.kind.of_review() })
     }
 
-    /// The same for a run that carries one already, by its input. `Err`: why it cannot be read.
+    /// Rebuilds the flow of a carrier from the input of its run. `Err` says why the input cannot be read.
     pub fn resume(input: &JsonMap) -> Result<Compiled, String> {
         let asked = question_of(input).map_err(|error| format!("what was asked cannot be read: {error}"))?;
         let flow = flow_of(&asked).map_err(|mistake| mistake.to_string())?;
@@ -83,22 +83,22 @@ pub fn is_carrier(flow: &FlowId, version: u32) -> bool {
     version == VERSION && flow.strip_prefix(PREFIX).is_some_and(|digest| digest.len() == 2 * DIGEST)
 }
 
-/// The node that asks, of every such flow.
+/// Returns the id of the node that asks, in every carrier's flow.
 pub(super) fn node() -> Option<NodeId> {
     NodeId::try_from(ASK.to_owned()).ok()
 }
 
-/// What was asked, by the input of the run that carries it.
+/// Reads the question from the input of the run that carries it.
 pub fn question_of(input: &JsonMap) -> Result<NewReview, serde_json::Error> {
     serde_json::from_value(Value::Object(input.clone()))
 }
 
-/// The headline that was sent with a question.
+/// Returns the title that was sent with a question.
 pub(super) fn title(input: &JsonMap) -> Option<&str> {
     input.get("title")?.as_str()
 }
 
-/// What is wrong with the parameters of the tool.
+/// Checks the question as arguments of its builtin tool.
 fn of_parameters(asked: &NewReview) -> Vec<Mistake> {
     let builtin = asked.kind.builtin();
     let Some(schema) = ask_builtin::parameters(builtin) else { return Vec::new() };
@@ -114,7 +114,8 @@ fn of_parameters(asked: &NewReview) -> Vec<Mistake> {
     mistakes
 }
 
-/// A mistake in the tool, where it stands in what was sent. Nothing else of the flow was.
+/// Maps a mistake in the generated tool to its place in what was sent. `None` for the rest of the flow, which was not
+/// sent.
 fn in_what_was_sent(mistake: Mistake) -> Option<Mistake> {
     let path = match mistake.path.strip_prefix("/tools/ask")? {
         "/builtin" => "/kind".to_owned(),
@@ -141,7 +142,7 @@ fn flow_of(asked: &NewReview) -> Result<Flow, Mistake> {
     let id = |name: String| FlowId::try_from(name).map_err(|error| invalid("", &error.to_string()));
     let node_id = NodeId::try_from(ASK.to_owned()).map_err(|error| invalid("", &error.to_string()))?;
     let unnamed = Flow {
-        // The state keys are what the tool takes of what was sent: the node calls it with these.
+        // The state keys are the tool's parameters, with which the node calls it.
         input: Some(json!({ "type": "object", "properties": parameters(asked) })),
         output: Some(Vec::new()),
         tools: IndexMap::from([(ASK.to_owned(), tool)]),
@@ -153,7 +154,7 @@ fn flow_of(asked: &NewReview) -> Result<Flow, Mistake> {
     Ok(Flow { id: id(format!("{PREFIX}{digest}"))?, ..unnamed })
 }
 
-/// The parameters of the tool, as properties of an input; `context` is one only where it is a text.
+/// Returns the parameters of the tool as properties of the flow's input; `context` only if it is a text.
 fn parameters(asked: &NewReview) -> JsonMap {
     let schema = ask_builtin::parameters(asked.kind.builtin()).unwrap_or_default();
     let names = schema["properties"].as_object().into_iter().flat_map(JsonMap::keys);

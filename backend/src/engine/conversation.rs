@@ -14,7 +14,7 @@ use super::digest;
 use super::spent::Spent;
 use crate::flow::{Compiled, DELEGATE};
 
-/// What was said in an agent's step.
+/// The conversation of an agent or a judge with its model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The agent's name in the flow, or that of `specialist`; `judge` for a judge.
@@ -26,50 +26,51 @@ pub struct Conversation {
     pub messages: Vec<Message>,
     /// The turn that is under way, from 1.
     pub turn: u32,
-    /// What those have used, by agent, who worked on it before and handed it over: its own agent too, where it has it back.
+    /// The usage of agents that worked on it before and handed it over, by agent; also that of its own agent from
+    /// before, if the conversation has come back to it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub handed_over: BTreeMap<String, Spent>,
-    /// The model call that is due or running; none while tool calls are.
+    /// The task of the model call that is due or running; `None` while the turn's tool calls are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_task: Option<TaskId>,
-    /// The try of that call, from 1.
+    /// The current attempt of that call, from 1.
     #[serde(default)]
     pub tries: u32,
     /// The calls of the turn, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// What reviewers want the agent to be told, after the results of the turn's calls.
+    /// Instructions from reviewers, which the agent gets after the results of the turn's calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructed: Vec<String>,
-    /// How often its agent has asked people in it by itself.
+    /// The number of times that its agent has asked people on its own initiative.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub asks: u32,
     /// The state keys that `set_state` wrote in this step.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub wrote: BTreeSet<String>,
-    /// Tokens that its agent used in it, for its budget.
+    /// The tokens that its agent has used in it, for the agent's budget.
     #[serde(default)]
     pub tokens: u64,
-    /// What they cost, for its budget.
+    /// The cost of these tokens in US dollars, for the agent's budget.
     #[serde(default)]
     pub cost_usd: f64,
-    /// The agent, where a team has made it and the flow does not name it.
+    /// The agent, if it is a specialist that the flow does not define.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specialist: Option<Box<Specialist>>,
-    /// The members of its team that it may call as tools.
+    /// The members of its team that the agent may call as tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
-    /// What the ids of its calls begin with, where several agents work on a step. A dot stands behind the name of an
-    /// agent and nowhere else, so that no two calls of a step have one id, however agents and specialists are called.
+    /// The prefix of its call ids, if several agents work on a step. A dot occurs only after the name of an agent, so
+    /// call ids are unique in a step, whatever the names of agents and specialists.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id_prefix: String,
-    /// What the answer is for.
+    /// What the final answer is used for.
     #[serde(default, skip_serializing_if = "Purpose::is_answer")]
     pub purpose: Purpose,
 }
 
 impl Conversation {
-    /// One that has just begun.
+    /// Creates a conversation in its first turn, before any model call.
     pub fn new(agent: &str, instructions: Option<String>, messages: Vec<Message>) -> Self {
         Self {
             agent: agent.to_owned(),
@@ -92,7 +93,8 @@ impl Conversation {
         }
     }
 
-    /// What it was opened with, as gates show it: the prompt, the instructions, and the correction where there is one.
+    /// Returns what opened the conversation, as gates show it: the prompt, the instructions, and the correction if
+    /// there is one.
     pub fn opening(&self) -> JsonMap {
         let said = |message: &Message| match message {
             Message::User { text } => Some(text.clone()),
@@ -104,7 +106,7 @@ impl Conversation {
         parts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
     }
 
-    /// Opens it otherwise, with these of what [`Self::opening`] shows.
+    /// Replaces parts of the opening, by the names that [`Self::opening`] uses; other parts stay.
     pub fn reopen(&mut self, opening: &JsonMap) {
         let text = |name: &str| opening.get(name).and_then(Value::as_str).map(str::to_owned);
         let users = self.messages.iter_mut().filter_map(|message| match message {
@@ -117,25 +119,25 @@ impl Conversation {
         self.instructions = text("instructions").or_else(|| self.instructions.take());
     }
 
-    /// The agent that speaks; none where neither the flow nor a team has one of that name.
+    /// Returns the definition of its agent; `None` if neither the flow nor a team has an agent of that name.
     pub fn agent_in<'a>(&'a self, flow: &'a Compiled, node: &NodeId) -> Option<&'a Agent> {
         let made = self.specialist.as_deref().map(|specialist| &specialist.agent);
         made.or_else(|| flow.of(node).flow.agents.get(&self.agent))
     }
 
-    /// Who makes its calls, as gates see it.
+    /// Returns its agent as the gates of its calls see it.
     pub fn calling_agent(&self) -> CallingAgent<'_> {
         let made_by = self.specialist.as_deref().map(|specialist| specialist.made_by.as_str());
         CallingAgent { name: &self.agent, gates_of: made_by.unwrap_or(&self.agent) }
     }
 
-    /// The tools that it may call, by name.
+    /// Returns the names of the tools that the agent may call.
     pub fn tools_in(&self, flow: &Compiled, node: &NodeId) -> Vec<String> {
         let own = self.agent_in(flow, node).map(|agent| agent.tools.as_slice()).unwrap_or_default();
         own.iter().cloned().chain(self.delegates.iter().map(|agent| delegate_tool(agent))).collect()
     }
 
-    /// The branch that waits for its answer, where it works for another.
+    /// Returns the branch that waits for the answer, if the agent works for another branch.
     pub fn works_for(&self) -> Option<u32> {
         match self.purpose {
             Purpose::Turn { team, .. } => Some(team),
@@ -144,7 +146,7 @@ impl Conversation {
         }
     }
 
-    /// The model that the agent calls, as `provider/model`.
+    /// Returns the model that the agent calls, as `provider/model`.
     pub fn model_in<'a>(&'a self, flow: &'a Compiled, node: &NodeId) -> Option<&'a str> {
         self.agent_in(flow, node).map(|agent| agent.model.as_str())
     }
@@ -155,52 +157,53 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// An agent that a member of a team has made.
+/// An agent that a member of a team has created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Specialist {
-    /// What it is: its model, instructions and tools.
+    /// Its model, instructions and tools.
     #[serde(flatten)]
     pub agent: Agent,
-    /// The agent of the flow that has made it, or that has made its maker: the gates of that agent hold for it too.
+    /// The agent of the flow that created it, directly or through other specialists. That agent's gates apply to it
+    /// too.
     #[serde(default)]
     pub made_by: String,
 }
 
-/// Who makes calls.
+/// The agent that makes a call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallingAgent<'a> {
     /// Its name, as people read it.
     pub name: &'a str,
-    /// The agent of the flow whose own gates hold its calls back.
+    /// The agent of the flow whose own gates apply to its calls.
     pub gates_of: &'a str,
 }
 
 impl CallingAgent<'_> {
-    /// Whether a member of a team has made it. Another of its name may be something else.
+    /// Whether it is a specialist. Another specialist of the same name may be a different agent.
     pub fn is_specialist(&self) -> bool {
         self.name != self.gates_of
     }
 }
 
-/// What the last answer of a conversation is for.
+/// What the final answer of a conversation is used for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// It is what the agent node makes.
+    /// It is the result of the agent node.
     #[default]
     Answer,
     /// A router's agent chooses among these targets.
     Choice(Vec<Target>),
-    /// It is what a member of a team says.
+    /// It is the contribution of a team member.
     Turn {
         /// The team's branch.
         team: u32,
         /// The round, from 1.
         round: u32,
-        /// Whether it answers for all.
+        /// Whether it answers for the whole team.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_lead: bool,
-        /// Whose turn it is, where another agent has taken it over.
+        /// The member whose turn it is, if another agent has taken it over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
     },
@@ -213,13 +216,13 @@ pub enum Purpose {
     },
 }
 
-/// The tool with which a lead calls a member of its team.
+/// Returns the name of the tool with which a lead calls a member of its team.
 pub(super) fn delegate_tool(agent: &str) -> String {
     format!("{DELEGATE}{agent}")
 }
 
 impl Purpose {
-    /// The same for an agent that takes over from another: the turn of a team stays its member's.
+    /// Returns the purpose for an agent that takes over from `from`: a turn in a team remains that of its member.
     pub(super) fn taken_over(&self, from: &str) -> Self {
         match self {
             Self::Turn { team, round, as_lead, member } => {
@@ -239,26 +242,26 @@ impl Purpose {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// The prompt, or a correction.
+    /// The prompt, or a later message to the model such as a correction.
     User {
-        /// What it says.
+        /// The text of the message.
         text: String,
     },
-    /// What the model said.
+    /// An answer of the model.
     Assistant {
         /// What the model wrote; may be empty beside calls.
         text: String,
-        /// The calls that it made.
+        /// The tool calls that the model asked for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<super::ModelToolCall>,
     },
-    /// What a tool returned.
+    /// The result of a tool call.
     Tool {
         /// The provider's id of the call.
         provider_id: String,
         /// The name of the tool that was called.
         tool: String,
-        /// Its result, or why there is none.
+        /// The result, or the reason why there is none.
         content: Value,
     },
 }
@@ -266,49 +269,50 @@ pub enum Message {
 /// One tool call of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Made by the engine, the same however often the step is tried: `c<turn>-<index>`. Names the call in reviews.
+    /// The engine's id, the same at every attempt: `c<turn>-<index>`, after the prefix of its conversation. Names the
+    /// call in reviews.
     pub id: String,
-    /// The provider's id, for the answer to it.
+    /// The provider's id, sent back with the result. Empty for the call of a tool node.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provider_id: String,
     /// The name of the tool; `delegate_to_<member>` where a lead calls a member of its team.
     pub tool: String,
     /// The arguments: rendered once, shown, and executed as they are.
     pub arguments: JsonMap,
-    /// What it sends: rendered once, shown, and sent as it is at every try. None in a call that was made before
-    /// requests were recorded, or that did not fit.
+    /// What the call sends: rendered once, shown, and sent unchanged at every attempt. `None` in calls from before
+    /// requests were recorded, and in calls that were not valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
-    /// What the tool's templates read beside the arguments, while a gate holds the call back: an edit of the arguments
-    /// renders the request again from these values.
+    /// The values besides the arguments that the tool's templates read, kept while a gate holds the call back: an edit
+    /// of the arguments renders the request again from these values.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub reads: JsonMap,
     /// `sha256:` of tool, arguments and request, as canonical JSON, at the time of approval; checked again before
     /// execution.
     pub digest: String,
-    /// Which of its tool's gates asks about it, or was the last to, by its place among them. None where none has
-    /// closed, and in calls of states before format 9.
+    /// The index of the tool's gate that asks about the call, or asked last. `None` if no gate has closed, and in
+    /// states before format 9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<usize>,
-    /// What its gates have let pass so far.
+    /// The passes that its gates have given so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<GatePass>,
-    /// How far it is.
+    /// The progress of the call.
     pub state: ToolCallState,
 }
 
-/// That one of the gates of a call has let it pass. It holds for the call as it was then: one that is edited afterwards
-/// is asked about again wherever it would close a gate.
+/// The record that a gate has let a call pass. It holds for the call as it was then: if the call is edited afterwards,
+/// every gate that closes asks again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GatePass {
-    /// The gate, by its place among those of the tool.
+    /// The index of the gate among those of the tool.
     pub gate: usize,
-    /// The digest of the call, with what was edited and redacted then.
+    /// The digest of the call, including edits and redactions up to then.
     pub digest: String,
 }
 
 impl ToolCall {
-    /// One without a request yet.
+    /// Creates a held call, without a request yet.
     pub(super) fn new(id: String, tool: &str, arguments: JsonMap) -> Self {
         let digest = digest::of_call(tool, &arguments, None);
         let (provider_id, tool) = (String::new(), tool.to_owned());
@@ -317,7 +321,7 @@ impl ToolCall {
     }
 }
 
-/// How far a tool call is.
+/// The progress of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ToolCallState {
@@ -329,36 +333,36 @@ pub enum ToolCallState {
     Due {
         /// The task of the call, which stays the same when the call is tried again.
         task: TaskId,
-        /// The try, from 1.
+        /// The current attempt, from 1.
         tries: u32,
     },
     /// It asks people, and waits for their answer.
     Asks,
     /// An agent works on it, in a branch of its own.
     Delegated,
-    /// A judge is asked about the specialist that it would make.
+    /// A judge is asked about the specialist that the call would create.
     Vetting,
-    /// The judge has let it pass.
+    /// The judge has approved the specialist.
     Vetted,
-    /// It was under way when its worker was lost, and may not be repeated: a person says what became of it.
+    /// It may have taken effect in flight, and must not be repeated: a person says what became of it.
     Lost,
     /// It has a result (of the tool, of a person, or a refusal that the agent is told).
     Done {
         /// What the agent sees.
         result: Value,
-        /// Whether it says why there is no result.
+        /// Whether `result` says why there is no result.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         failed: bool,
     },
 }
 
 impl ToolCallState {
-    /// It has returned this.
+    /// Creates the state of a call that has returned a result.
     pub(super) fn returned(result: Value) -> Self {
         Self::Done { result, failed: false }
     }
 
-    /// It has no result; the agent sees `<CODE>: <message>`.
+    /// Creates the state of a call that has failed; the agent sees `<CODE>: <message>`.
     pub(super) fn failed(code: FlowCode, message: &str) -> Self {
         Self::Done { result: format!("{code}: {message}").into(), failed: true }
     }

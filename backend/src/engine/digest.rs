@@ -1,6 +1,6 @@
 //! Digests of what people see: `sha256:` over canonical JSON (RFC 8785), so that the same content has the same digest
-//! whatever the order of its keys. RFC 8785 writes numbers as doubles, which would make one of many ids with more than 15
-//! digits: where there are integers that a double may not hold, they follow behind a zero byte, exact.
+//! whatever the order of its keys. RFC 8785 writes numbers as doubles, so long integers that differ could get the same
+//! digest: those that a double may not hold exactly are appended after a zero byte, as they are.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 use crate::flow::guardrail::Inquiry;
 
-/// What a decision is bound to: never claims, comments, votes or times.
+/// The content that a decision is bound to: no claims, comments, votes or times.
 #[derive(Serialize)]
 struct DigestedContent<'a> {
     kind: ReviewKind,
@@ -26,8 +26,8 @@ struct DigestedContent<'a> {
     options: &'a [ReviewOption],
     actions: Vec<Cow<'a, Action>>,
     consequences: &'a [String],
-    /// What is at stake besides. What is not said leaves no trace, so that a client that knows less has the same
-    /// digest.
+    /// The stakes besides the consequences. Default values are left out, so that a client that does not know these
+    /// members computes the same digest.
     #[serde(skip_serializing_if = "is_usual")]
     severity: Severity,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,12 +64,13 @@ pub(super) fn of_review(review: &Review) -> String {
     })
 }
 
-/// What a guardrail redacts is redacted after the decision: it was not shown.
+/// Returns the action as it was shown: guardrails redact only after the decision.
 fn unredacted(action: &Action) -> Cow<'_, Action> {
     if action.redacted { Cow::Owned(Action { redacted: false, ..action.clone() }) } else { Cow::Borrowed(action) }
 }
 
-/// The digest of a call: all of it that has an effect. Before requests were recorded it was that of the arguments.
+/// The digest of everything in a call that has an effect. Without a request, as before requests were recorded, it is
+/// that of the arguments.
 pub(super) fn of_call(tool: &str, arguments: &JsonMap, request: Option<&Request>) -> String {
     match request {
         Some(request) => of(&json!({ "tool": tool, "arguments": arguments, "request": request })),
@@ -82,7 +83,7 @@ pub(super) fn of_request(request: &DecisionRequest) -> String {
     of(request)
 }
 
-/// The digest of what a program is asked by a guardrail: the same question has the same answer, whoever approves.
+/// The digest of what a guardrail asks a program: an answer holds for the same inquiry, whoever approves.
 pub fn of_inquiry(inquiry: &Inquiry) -> String {
     of(inquiry)
 }
@@ -97,7 +98,7 @@ fn of(value: &impl Serialize) -> String {
     let value: Value = serde_json::to_value(value).expect("what is shown is plain JSON");
     let canonical = serde_json_canonicalizer::to_vec(&value).expect("what is shown is plain JSON");
     let mut hash = Sha256::new_with_prefix(canonical);
-    // Hardly any value has one: the keys of the others are not sorted for nothing.
+    // Hardly any value has one, so the keys of most values need not be sorted.
     if has_long_integer(&value) {
         let mut exact = Vec::new();
         long_integers(&value, &mut exact);
@@ -107,7 +108,7 @@ fn of(value: &impl Serialize) -> String {
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
-/// The integers from which on a double may hold another one: 2^53.
+/// The size from which on a double may not hold an integer exactly: 2^53.
 const LONG: u64 = 1 << 53;
 
 fn is_long(number: &Number) -> bool {
@@ -123,7 +124,7 @@ fn has_long_integer(value: &Value) -> bool {
     }
 }
 
-/// The long integers of a value, in the order of sorted keys.
+/// Collects the long integers of a value, in the order of sorted keys.
 fn long_integers(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Number(number) if is_long(number) => found.push(number.to_string()),

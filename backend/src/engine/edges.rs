@@ -8,14 +8,14 @@ use super::builder::{Builder, failure, unevaluated};
 use super::scope::{self, Visit};
 
 impl Builder<'_> {
-    /// How often a node may still be visited.
+    /// Returns how often a node may still be visited.
     pub(super) fn visits_left(&self, id: &NodeId) -> u32 {
         let visits = self.state.visits.get(id).copied().unwrap_or(0);
         self.flow.node(id).map_or(0, |node| node.max_visits().saturating_sub(visits))
     }
 
-    /// Where `next` of a node leads now: every entry that has no condition or whose `when` holds; `else` where no
-    /// `when` held. No `next` leads nowhere; nothing taken where something was expected is an error.
+    /// Returns the targets of the edges in `next` that apply now: those without a condition, those whose `when` holds,
+    /// and `else` if no `when` holds. Empty if the node has no edges; an error if it has edges and none applies.
     pub(super) fn targets(&self, id: &NodeId, visit: u32) -> Result<Vec<Target>, RunError> {
         let edges = self.flow.node(id).map(|node| node.next.0.as_slice()).unwrap_or_default();
         if edges.is_empty() {

@@ -18,29 +18,29 @@ use super::conversation::ToolCall;
 use super::input::{ModelAnswer, ModelToolCall};
 
 impl Builder<'_> {
-    /// A step has started.
+    /// Emits that a step has started.
     pub(super) fn emit_started(&mut self, step: &Step) {
         self.emit(None, None, EventData::StepStarted(OfStep { step: step.clone() }));
     }
 
-    /// A step is tried again.
+    /// Emits that a step will be retried at `due_at`.
     pub(super) fn emit_retrying(&mut self, step: &Step, error: &RunError, due_at: Timestamp) {
         let data = StepRetrying { step: step.clone(), error: error.clone(), due_at };
         self.emit(None, None, EventData::StepRetrying(data));
     }
 
-    /// A step is done, having written these keys.
+    /// Emits that a step is completed, with what it wrote.
     pub(super) fn emit_completed(&mut self, step: &Step, writes: &JsonMap) {
         let data = StepCompleted { step: step.clone(), writes: writes.clone() };
         self.emit(None, None, EventData::StepCompleted(data));
     }
 
-    /// A step has failed, for the reason that it has.
+    /// Emits that a step has failed; the step has the error.
     pub(super) fn emit_failed(&mut self, step: &Step) {
         self.emit(None, None, EventData::StepFailed(OfStep { step: step.clone() }));
     }
 
-    /// A model answered.
+    /// Emits the answer of a model, with its usage.
     pub(super) fn emit_answered(&mut self, step: &Step, turn: u32, answer: &ModelAnswer, usage: &AgentCall) {
         let call = |call: &ModelToolCall| ModelCall { tool: call.tool.clone(), arguments: call.arguments.clone() };
         let calls = answer.calls.iter().map(call).collect();
@@ -53,7 +53,7 @@ impl Builder<'_> {
         self.emit(None, None, EventData::ModelAnswered(Box::new(data)));
     }
 
-    /// A call of a model failed when nobody waited for it any more.
+    /// Emits that a model call failed after nothing waited for it any more.
     pub(super) fn emit_unanswered(&mut self, step: &Step, turn: u32, error: RunError) {
         let data = ModelAnswered { error: Some(error), ..self.call_of(step, turn) };
         self.emit(None, None, EventData::ModelAnswered(Box::new(data)));
@@ -73,7 +73,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A call was executed, with what came of it.
+    /// Emits the result or the error of a tool call.
     pub(super) fn emit_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &RunError>) {
         let data = ToolExecuted {
             step_id: step.id,
@@ -91,58 +91,58 @@ impl Builder<'_> {
         self.emit(None, None, EventData::ToolExecuted(Box::new(data)));
     }
 
-    /// Somebody is asked.
+    /// Emits that a review is requested.
     pub(super) fn emit_requested(&mut self, review: &Review) {
         let data = EventData::ReviewRequested(OfReview { review: readable(review) });
-        // No other entry tells who asked, where no run does.
+        // Without a run, no other entry says who asked.
         let actor = review.run_id.is_none().then(|| review.requested_by.clone());
         self.emit(Some(review.id), actor, data);
     }
 
-    /// A deadline is near.
+    /// Emits that the deadline of a review is near.
     pub(super) fn emit_expiring(&mut self, review: &Review) {
         let data = EventData::ReviewExpiring(OfReview { review: readable(review) });
         self.emit(Some(review.id), None, data);
     }
 
-    /// A review is over.
+    /// Emits that a review is no longer pending.
     pub(super) fn emit_resolved(&mut self, review: &Review, actor: Option<Username>) {
         let data = EventData::ReviewResolved(OfReview { review: readable(review) });
         self.emit(Some(review.id), actor, data);
     }
 
-    /// Something about a review changed.
+    /// Emits a change of a review.
     pub(super) fn emit_updated(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
         let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review), change });
         self.emit(Some(review.id), actor, data);
     }
 
-    /// Somebody opened a review: which revision of it, and the digest of what it showed.
+    /// Emits that a person opened a review: its revision, and the digest of what it showed.
     pub(super) fn emit_viewed(&mut self, review: &Review, actor: Username) {
         let (title, revision, digest) = (review.title.clone(), review.revision, review.digest.clone());
         let data = EventData::ReviewViewed(ReviewViewed { title, revision, digest });
         self.emit(Some(review.id), Some(actor), data);
     }
 
-    /// Somebody allows later calls too.
+    /// Emits that a grant was given.
     pub(super) fn emit_granted(&mut self, grant: &Grant) {
         let data = EventData::GrantMade(OfGrant { grant: Box::new(grant.clone()) });
         self.emit(Some(grant.review_id), Some(grant.given_by.clone()), data);
     }
 
-    /// A call is approved by a grant, at a review that is resolved at once.
+    /// Emits that a grant approved a call, whose review is resolved at once.
     pub(super) fn emit_grant_used(&mut self, grant: &Grant, review: ReviewId, call: &str) {
         let data = EventData::GrantUsed(GrantUsed { grant: Box::new(grant.clone()), call: call.to_owned() });
         self.emit(Some(review), None, data);
     }
 
-    /// What a guardrail found; at the review whose decision it looked at.
+    /// Emits a finding of a guardrail, with the review whose decision was checked, if any.
     pub(super) fn emit_guardrail(&mut self, fired: GuardrailFired) {
         self.emit(fired.review, None, EventData::GuardrailFired(fired));
     }
 }
 
-/// What everybody may read: it says nothing of secret votes.
+/// Returns the review as everybody may read it, without secret votes.
 fn readable(review: &Review) -> Box<Review> {
     let review = review.clone();
     Box::new(if review.is_secret() { review.seen_by(None) } else { review })

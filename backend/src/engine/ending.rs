@@ -35,7 +35,7 @@ impl Builder<'_> {
         self.state.outcome = Some(outcome);
     }
 
-    /// Ends a branch where it stands, and with it all that the flow does which it called.
+    /// Ends a branch, with everything that it waits for and the flow that it called.
     pub(super) fn end_branch(&mut self, number: u32, by: Option<&Username>, why: &str) {
         self.end_work(number, by, why);
         let Some(Branch { phase, .. }) = self.state.branches.remove(&number) else { return };
@@ -47,7 +47,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends what a branch waits for: its calls, what is asked, and what others do for it.
+    /// Ends everything that a branch waits for: its calls, its questions, and the branches that work for it.
     pub(super) fn end_work(&mut self, number: u32, by: Option<&Username>, why: &str) {
         let children: Vec<_> = self.state.children_of(number).collect();
         for child in children {
@@ -61,7 +61,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends all that a flow does that this step called.
+    /// Ends the flow that a step called, with all of its branches.
     pub(super) fn end_call(&mut self, step: &Step, by: Option<&Username>, why: &str) {
         let frame = step.node.call(step.visit);
         self.arrivals.retain(|arrival| !arrival.node.is_inside(&frame));
@@ -74,8 +74,8 @@ impl Builder<'_> {
         self.state.end_frame(&frame);
     }
 
-    /// An execution of a flow fails: all that it does ends. The branch and the step that called it; none where it is
-    /// the run itself.
+    /// Ends a failed execution of a flow. Returns the branch and the step that called it; `None` if it is the run
+    /// itself.
     pub(super) fn end_frame(&mut self, frame: &str, error: &RunError) -> Option<(u32, Step)> {
         if frame.is_empty() {
             return None;

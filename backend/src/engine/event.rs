@@ -17,12 +17,12 @@ pub(super) struct Emitted {
     pub data: Emission,
 }
 
-/// What it tells.
+/// What an entry says.
 #[derive(Debug)]
 pub(super) enum Emission {
-    /// Of the run as it is in the end.
+    /// A change of the run; the summary of the run is added at the end of the transition.
     Run(RunChange),
-    /// Of something else.
+    /// Anything else, complete as it is.
     Other(EventData),
 }
 
@@ -51,7 +51,7 @@ impl RunChange {
 }
 
 impl Emitted {
-    /// The entry of a run, or of none, with the run as it is after the transition.
+    /// Builds the entry, with the run as it is after the transition. `id` is `None` for a carrier.
     pub(super) fn event(self, at: Timestamp, id: Option<RunId>, run: &RunSummary) -> Event {
         let data = match self.data {
             Emission::Run(change) => change.of(Box::new(run.clone())),

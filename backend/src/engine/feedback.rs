@@ -12,7 +12,7 @@ use super::view;
 use crate::flow::Compiled;
 
 impl Builder<'_> {
-    /// Somebody says how an agent of the run worked.
+    /// Takes a person's feedback on an agent of the run, after checks.
     pub(super) fn take_feedback(
         &mut self,
         by: &Principal,
@@ -39,7 +39,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The instructions of an agent with the newest feedback on it below them, as far as its flow wants it.
+    /// Returns the instructions of an agent, followed by the newest feedback on it, as many pieces as the flow wants.
     pub(super) fn with_feedback(&mut self, node: &NodeId, agent: &str, instructions: Option<String>) -> Option<String> {
         let flow = &self.flow.of(node).flow;
         let most = flow.agents.get(agent).and_then(|agent| agent.feedback).unwrap_or(0) as usize;
@@ -58,7 +58,7 @@ impl Builder<'_> {
     }
 }
 
-/// The flow that has an agent: the run's own, or one that it calls.
+/// Returns the flow that has an agent: the run's own, or one that it calls.
 fn flow_of<'f>(flow: &'f Compiled, agent: &str) -> Option<&'f FlowId> {
     flow.with_called().find(|flow| flow.flow.agents.contains_key(agent)).map(|flow| &flow.flow.id)
 }

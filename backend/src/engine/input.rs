@@ -24,24 +24,24 @@ pub struct Launch {
     pub run: RunId,
     /// The flow to run; that of a run that carries a question is not stored, and its name begins with `question-`.
     pub flow: FlowId,
-    /// The version of it.
+    /// The version of the flow.
     pub version: u32,
-    /// Checked against the flow's `input` by the engine.
+    /// The input of the run, which the engine checks against the flow's `input`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
     /// User, tenant, session and metadata of the run, which templates see as `context`.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
-    /// Whether no decision replaces what `context.metadata` says here. Not so in launches that were recorded before
-    /// this was the rule: their runs are replayed as they went.
+    /// Whether decisions leave the members of `context.metadata` that are given here unchanged. False in launches from
+    /// before this rule, so that their runs are replayed as they went.
     #[serde(default)]
     pub keeps_metadata: bool,
-    /// Who starts it.
+    /// The user who starts the run.
     pub requested_by: Username,
-    /// The people who exist, where the flow needs them; recorded beside it.
+    /// The users and their roles, if the flow needs them; recorded beside the launch.
     #[serde(skip)]
     pub people: Option<Arc<[Principal]>>,
-    /// The newest feedback on its agents, where they are told it; recorded beside it.
+    /// The newest feedback on the flow's agents that receive it; recorded beside the launch.
     #[serde(skip)]
     pub feedback: Vec<Feedback>,
 }
@@ -58,9 +58,9 @@ pub enum Input {
         by: Principal,
         /// The channel through which it came, for the record.
         via: Via,
-        /// What they said.
+        /// The decision or vote.
         request: Box<DecisionRequest>,
-        /// What programs said of it that guardrails ask.
+        /// The answers of programs that guardrails asked about the decision.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         looked: Vec<Looked>,
     },
@@ -70,7 +70,7 @@ pub enum Input {
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// What it said.
+        /// The model's answer.
         answer: ModelAnswer,
     },
     /// A tool returned.
@@ -90,7 +90,7 @@ pub enum Input {
         attempt: u32,
         /// The digest of what it was shown.
         digest: String,
-        /// What it said.
+        /// The program's answer.
         answer: HandlerAnswer,
     },
     /// Programs have answered what guardrails asked.
@@ -99,18 +99,18 @@ pub enum Input {
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// What they said.
+        /// The answers, each with the digest of its inquiry.
         looked: Vec<Looked>,
     },
-    /// A program that was asked as a handler answers by itself, whatever it said when it was asked.
+    /// A program that was asked as a handler calls back with its answer, whatever it responded at first.
     CallBack {
         /// The review that it answers; the program must still be the handler that is asked.
         review: ReviewId,
         /// The task by which it was asked.
         task: TaskId,
-        /// What it says.
+        /// The program's answer.
         answer: Box<ProgramAnswer>,
-        /// What programs said of it that guardrails ask.
+        /// The answers of programs that guardrails asked about the decision.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         looked: Vec<Looked>,
     },
@@ -120,7 +120,7 @@ pub enum Input {
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// What the worker says of the failure, and whether another try may help.
+        /// The failure as reported by the worker, and whether another attempt may help.
         failure: TaskFailure,
     },
     /// A call that may not be repeated was lost in flight: its worker is gone, and nobody knows whether it happened.
@@ -130,13 +130,13 @@ pub enum Input {
         /// The attempt that was lost.
         attempt: u32,
     },
-    /// A task of the run can never be carried out by this server: the run fails, without a look at its flow.
+    /// A task of the run can never be carried out by this server: the run fails, without its flow being used.
     Fail {
         /// The task that cannot be carried out.
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// The error that ends the step.
+        /// The error with which the run fails.
         error: RunError,
     },
     /// The time of a timer has come (a deadline or a sleep).
@@ -144,7 +144,7 @@ pub enum Input {
         /// The timer's task.
         task: TaskId,
     },
-    /// Somebody's rights have changed: those who may vote are looked at again.
+    /// Somebody's rights have changed: voters are checked again.
     Recount,
     /// Somebody cancels the run.
     Cancel {
@@ -153,7 +153,7 @@ pub enum Input {
         /// The reason, in the words of the person.
         reason: Option<String>,
     },
-    /// Somebody works on a review; a lease that runs out.
+    /// Somebody claims a review, for a limited time.
     Claim {
         /// The review that they claim; it must be pending, and not claimed by somebody else.
         review: ReviewId,
@@ -162,7 +162,7 @@ pub enum Input {
         /// The channel through which it came, for the record.
         via: Via,
     },
-    /// Somebody no longer does.
+    /// Somebody releases a claim.
     Release {
         /// The review whose claim ends; without a claim, nothing changes.
         review: ReviewId,
@@ -181,11 +181,11 @@ pub enum Input {
         via: Via,
         /// Who gets every vote that `by` has on the review: a reviewer who is not barred from it.
         to: Username,
-        /// Them, with the rights of the transaction; none where nobody of that name may log in.
+        /// That user, with the rights that they have in the transaction; `None` if nobody of that name may log in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         person: Option<Principal>,
     },
-    /// Somebody says something beside a review.
+    /// Somebody comments on a review.
     Comment {
         /// The review that gets the comment; it must be pending.
         review: ReviewId,
@@ -196,7 +196,7 @@ pub enum Input {
         /// The comment: plain text.
         text: String,
     },
-    /// Somebody takes a review back: what it asks is not to happen.
+    /// Somebody withdraws a review: what it asks about must not happen.
     Withdraw {
         /// The review that they take back; it must be pending.
         review: ReviewId,
@@ -226,17 +226,17 @@ pub enum Input {
 }
 
 impl Input {
-    /// A program answers by itself, of whom guardrails have asked nothing yet.
+    /// Creates a [`Self::CallBack`], before guardrails have asked any program about it.
     pub fn call_back(review: ReviewId, task: TaskId, answer: ProgramAnswer) -> Self {
         Self::CallBack { review, task, answer: Box::new(answer), looked: Vec::new() }
     }
 
-    /// Somebody decides, of whom guardrails have asked nothing yet.
+    /// Creates a [`Self::Decide`], before guardrails have asked any program about it.
     pub fn decide(review: ReviewId, by: Principal, via: Via, request: DecisionRequest) -> Self {
         Self::Decide { review, by, via, request: Box::new(request), looked: Vec::new() }
     }
 
-    /// The review that it speaks of.
+    /// Returns the review that the input names.
     pub fn review(&self) -> Option<ReviewId> {
         match self {
             Self::Decide { review, .. }
@@ -251,7 +251,7 @@ impl Input {
         }
     }
 
-    /// The task that it answers, with the attempt where a worker held one.
+    /// Returns the task that the input answers, with the attempt if a worker held one.
     pub fn task(&self) -> Option<(TaskId, Option<u32>)> {
         match self {
             Self::ModelAnswered { task, attempt, .. }
@@ -266,7 +266,7 @@ impl Input {
         }
     }
 
-    /// Who acts; nobody for workers and timers.
+    /// Returns the person who acts; `None` for workers, programs and timers.
     pub fn by(&self) -> Option<&Principal> {
         match self {
             Self::Decide { by, .. }
@@ -282,7 +282,7 @@ impl Input {
         }
     }
 
-    /// The same, for the store to put in the rights of its transaction.
+    /// Like [`Self::by`], for the store to fill in the rights of its transaction.
     pub fn by_mut(&mut self) -> Option<&mut Principal> {
         match self {
             Self::Decide { by, .. }
@@ -299,18 +299,18 @@ impl Input {
     }
 }
 
-/// What a model said in one turn.
+/// The answer of a model in one turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelAnswer {
     /// Its text; may be empty beside calls.
     pub text: String,
-    /// The tools that it wants to call, in its order.
+    /// The tool calls that it asks for, in its order.
     pub calls: Vec<ModelToolCall>,
-    /// Tokens in and out.
+    /// The number of tokens, input and output together.
     pub tokens: u64,
-    /// In US dollars, worked out when it came; 0 where the price is not known.
+    /// The cost in US dollars, computed when the answer came; 0 if the price is unknown.
     pub cost_usd: f64,
-    /// How long it took.
+    /// The duration of the call, in milliseconds.
     pub duration_ms: u64,
 }
 
@@ -327,7 +327,7 @@ impl ModelAnswer {
     }
 }
 
-/// What a program said that was asked as a handler.
+/// The answer of a program that was asked as a handler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub enum HandlerAnswer {
@@ -336,7 +336,7 @@ pub enum HandlerAnswer {
         /// Its decision, as it was sent.
         answer: Box<ProgramAnswer>,
     },
-    /// It answers later.
+    /// It will answer later, with a callback.
     Later,
     /// It leaves the decision to the next handler.
     Passes {
@@ -363,18 +363,18 @@ pub struct TaskFailure {
     pub code: FlowCode,
     /// What went wrong, in words for people; where the step fails, it is the message of its error.
     pub message: String,
-    /// Whether trying again could help.
+    /// Whether another attempt may help.
     pub retryable: bool,
     /// Whether the call may have taken effect all the same: it was sent, and no answer says that it was refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncertain: bool,
-    /// How long whoever refused the call wants to be left alone.
+    /// The minimum delay before another attempt, as asked for by the server that refused the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Span>,
 }
 
 impl TaskFailure {
-    /// A call that certainly had no effect, and that is of no use to try again.
+    /// Creates the failure of a call that certainly had no effect, and for which another attempt does not help.
     pub fn new(code: FlowCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), retryable: false, uncertain: false, retry_after: None }
     }

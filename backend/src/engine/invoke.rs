@@ -22,24 +22,24 @@ use super::transition::TaskKind;
 use crate::flow::Scope;
 use crate::limits;
 
-/// What became of a call that was started.
+/// The effect of starting a call.
 pub(super) enum Started {
     /// It has a task.
     Due,
     /// It asks people.
     Asks,
-    /// It tells somebody, and is done.
+    /// It hands something over to somebody, and is done.
     HandsOver,
     /// An agent is to work on it.
     Delegated,
     /// A judge is to be asked about it.
     Vetting,
-    /// The engine did it itself: what it says, and the state keys that it writes.
+    /// The engine executed it: its result, and the state keys that it writes.
     Done { result: Value, writes: JsonMap },
 }
 
 impl Builder<'_> {
-    /// A new call with checked arguments, and what it will send. What is wrong with them is for whoever made the call.
+    /// Creates a call: checks its arguments, and renders its request. `Err` is a message to whoever made the call.
     pub(super) fn new_call(
         &self,
         step: &Step,
@@ -56,7 +56,7 @@ impl Builder<'_> {
         let arguments = match arguments {
             Value::Object(arguments) => arguments.clone(),
             Value::Null => JsonMap::new(),
-            // What a model wrote that is not read stays as it is.
+            // A string is what the model wrote, if it could not be parsed.
             Value::String(written) if limits::long_integer(written.as_bytes()).is_some() => {
                 return Err(limits::LONG_INTEGER.to_owned());
             }
@@ -84,7 +84,7 @@ impl Builder<'_> {
         Ok(ToolCall { request: Some(request), reads, digest, ..ToolCall::new(id, tool, arguments) })
     }
 
-    /// Starts a call: makes its task, or does what the engine does itself.
+    /// Starts a call: creates its task, or executes it in the engine. `Err` says why it cannot start.
     pub(super) fn start_call(
         &mut self,
         step: &Step,
@@ -146,7 +146,7 @@ impl Builder<'_> {
         Ok(Started::Due)
     }
 
-    /// Whether whoever is named may be told.
+    /// Checks that the tool allows a handoff to the person or role that it names.
     fn may_hand_over(handoff: &Handoff, to: &Reviewers) -> Result<(), String> {
         let users = to.users.iter().map(Username::as_str);
         let names: Vec<_> = to.roles.iter().map(String::as_str).chain(users).collect();
@@ -156,7 +156,7 @@ impl Builder<'_> {
         Err(format!("`to`: you may hand over only to {}", names.join(", ")))
     }
 
-    /// Whether a call that somebody has edited may write the state key that it names, where that is what it does.
+    /// Checks that an edited call of `set_state` may write the state key that it names. Other calls pass.
     pub(in crate::engine) fn check_state_key(&self, step: &Step, call: &ToolCall) -> Result<(), String> {
         let tool = self.flow.of(&step.node).tool(&call.tool);
         if tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Builtin(Builtin::SetState))) {
@@ -183,7 +183,7 @@ impl Builder<'_> {
     }
 }
 
-/// The schema of a tool's arguments: its own, or what a builtin one takes.
+/// Returns the schema of a tool's arguments: its own, or that of the builtin; `None` if the tool has neither.
 pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
     if let Some(own) = &tool.parameters {
         return Some(Cow::Borrowed(own));
@@ -225,12 +225,12 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
     }
 }
 
-/// Whether calls of a tool only wait for a time.
+/// Whether a tool is the builtin `sleep`.
 pub(super) fn is_sleep(tool: &Tool) -> bool {
     tool.kind == ToolKind::Builtin(Builtin::Sleep)
 }
 
-/// Mistakes in one line.
+/// Formats mistakes in one line.
 pub(super) fn listed(mistakes: &[Mistake]) -> String {
     mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -9,23 +9,24 @@ use super::phase::Phase;
 use super::state::RunState;
 use crate::flow::Compiled;
 
-/// Which item of which map a step is.
+/// The place of an item in its map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MapItem {
-    /// The map's branch.
+    /// The number of the map's branch.
     pub map: u32,
-    /// Its place in the list, from 0.
+    /// The index of the item in the list, from 0.
     pub index: u32,
-    /// How many there are.
+    /// The number of items in the list.
     pub of: u32,
 }
 
-/// Which item a step is, where it is one.
+/// Returns the map item that a step is; `None` if it is none.
 pub(super) fn part_of(flow: &Compiled, state: &RunState, step: &Step) -> Option<MapItem> {
     part(flow, state, &step.node, step.visit).map(|(part, _)| part)
 }
 
-/// The same as people are told; else which item the call is that led to the flow that the step is in.
+/// Returns the map item of a visit as people are told it, counted from 1. If the visit is none, it is the item of the
+/// innermost call that led to the flow of the visit.
 pub(super) fn part_around(flow: &Compiled, state: &RunState, node: &NodeId, visit: u32) -> Option<shared::run::Part> {
     let mut calls = std::iter::successors(Some((node.clone(), visit)), |(node, _)| node.caller());
     calls.find_map(|(at, visit)| {
@@ -34,7 +35,7 @@ pub(super) fn part_around(flow: &Compiled, state: &RunState, node: &NodeId, visi
     })
 }
 
-/// The item of a visit of a mapped node, with the name under which it is seen.
+/// Returns the value of the item in a visit of a mapped node, with the name under which templates see it.
 pub(super) fn item<'s>(
     flow: &'s Compiled,
     state: &'s RunState,

@@ -1,4 +1,5 @@
-//! Results that come after the end of the run, or of the map that they belong to: recorded once, without any effect.
+//! Results of calls that nothing waits for any more, such as after the end of the run or of a map: recorded once,
+//! without any effect.
 //!
 //! When a run ends, the outcome of calls in progress is unknown: a message may have been sent, a model may have been
 //! paid. So their workers may still report the results, which are recorded in the log. The store says afterwards which
@@ -19,7 +20,7 @@ use super::state::{RunState, Unanswered};
 use super::transition::Refusal;
 
 impl Builder<'_> {
-    /// The run or a map ends while a branch waits: what comes of its calls is only recorded.
+    /// Abandons the calls of a branch that ends: their results are only recorded.
     pub(super) fn abandon(&mut self, branch: u32) {
         let own = self.state.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
         for (task, _) in own {
@@ -27,7 +28,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Nobody waits for a call of a branch any more, or for that of a handler in its place.
+    /// Abandons a call of a branch, or of a handler that is asked in its place. The task ends at once if no worker can
+    /// hold it, or if its result need not be recorded.
     pub(super) fn abandon_call(&mut self, branch: u32, task: TaskId) {
         match self.unanswered(branch, task) {
             Some(unanswered) if self.abandon_task(task) => {
@@ -38,7 +40,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The call of a task; none where nothing needs to be known of it: a sleep, or a program that was only asked.
+    /// Returns the call of a task. `None` if its result need not be recorded: a sleep, or a program that was only
+    /// asked.
     fn unanswered(&self, branch: u32, task: TaskId) -> Option<Unanswered> {
         let phase = &self.state.branches.get(&branch)?.phase;
         let step = phase.step()?.clone();
@@ -68,7 +71,7 @@ impl Builder<'_> {
         (!sleeps).then(|| Unanswered::Tool { step: step.clone(), tool_call: Box::new(call.clone()) })
     }
 
-    /// It is over, and a worker says what came of a call.
+    /// Records the late result of an abandoned call, and ends its task.
     pub(super) fn record_late(&mut self, task: TaskId, input: &Input) -> Result<(), Refusal> {
         let unanswered = self.state.unanswered.get(&task).cloned().ok_or(Refusal::TaskOver)?;
         self.is_late = true;
@@ -102,8 +105,8 @@ impl Builder<'_> {
 }
 
 impl RunState {
-    /// Forgets the calls of which no task is left, since no word of them can come, and answers with their tasks. It is
-    /// recorded with the input before it: a replay forgets the same.
+    /// Forgets the abandoned calls whose task is gone, since no result of them can come, and returns their tasks. The
+    /// store records this with the preceding input, so that a replay does the same.
     pub fn forget_unanswered(&mut self, is_left: impl Fn(TaskId) -> bool) -> Vec<TaskId> {
         self.unanswered.extract_if(.., |task, _| !is_left(*task)).map(|(task, _)| task).collect()
     }

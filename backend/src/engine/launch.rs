@@ -13,8 +13,7 @@ use crate::clock::Moment;
 use crate::flow::Compiled;
 use crate::limits;
 
-/// Begins a run. What the input leaves out and its schema has a `default` for is filled in; its properties become state
-/// keys.
+/// Creates a run. Members that the input leaves out get the `default` of its schema; its properties become state keys.
 pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Builder<'_>, Refusal> {
     for (place, members) in [("/input", &launch.input), ("/context/metadata", &launch.context.metadata)] {
         limits::check_map(members)
@@ -62,15 +61,15 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     Ok(builder)
 }
 
-/// An input that fits its flow, with its defaults; or every mistake, with paths below `/input`.
+/// Returns the input with defaults, if it fits its flow. `Err` has every mistake, with paths below `/input`.
 pub(super) fn checked_input(flow: &Compiled, input: JsonMap) -> Result<JsonMap, Vec<Mistake>> {
     let input = with_defaults(flow, input);
     let mistakes = flow.check_input(&input);
     if mistakes.is_empty() { Ok(input) } else { Err(mistakes) }
 }
 
-/// The properties of the input become state keys; without a schema that lists them, everything that was given. A key
-/// with a name of the format cannot hide it ([`super::scope`]).
+/// Returns the state keys that an input sets: the properties that its schema lists, or everything if the schema lists
+/// none. A key cannot hide a name that the format reserves ([`super::scope`]).
 pub(super) fn state_keys(flow: &Compiled, input: &JsonMap) -> JsonMap {
     let listed = properties(flow);
     let becomes_key = |key: &String| listed.is_none_or(|properties| properties.contains_key(key));

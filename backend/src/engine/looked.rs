@@ -5,28 +5,28 @@ use serde::{Deserialize, Serialize};
 use super::digest;
 use crate::flow::guardrail::{GuardrailAnswer, Inquiry};
 
-/// What a program has said.
+/// The answer of a program to an inquiry of a guardrail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
-    /// The digest of what it was asked.
+    /// The digest of the inquiry.
     pub digest: String,
-    /// What it said.
+    /// The answer.
     pub answer: GuardrailAnswer,
 }
 
 impl Looked {
-    /// The answer to what was asked.
+    /// Creates the answer to an inquiry.
     pub fn new(inquiry: &Inquiry, answer: GuardrailAnswer) -> Self {
         Self { digest: digest::of_inquiry(inquiry), answer }
     }
 
-    /// The answers to what was asked, in its order.
+    /// Creates the answers to inquiries, in the same order.
     pub fn all(inquiries: &[Inquiry], answers: Vec<GuardrailAnswer>) -> Vec<Self> {
         inquiries.iter().zip(answers).map(|(inquiry, answer)| Self::new(inquiry, answer)).collect()
     }
 }
 
-/// The answer to an inquiry, where it is known.
+/// Returns the answer to an inquiry, if it is known.
 pub(super) fn answer_to(looked: &[Looked], inquiry: &Inquiry) -> Option<GuardrailAnswer> {
     if looked.is_empty() {
         return None;

@@ -176,7 +176,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
             }
             None => builder.sleep_is_over(task),
         },
-        // The server says that somebody's rights have changed: they were looked at before.
+        // Voters were already checked again above.
         Input::Recount if recounted => Ok(()),
         Input::Recount => Err(Refusal::Unchanged),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),

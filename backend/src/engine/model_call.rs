@@ -11,20 +11,20 @@ use super::state::RunState;
 use super::transition::TaskKind;
 use crate::limits;
 
-/// How much is kept of a text or value, in bytes.
+/// The maximum length of a text or value that is kept, in bytes.
 const MAX_WORDS: usize = 4096;
-/// How much is kept of all calls together, in bytes.
+/// The maximum length of what is kept of all calls together, in bytes.
 const MAX_ALL_WORDS: usize = 64 * 1024;
 
 impl Builder<'_> {
-    /// The model is called for the turn that a conversation has come to.
+    /// Creates the task that calls the model for the current turn of a conversation.
     pub(super) fn call_model(&mut self, step: &Step, conversation: &mut Conversation) {
         let task = self.add_task(step, TaskKind::Model { turn: conversation.turn }, self.now, true);
         conversation.model_task = Some(task);
         conversation.tries = 1;
     }
 
-    /// A model has answered: its task is over, and what it used counts.
+    /// Ends the task of a model call that was answered, and counts its usage.
     pub(super) fn count_answer(
         &mut self,
         step: &Step,
@@ -43,7 +43,7 @@ impl Builder<'_> {
 }
 
 impl Builder<'_> {
-    /// What calls have returned, beside the model call that made them.
+    /// Notes the results of tool calls beside the model call that made them.
     pub(super) fn note_results(&mut self, step: &Step, calls: &[ToolCall]) {
         for call in calls {
             let ToolCallState::Done { result, failed } = &call.state else { continue };
@@ -66,12 +66,12 @@ impl Builder<'_> {
 }
 
 impl Conversation {
-    /// The id of a call of its turn, by its place from 0.
+    /// Returns the id of a call of the current turn, by its index from 0.
     pub(super) fn call_id(&self, index: usize) -> String {
         format!("{}c{}-{}", self.id_prefix, self.turn, index + 1)
     }
 
-    /// The model is told what is wrong with its answer, and is to answer once more.
+    /// Tells the model what is wrong with its answer, and moves on to the next turn.
     pub(super) fn say_again(&mut self, mistakes: &str) {
         let text = match &self.purpose {
             Purpose::Answer | Purpose::Turn { .. } | Purpose::Task { .. } => {
@@ -84,7 +84,7 @@ impl Conversation {
     }
 }
 
-/// What an answer used.
+/// Returns the usage of an answer, without any texts.
 pub(super) fn usage(agent: &str, model: &str, answer: &ModelAnswer) -> AgentCall {
     AgentCall {
         agent: agent.to_owned(),
@@ -99,7 +99,8 @@ pub(super) fn usage(agent: &str, model: &str, answer: &ModelAnswer) -> AgentCall
     }
 }
 
-/// What is kept of a call for people: the beginning of what it was told last and of what it answered, and its calls.
+/// Adds what people see of a model call: the beginning of the last message to the model and of its answer, and its tool
+/// calls.
 fn with_words(usage: AgentCall, step: &Step, conversation: &Conversation, answer: &ModelAnswer) -> AgentCall {
     let input = conversation.messages.iter().rev().find_map(|message| match message {
         Message::User { text } => Some(cut(text)),
@@ -118,7 +119,7 @@ fn with_words(usage: AgentCall, step: &Step, conversation: &Conversation, answer
     AgentCall { input: input.unwrap_or_default(), output: cut(&answer.text), tools, ..usage }
 }
 
-/// The beginning of a text that is too long to be kept whole.
+/// Shortens a text that is too long to be kept whole.
 fn cut(text: &str) -> String {
     match text.char_indices().find(|(at, _)| *at >= MAX_WORDS) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -131,7 +132,7 @@ fn cut_value(value: &Value) -> Value {
     if text.len() > MAX_WORDS { cut(&text).into() } else { value.clone() }
 }
 
-/// How much is kept of what a call says.
+/// Returns the length of what is kept of a model call, in bytes.
 fn words(call: &AgentCall) -> usize {
     let tool = |tool: &AgentToolCall| {
         let result = tool.result.as_ref().map_or(0, |result| result.to_string().len());
@@ -140,7 +141,7 @@ fn words(call: &AgentCall) -> usize {
     call.input.len() + call.output.len() + call.tools.iter().map(tool).sum::<usize>()
 }
 
-/// Keeps the words of the newest calls, as far as they are not too much together: they are written with every step.
+/// Removes the texts of older calls, so that all together stay below the limit: they are written with every step.
 fn drop_old_words(state: &mut RunState) {
     let mut left = MAX_ALL_WORDS;
     for call in state.agent_calls.iter_mut().rev() {
@@ -156,7 +157,7 @@ fn drop_old_words(state: &mut RunState) {
 
 fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall) {
     conversation.tokens = conversation.tokens.saturating_add(usage.tokens);
-    // Nor has it an infinite sum.
+    // Nor does it have infinity.
     conversation.cost_usd = (conversation.cost_usd + usage.cost_usd).min(f64::MAX);
     state.total_tokens = state.total_tokens.saturating_add(usage.tokens);
     state.total_cost_usd = (state.total_cost_usd + usage.cost_usd).min(f64::MAX);
@@ -178,7 +179,7 @@ pub(crate) fn parse(check: impl FnOnce(&Value) -> Vec<Mistake>, text: &str) -> R
     if mistakes.is_empty() { Ok(value) } else { Err(super::invoke::listed(&mistakes)) }
 }
 
-/// The text inside a fenced block, where an answer is one.
+/// Returns the text inside a fenced block, if the answer is one, or else the whole answer.
 pub(super) fn without_fence(text: &str) -> &str {
     let text = text.trim();
     let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));

@@ -19,67 +19,67 @@ use super::spent::Spent;
 pub(super) struct Arrival {
     /// The number of the branch; of several that leave a node, the first keeps the number of the one that came.
     pub branch: u32,
-    /// Where it goes.
+    /// The node that it goes to.
     pub node: NodeId,
-    /// What a person wants done differently there, in that visit only. A correction goes past `join: all`: the step
-    /// runs again, nothing new has come together.
+    /// A person's correction, for that visit only; `None` for an ordinary arrival. It bypasses `join: all`, since the
+    /// step only runs again.
     pub correction: Option<String>,
-    /// The nodes without visits left that sent it on.
+    /// The nodes without visits left that redirected it.
     pub detours: Vec<NodeId>,
-    /// The map whose item it is: neither visits nor a join hold it back.
+    /// The branch of the map whose item it is: visit limits and joins do not apply. `None` if it is no item.
     pub item_of: Option<u32>,
 }
 
 impl Arrival {
-    /// A branch that simply goes on.
+    /// Creates an ordinary arrival.
     pub(super) fn at(branch: u32, node: NodeId) -> Self {
         Self { branch, node, correction: None, detours: Vec::new(), item_of: None }
     }
 }
 
-/// A step that is over, with its branch, which is nowhere until this is carried out.
+/// A step that has ended. Its branch is not in the state until this is processed.
 #[derive(Debug)]
 pub(super) struct EndedStep {
     pub branch: u32,
-    /// The visit that is over; its status is set when this is carried out.
+    /// The visit that has ended; its status is set when this is processed.
     pub step: Step,
-    /// What came of it.
+    /// How it ended.
     pub end: StepEnd,
 }
 
 /// How a step ended.
 #[derive(Debug)]
 pub(super) enum StepEnd {
-    /// It is done: it writes these keys, and its branch leaves along `next`.
+    /// It is completed: it writes these keys, and its branch leaves along `next`.
     Finished {
-        /// The state keys.
+        /// The values, by state key.
         writes: JsonMap,
     },
-    /// It is done, and its branch leaves along these of its edges.
+    /// It is completed, and its branch leaves along some of its edges.
     Chose {
         /// The targets that were chosen, of those that the node's `next` allows.
         targets: Vec<Target>,
     },
-    /// It is done, and its branch goes to a node that is not its `next`.
+    /// It is completed, and its branch goes to a node outside of its `next`.
     LeftFor {
-        /// The node, beside its own.
+        /// The node, in the same flow.
         node: NodeId,
     },
-    /// It is done, and a step before is to run again.
+    /// It is completed, and the step that it corrects runs again.
     Corrects {
-        /// The node of that step; none where there is none any more.
+        /// The node of that step; `None` if the flow no longer has one.
         node: Option<NodeId>,
-        /// What is to be different.
+        /// The correction.
         message: String,
     },
-    /// A flow has ended, and this is given of it.
+    /// It is the end of a flow, whose output is returned.
     Returned {
-        /// By state key.
+        /// The output, by state key.
         output: JsonMap,
     },
-    /// It failed: its failure policy says what happens.
+    /// It failed, and its failure policy applies.
     Failed {
-        /// The error of the last try.
+        /// The error of the last attempt.
         error: RunError,
     },
     /// It failed, and its flow with it, whatever its failure policy says.
@@ -97,41 +97,41 @@ pub(super) struct Answered {
     pub answer: QuestionAnswer,
 }
 
-/// What came of a question, whoever answered it.
+/// The answer to a question, whoever gave it.
 #[derive(Debug)]
 pub(super) enum QuestionAnswer {
-    /// At a human node.
+    /// An answer at a human node.
     Node(NodeAnswer),
-    /// About calls that gates held back, that make a specialist, or that were lost.
+    /// A decision about calls that gates held back, that create a specialist, or that were lost.
     Calls {
-        /// What becomes of each.
+        /// The ruling on each call, by its id.
         rulings: CallRulings,
         /// What guardrails found in them.
         findings: Findings,
-        /// What the agent is told beside.
+        /// Additional instructions to the agent.
         instructions: Option<String>,
     },
-    /// To what a call asked by itself: its result, or why it has none.
+    /// A reply to a question that a call asked: the result of the call, or why it has none.
     Reply(Reply),
-    /// To a team: what came of a turn.
+    /// The end of a turn, for its team.
     Turn(Box<TurnEnded>),
-    /// What an agent was to write, by state key.
+    /// The output that a person wrote in place of an agent, by state key.
     Written(JsonMap),
-    /// About an action that is no call.
+    /// A decision about an action other than a call.
     Action {
-        /// What becomes of it: it happens with these arguments, or it does not.
+        /// The ruling, with the arguments of the action if it happens.
         ruling: Ruling<JsonMap>,
         /// What guardrails found in it.
         findings: Findings,
     },
-    /// It could not be asked: the step fails.
+    /// The question could not be asked, or was withdrawn without a reply: the step fails.
     Failed(RunError),
     /// Nobody answered in time, and that is an error of the flow.
     TimedOut(RunError),
 }
 
 impl QuestionAnswer {
-    /// What guardrails found in what it is about, where they have looked at it.
+    /// Returns the findings of guardrails, if the answer is a decision about calls or another action.
     pub(super) fn findings(&self) -> Option<&Findings> {
         match self {
             Self::Calls { findings, .. } | Self::Action { findings, .. } => Some(findings),
@@ -141,7 +141,7 @@ impl QuestionAnswer {
         }
     }
 
-    /// What whoever asked by a call is told; none where it is no such question, or has no answer.
+    /// Returns the result of the call that asked; `None` if no call asked, or if it has no result.
     pub(super) fn reply(&self) -> Option<&Value> {
         match self {
             Self::Reply(Reply::Returns(result) | Reply::TakesOver { result, .. }) => Some(result),
@@ -157,9 +157,9 @@ pub(super) struct TurnEnded {
     pub agent: String,
     /// The round, from 1.
     pub round: u32,
-    /// Whether it answered for all.
+    /// Whether it answered for the whole team.
     pub as_lead: bool,
-    /// What was used in it, by agent: another one may have taken it over.
+    /// The usage in the turn, by agent: another one may have taken it over.
     pub spent: BTreeMap<String, Spent>,
     /// The state keys that it wrote.
     pub wrote: BTreeSet<String>,
@@ -174,7 +174,7 @@ pub(super) enum TurnEnd {
     Answered {
         /// The answer as the model wrote it.
         text: String,
-        /// The same as JSON, where the agent answers in JSON.
+        /// The answer as JSON; `None` if the agent has no schema.
         value: Option<Value>,
     },
     /// People or guardrails did not let it begin.
@@ -183,16 +183,16 @@ pub(super) enum TurnEnd {
     Failed(RunError),
 }
 
-/// What came of what a call asked by itself.
+/// The reply to a question that a call asked.
 #[derive(Debug)]
 pub(super) enum Reply {
     /// The call returns this.
     Returns(Value),
-    /// It has no result, for this reason.
+    /// The call has no result, for this reason.
     Fails(FlowCode, String),
-    /// The agent that asked does not go on.
+    /// The agent that asked does not continue its step.
     TakesOver {
-        /// What is told of its call.
+        /// The result of its call, for the log.
         result: Value,
         /// What becomes of its step.
         then: Takeover,
@@ -204,19 +204,19 @@ pub(super) enum Reply {
 pub(super) enum Takeover {
     /// Somebody answers in its place.
     Answers {
-        /// What they say.
+        /// The answer.
         answer: String,
     },
-    /// Somebody writes what it was to write.
+    /// Somebody writes the output of the step.
     Writes {
-        /// Who took over, and so writes.
+        /// The people who took over, and so write.
         by: Vec<Username>,
     },
     /// Another agent answers in its place.
     GivesTo {
         /// The name of that agent, which the flow must have.
         agent: String,
-        /// What it is told.
+        /// Instructions to that agent.
         instructions: String,
     },
     /// The step fails.
@@ -231,7 +231,7 @@ pub(super) enum Takeover {
 pub(super) struct NodeAnswer {
     /// What flows see of it: `decision`, and `decisions["<node>"]`.
     pub decision: Value,
-    /// In a few words, for the list of steps.
+    /// A few words for the list of steps.
     pub note: Option<String>,
     /// Where the branch goes, and what the node writes.
     pub then: Then,
@@ -240,21 +240,21 @@ pub(super) struct NodeAnswer {
 /// What follows from an answer at a human node.
 #[derive(Debug)]
 pub(super) enum Then {
-    /// It goes on, with these values.
+    /// The branch continues, with these values.
     GoOn {
         /// The values of the decision's edits, by state key.
         edits: JsonMap,
     },
-    /// It goes on, with a text for the node's keys.
+    /// The branch continues, with a text for the node's write keys.
     Write {
         /// The free text, which goes to each of the node's write keys that no edit sets.
         text: String,
-        /// The edits beside.
+        /// The values of the decision's edits, by state key.
         edits: JsonMap,
     },
-    /// The step before runs again.
+    /// The source step runs again.
     Correct {
-        /// What is to be different.
+        /// The correction.
         message: String,
     },
     /// The flow ends, or goes to `on_reject`.
@@ -262,6 +262,6 @@ pub(super) enum Then {
         /// The reason that was given.
         message: String,
     },
-    /// It goes to a node that is not its `next`.
+    /// The branch goes to a node outside of its `next`.
     Goto(NodeId),
 }

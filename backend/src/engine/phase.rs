@@ -27,14 +27,14 @@ pub struct Branch {
 pub enum Phase {
     /// Waits for the other branches that can still reach the node (`join: all`).
     Joining {
-        /// Grows with every arrival: the earliest goes on where only waiting ones remain.
+        /// The order of arrival: if all branches of a frame wait, the earliest group continues.
         arrived: u32,
     },
     /// An agent (or a router's agent) works.
     Agent {
         /// The visit of the agent, router or team node that it works in.
         step: Step,
-        /// What was said so far.
+        /// The conversation so far.
         conversation: Conversation,
     },
     /// A tool node's call.
@@ -43,14 +43,14 @@ pub enum Phase {
         step: Step,
         /// The one call that the node makes, and how far it is.
         call: ToolCall,
-        /// What a person wants done differently, in this visit only.
+        /// A person's correction, for this visit only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         correction: Option<String>,
-        /// The state keys that the agent wrote that it calls.
+        /// The state keys that the agent which the node calls has written.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         wrote: BTreeSet<String>,
     },
-    /// It waits for the answer to what the node asks.
+    /// A human node waits for the answer to its question.
     Human {
         /// The visit of the human node, which ends with the answer.
         step: Step,
@@ -63,22 +63,22 @@ pub enum Phase {
         first: u32,
         /// The list as it was when the map began.
         items: Vec<Value>,
-        /// What came of the items that are done, each with its place in the list, from 0.
+        /// The results of the completed items, each with its index in the list, from 0.
         results: Vec<(u32, Value)>,
     },
     /// A team works: each turn under way is a branch of its own.
     Team {
         /// The visit of the team node, which its members share.
         step: Step,
-        /// What was said, and whose turn is next.
+        /// The contributions so far, and whose turn is next.
         team: Box<TeamWork>,
     },
     /// A flow is at its end, and its output waits for approval.
     Returning {
-        /// The visit of the end.
+        /// The visit of the flow's end.
         step: Step,
     },
-    /// A call waits for the end of the flow that it called, whose branches are beside it.
+    /// A flow node waits for the end of the flow that it called, whose branches are branches of the run.
     Flow {
         /// The visit of the flow node; its node and number name the frame of the called flow.
         step: Step,
@@ -86,12 +86,12 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// A tool node's call.
+    /// Creates the phase of a tool node's call.
     pub(super) fn tool(step: Step, call: ToolCall, correction: Option<String>) -> Self {
         Self::Tool { step, call, correction, wrote: BTreeSet::new() }
     }
 
-    /// The visit; none while the branch waits to be joined.
+    /// Returns the visit; `None` while the branch waits at a join.
     pub fn step(&self) -> Option<&Step> {
         match self {
             Self::Joining { .. } => None,
@@ -105,7 +105,7 @@ impl Phase {
         }
     }
 
-    /// The same, to change it.
+    /// Returns the visit like [`Self::step`], to change it.
     pub fn step_mut(&mut self) -> Option<&mut Step> {
         match self {
             Self::Joining { .. } => None,
@@ -119,12 +119,12 @@ impl Phase {
         }
     }
 
-    /// Whether it waits for the end of an execution of a flow.
+    /// Whether it waits for the end of this frame.
     pub fn calls_frame(&self, frame: &str) -> bool {
         matches!(self, Self::Flow { step } if step.node.call(step.visit) == frame)
     }
 
-    /// The calls and sleeps that are due, running or retrying, with the number of the try.
+    /// Returns the tasks of calls and sleeps that are due, running or retrying, with the number of the attempt.
     pub fn tasks(&self) -> Vec<(TaskId, u32)> {
         fn due(call: &ToolCall) -> Option<(TaskId, u32)> {
             match call.state {
@@ -136,7 +136,7 @@ impl Phase {
         model.into_iter().chain(self.calls().iter().filter_map(due)).collect()
     }
 
-    /// What it does while these questions are open.
+    /// Returns what the branch does while these questions are open.
     pub(super) fn activity(&self, asked: &[&Question]) -> Activity {
         let tasks = || self.tasks().into_iter().chain(asked.iter().filter_map(|question| question.task()));
         match self {
@@ -148,7 +148,7 @@ impl Phase {
         }
     }
 
-    /// What is said in it, where it is an agent's.
+    /// Returns the conversation, if an agent works.
     pub fn conversation(&self) -> Option<&Conversation> {
         match self {
             Self::Agent { conversation, .. } => Some(conversation),
@@ -161,12 +161,12 @@ impl Phase {
         self.calls().iter().any(|call| call.state == ToolCallState::Delegated)
     }
 
-    /// The branch that waits for what it does, where it works for another.
+    /// Returns the branch that waits for the result, if this one works for another.
     pub fn works_for(&self) -> Option<u32> {
         self.conversation().and_then(Conversation::works_for)
     }
 
-    /// Its tool calls, whatever their state.
+    /// Returns the tool calls, whatever their state.
     pub fn calls(&self) -> &[ToolCall] {
         match self {
             Self::Agent { conversation, .. } => &conversation.calls,
@@ -180,7 +180,7 @@ impl Phase {
         }
     }
 
-    /// The same, to change them.
+    /// Returns the tool calls like [`Self::calls`], to change them.
     pub fn calls_mut(&mut self) -> &mut [ToolCall] {
         match self {
             Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
@@ -195,7 +195,7 @@ impl Phase {
     }
 }
 
-/// Whether a task is that of a call.
+/// Whether a call is due, running or retrying as this task.
 pub(super) fn is_due(call: &ToolCall, task: TaskId) -> bool {
     matches!(call.state, ToolCallState::Due { task: due, .. } if due == task)
 }

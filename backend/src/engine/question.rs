@@ -16,28 +16,29 @@ use crate::flow::guardrail::Inquiry;
 /// Something that is asked, until it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The review that is, or will be, on the record of it.
+    /// The id of its review, which may not exist yet.
     pub review: ReviewId,
     /// What waits for the answer.
     pub subject: Subject,
-    /// The place among its handlers of the one that is asked now, from 0.
+    /// The index of the handler that is asked now, from 0.
     #[serde(default)]
     pub handler: usize,
-    /// What handlers said that is on no review yet: once it is pending, it stands there.
+    /// The advice of handlers so far. Once the review is pending, advice is kept there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
-    /// Whether its review is pending: people may answer, whoever else is asked.
+    /// Whether its review is pending: people may answer, even while a handler is asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
     /// Who is asked now.
     pub asked: Asked,
-    /// Its timer, where it has one.
+    /// The timer of the time limit, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
 }
 
 impl Question {
-    /// The call of a handler that is due, running or retrying, with the number of the try.
+    /// Returns the task that asks a handler, or programs for guardrails, while it is due, running or retrying, with the
+    /// number of the attempt.
     pub fn task(&self) -> Option<(TaskId, u32)> {
         match &self.asked {
             Asked::Judge { conversation, .. } => conversation.model_task.map(|task| (task, conversation.tries)),
@@ -52,7 +53,7 @@ impl Question {
         self.subject.branch().is_some()
     }
 
-    /// When the handler that is asked has had its time. That of people is on the review.
+    /// Returns the deadline of the handler that is asked. That of people is on the review.
     pub fn until(&self) -> Option<Timestamp> {
         match &self.asked {
             Asked::People | Asked::Guardrails { .. } => None,
@@ -78,30 +79,30 @@ pub enum Subject {
         /// Their ids, in the order in which they were made.
         calls: Vec<String>,
     },
-    /// What a call asks people by itself.
+    /// A question that a call asks people.
     Ask {
         /// The branch that made the call.
         branch: u32,
         /// The id of that call in its step: the answer is its result.
         call: String,
-        /// It was told to wait.
+        /// Whether whoever asked was told to wait.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         paused: bool,
     },
-    /// What somebody writes who takes over an agent's step.
+    /// The output that somebody writes after taking over an agent's step.
     Takeover {
         /// The branch at its node.
         branch: u32,
-        /// Who takes over.
+        /// The people who took over.
         by: Vec<Username>,
-        /// It is not for the one who started the run, as the question was not by which it was taken over.
+        /// Whether whoever started the run may not write it, as with the question by which the step was taken over.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         not_requester: bool,
-        /// Nor for those who decided at this node.
+        /// The node whose deciders may not write it either.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_same_as: Option<NodeId>,
     },
-    /// A specialist that a judge is asked about, once nothing else holds it back.
+    /// A specialist that a judge is asked about, once nothing else holds the call back.
     Specialist {
         /// The branch that made the call.
         branch: u32,
@@ -112,7 +113,7 @@ pub enum Subject {
     Handoff {
         /// The visit in which it was handed over.
         step: Box<Step>,
-        /// Whose call it was; none of a tool node.
+        /// The agent that made the call; `None` for a tool node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
         /// The call by which it was handed over.
@@ -123,7 +124,7 @@ pub enum Subject {
         /// The branch at its node.
         branch: u32,
     },
-    /// The output of a flow that is about to be given.
+    /// The output of a flow that is about to be returned.
     Output {
         /// The branch that is at the flow's end.
         branch: u32,
@@ -134,14 +135,14 @@ pub enum Subject {
         branch: u32,
         /// The id of that call in its step.
         call: String,
-        /// Why there was no certain answer; none where its worker was lost.
+        /// Why there was no certain answer; `None` if the worker of the call was lost.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
 }
 
 impl Subject {
-    /// The branch that waits; none where nothing does.
+    /// Returns the branch that waits; `None` if nothing does.
     pub fn branch(&self) -> Option<u32> {
         match self {
             Self::Node { branch }
@@ -156,7 +157,7 @@ impl Subject {
         }
     }
 
-    /// The ids of the calls that it is about.
+    /// Returns the ids of the calls that it is about.
     pub fn calls(&self) -> &[String] {
         match self {
             Self::Node { .. }
@@ -172,58 +173,57 @@ impl Subject {
     }
 }
 
-/// Who is asked.
+/// Who is asked at present.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "asked", rename_all = "snake_case")]
 pub enum Asked {
-    /// People, and nobody else any more.
+    /// People only: no handler is left.
     People,
-    /// Whoever may decide, in a channel of a chat.
+    /// The people who may decide, in a channel of a chat.
     Channel {
-        /// When they have had their time, and the next is asked.
+        /// The time at which the next handler is asked.
         until: Timestamp,
     },
-    /// A judge: a model that decides where it is sure enough.
+    /// A judge: a model that decides if it is confident enough.
     Judge {
-        /// When it has had its time; none where it was asked by a version that had no limit.
+        /// The deadline of the judge; `None` if it was asked by a version without one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
-        /// What it was shown, and what it said.
+        /// The conversation with the judge.
         conversation: Box<Conversation>,
-        /// The digest of what is asked as the judge was shown it.
+        /// The digest of the content that the judge was shown.
         digest: String,
     },
     /// A program: a webhook, or a function of the program that runs the flow.
     Program {
-        /// When it was asked first; further tries do not change it.
+        /// The time of the first attempt; retries do not change it.
         since: Timestamp,
-        /// When it has had its time.
+        /// The deadline of the program.
         until: Timestamp,
-        /// Its task. It names this asking also when the task is over, and the program answers later.
+        /// The task that asks the program. It also identifies a later callback, after the task has ended.
         task: TaskId,
-        /// How often it has been tried, this try included.
+        /// The number of attempts so far, including the current one.
         tries: u32,
-        /// It has said that it answers later: its review is pending.
+        /// Whether it has said that it answers later: then its review is pending.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         answers_later: bool,
     },
-    /// It is approved, and guardrails ask programs about that before it counts. People may decide meanwhile where
-    /// they could before.
+    /// Programs that guardrails ask about an approval before it counts. If people could decide before, they still can.
     Guardrails {
-        /// Who approves. Runs are stored with the name `leave`, here and in the tag of [`Approval`].
+        /// The approval. Stored runs have the name `leave`, here and in the tag of [`Approval`].
         #[serde(rename = "leave")]
         approval: Approval,
-        /// The task of asking.
+        /// The task that asks the programs.
         task: TaskId,
-        /// What is asked.
+        /// What the programs are asked.
         inquiries: Vec<Inquiry>,
-        /// What programs said of it in earlier rounds.
+        /// The answers of programs in earlier rounds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         looked: Vec<Looked>,
     },
 }
 
-/// Who approves while guardrails ask about it.
+/// An approval that guardrails ask programs about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "leave", rename_all = "snake_case")]
 pub enum Approval {
@@ -231,57 +231,57 @@ pub enum Approval {
     Auto,
     /// A judge that was sure enough.
     Judge {
-        /// What it said.
+        /// The judge's answer.
         said: Box<Judged>,
-        /// The digest of what it was shown.
+        /// The digest of the content that it was shown.
         digest: String,
     },
     /// A program that was asked as a handler.
     Program {
-        /// What it said.
+        /// The program's answer.
         said: Box<ProgramAnswer>,
-        /// The digest of what it was shown.
+        /// The digest of the content that it was shown.
         digest: String,
     },
-    /// The time in which people could decide is over.
+    /// The timer of the review, after its deadline.
     Timer,
-    /// Somebody allowed such calls before.
+    /// A grant.
     Grant,
-    /// Nobody has to: the run is at its end, and its output is to be given.
+    /// None is needed: the run is about to return an output that no gate holds back.
     End,
 }
 
-/// What a judge says.
+/// The answer of a judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// Whether it is accepted.
+    /// Whether it approves.
     pub approved: bool,
-    /// How sure it is, from 0 to 1.
+    /// Its confidence, from 0 to 1.
     pub confidence: f64,
-    /// Why it says so.
+    /// Its reasons.
     pub reasoning: String,
-    /// What it would change.
+    /// The changes with which it approves.
     #[serde(default)]
     pub modifications: JudgedChanges,
 }
 
-/// What a judge would change.
+/// Changes that a judge makes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JudgedChanges {
-    /// As a person would say it.
+    /// Changes as in a person's decision.
     #[serde(flatten)]
     pub changes: Changes,
-    /// Some of the values under review, by key.
+    /// New values for parts of the output under review, by key.
     pub output: JsonMap,
 }
 
-/// The task of a time limit: of the review, or of the handler that is asked.
+/// The timer of a deadline: that of the review, or of the handler that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timer {
-    /// The task that is due at the time limit, or at the warning before it.
+    /// The task that is due at the deadline, or at the warning before it.
     pub task: TaskId,
-    /// When people are warned that the deadline is near; none where they have been, or are not.
+    /// When people are warned that the deadline is near; `None` after the warning, or without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warn_at: Option<Timestamp>,
 }

@@ -21,18 +21,18 @@ use super::state::RunState;
 use crate::flow::{Compiled, EvalError, Scope};
 use crate::limits;
 
-/// Headers that belong to the connection.
+/// Headers that belong to the connection, and that a tool may not set.
 const OWN_HEADERS: [&str; 6] = ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te"];
 
-/// A request, and what its templates read of the scope beside the arguments: an edit of the arguments renders it again
-/// from the same values.
+/// A rendered request, with the values of the scope that its templates read besides the arguments: an edit of the
+/// arguments renders it again from the same values.
 #[derive(Debug, PartialEq)]
 pub(super) struct Rendered {
     pub request: Request,
     pub reads: JsonMap,
 }
 
-/// Renders what a call of a tool sends. `flow` is the flow of the tool; what is wrong is said without any secret.
+/// Renders what a call of a tool sends. `flow` is the flow of the tool. Error messages contain no secret.
 pub(super) fn render(flow: &Compiled, tool: &Tool, arguments: &JsonMap, scope: &Scope) -> Result<Rendered, String> {
     let (request, reads) = match &tool.kind {
         ToolKind::Http(http) => {
@@ -49,7 +49,7 @@ pub(super) fn render(flow: &Compiled, tool: &Tool, arguments: &JsonMap, scope: &
     Ok(Rendered { request, reads })
 }
 
-/// What a tool's templates read of a scope, beside arguments and secrets.
+/// Returns the values of a scope that a tool's templates read, except arguments and secrets.
 fn reads(flow: &Compiled, http: &HttpTool, scope: &Scope) -> JsonMap {
     let mut names = BTreeSet::new();
     let mut visit = |text: &str| names.extend(flow.templates().names(text));
@@ -71,8 +71,8 @@ fn strings(value: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The digest of what a call's templates read, without the settings: the part of its request that does not follow from
-/// its arguments. None where there is none.
+/// Returns the digest of the values that a call's templates read, without `env`: the part of its request that does not
+/// follow from its arguments. `None` if there are no such values.
 pub(super) fn reads_digest(reads: &JsonMap) -> Option<String> {
     let mut reads = reads.clone();
     reads.remove("env");
@@ -122,8 +122,8 @@ fn http_request(flow: &Compiled, tool: &HttpTool, arguments: &JsonMap, scope: &S
     Ok(HttpRequest { method: method.to_string(), url, headers, body, secrets })
 }
 
-/// The URL as it will be sent, in the one form that URL parsers agree on. Where it leads must be plain without the
-/// secrets in it.
+/// Returns the URL as it will be sent, in its normal form, and moves the places of secrets accordingly. The host must
+/// not depend on a secret.
 fn url(rendered: &str, secrets: &mut [SecretUse]) -> Result<String, String> {
     let text = rendered.trim();
     if text.contains(char::is_control) {
@@ -133,8 +133,8 @@ fn url(rendered: &str, secrets: &mut [SecretUse]) -> Result<String, String> {
     for secret in secrets.iter_mut() {
         (secret.start, secret.end) = (secret.start.saturating_sub(offset), secret.end.saturating_sub(offset));
     }
-    // What stands in for a secret occurs nowhere else, and is the same in every part of a URL. A text has fewer places
-    // than there are names to choose from.
+    // A placeholder of a secret occurs nowhere else in the URL, and is not changed by normalisation. There are more
+    // candidates than places in the text, so one of them is free.
     let lower = text.to_lowercase();
     let stand_in = (0..=lower.len()).map(|number| format!("secret{number}x")).find(|own| !lower.contains(own.as_str()));
     let stand_in = stand_in.unwrap_or_default();
@@ -148,7 +148,7 @@ fn url(rendered: &str, secrets: &mut [SecretUse]) -> Result<String, String> {
     if host.is_empty() || (!secrets.is_empty() && host.contains(&stand_in)) {
         return Err("the host of the url cannot contain a secret".to_owned());
     }
-    // It is never sent.
+    // A fragment is never sent.
     url.set_fragment(None);
     let (mut shown, mut rest) = (String::new(), url.as_str());
     for (index, secret) in secrets.iter_mut().enumerate() {
@@ -166,7 +166,7 @@ fn url(rendered: &str, secrets: &mut [SecretUse]) -> Result<String, String> {
     Ok(shown)
 }
 
-/// The text with something in the place of each secret.
+/// Replaces each secret in a text with a placeholder.
 fn with_stand_ins(text: &str, secrets: &[SecretUse], stand_in: impl Fn(usize) -> String) -> String {
     let (mut all, mut done) = (String::new(), 0);
     for (index, secret) in secrets.iter().enumerate() {
@@ -179,7 +179,7 @@ fn with_stand_ins(text: &str, secrets: &[SecretUse], stand_in: impl Fn(usize) ->
     all
 }
 
-/// The request of a call in a flow that has nothing but its tool; for tests of tools.
+/// Renders the request of a call in a flow with nothing but its tool, for tests of tools.
 #[cfg(test)]
 pub fn request_of(tool: &Value, arguments: &Value, scope: &Value) -> Result<Request, String> {
     let flow = serde_json::json!({ "id": "f", "tools": { "t": tool }, "nodes": { "n": { "tool": "t" } } });
@@ -189,7 +189,8 @@ pub fn request_of(tool: &Value, arguments: &Value, scope: &Value) -> Result<Requ
 }
 
 impl Builder<'_> {
-    /// The call with other arguments: its request is rendered again, from what its templates read when it was made.
+    /// Returns the call with other arguments. Its request is rendered again, from the values that its templates read
+    /// when it was made.
     pub(super) fn edited(&self, node: &NodeId, call: &ToolCall, arguments: &JsonMap) -> Result<ToolCall, String> {
         let flow = self.flow.of(node);
         let tool = flow.tool(&call.tool).ok_or_else(|| format!("there is no tool `{}`", call.tool))?;
@@ -198,7 +199,7 @@ impl Builder<'_> {
         Ok(ToolCall { arguments: arguments.clone(), request: Some(request), reads, digest, ..call.clone() })
     }
 
-    /// Records the requests of calls that were made before requests were recorded.
+    /// Renders the requests of calls that were made before requests were recorded.
     pub(super) fn record_requests(&mut self) {
         let mut all = Vec::new();
         for (number, branch) in &self.state.branches {
@@ -209,7 +210,7 @@ impl Builder<'_> {
             };
             for (index, call) in branch.phase.calls().iter().enumerate() {
                 let recorded = recorded(self.flow, &self.state, &step.node, step.visit, correction, call);
-                // What cannot be rendered is said when the call is to be made.
+                // If a request cannot be rendered, the call fails when it is to be executed.
                 all.extend(recorded.and_then(Result::ok).map(|call| (*number, index, call)));
             }
         }
@@ -222,7 +223,8 @@ impl Builder<'_> {
     }
 }
 
-/// A call with its request, where it has none yet and is still to be made; what cannot be rendered is said.
+/// Returns a call from before requests were recorded with its request; `None` if it has one, is done, or differs from
+/// what was approved. `Err` says why the request cannot be rendered.
 pub(super) fn recorded(
     flow: &Compiled,
     state: &RunState,
@@ -232,7 +234,7 @@ pub(super) fn recorded(
     call: &ToolCall,
 ) -> Option<Result<ToolCall, String>> {
     let is_open = !matches!(call.state, ToolCallState::Done { .. });
-    // One whose arguments are not those approved is not made good by this.
+    // A call whose arguments are not the approved ones must not become valid by this.
     if call.request.is_some() || !is_open || call.digest != digest::of_call(&call.tool, &call.arguments, None) {
         return None;
     }

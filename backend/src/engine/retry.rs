@@ -1,4 +1,4 @@
-//! What happens when a call fails: the node's failure policy.
+//! Retries of failed calls, according to the failure policy of the node.
 
 use std::time::Duration;
 
@@ -18,25 +18,26 @@ const DEFAULT_MAX: Span = Span::secs(60);
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 impl Builder<'_> {
-    /// The failure policy of a node, or of the flow.
+    /// Returns the failure policy of a node, or else of its flow.
     pub(super) fn failure_policy(&self, node: &NodeId) -> Failure {
         let own = self.flow.node(node).and_then(|node| node.failure.clone());
         own.or_else(|| self.flow.of(node).flow.defaults.failure.clone()).unwrap_or_default()
     }
 
-    /// When a call that has been tried `tries` times is tried again; none where it is not.
+    /// Returns the time of the next attempt after `tries` attempts; `None` if there is none.
     pub(super) fn next_try(&mut self, node: &NodeId, tries: u32, failure: &TaskFailure) -> Option<Timestamp> {
         let policy = self.failure_policy(node);
         if !failure.retryable || tries > policy.retries {
             return None;
         }
         let wait = wait(&policy, tries, self.ids.fraction());
-        // Sooner it would be refused again, whatever the policy says.
+        // An earlier attempt would be refused again, whatever the policy says.
         let asked = failure.retry_after.map_or(Duration::ZERO, |after| after.0.min(MAX_RETRY_AFTER));
         Some(self.now.after(wait.max(asked)))
     }
 
-    /// When a handler that has been asked `tries` times is asked again; none where its time is over before.
+    /// Returns the time of the next attempt to ask a handler after `tries` attempts; `None` if that is too late for its
+    /// deadline, or if another attempt does not help.
     pub(super) fn next_try_until(&mut self, until: Timestamp, tries: u32, failure: &TaskFailure) -> Option<Timestamp> {
         let wait = wait(&Failure::default(), tries, self.ids.fraction());
         let asked = failure.retry_after.map_or(Duration::ZERO, |after| after.0.min(MAX_RETRY_AFTER));
@@ -44,7 +45,7 @@ impl Builder<'_> {
         (failure.retryable && due_at < until).then_some(due_at)
     }
 
-    /// A step's call is tried again, under the same task.
+    /// Schedules another attempt of a call, under the same task.
     pub(super) fn retry(
         &mut self,
         task: TaskId,
@@ -62,8 +63,8 @@ impl Builder<'_> {
     }
 }
 
-/// The wait after the try number `tries`: each about twice the one before, a quarter more or less so that many runs
-/// that failed together do not come back together; or all the same.
+/// Returns the wait after attempt number `tries`. With exponential backoff it doubles, and varies by up to a quarter so
+/// that runs that failed together do not retry together.
 fn wait(policy: &Failure, tries: u32, fraction: f64) -> Duration {
     let initial = policy.initial.unwrap_or(DEFAULT_INITIAL).0;
     let max = policy.max.unwrap_or(DEFAULT_MAX).0;

@@ -15,19 +15,19 @@ use crate::flow::DELEGATE;
 /// The longest name of a specialist: the tool by which a lead calls it has a name of 64 characters at most.
 const LONGEST_ROLE: usize = 64 - DELEGATE.len();
 
-/// Who makes a call.
+/// Where a call comes from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CallOrigin<'a> {
-    /// The agent; none of a tool node.
+    /// The agent that makes the call; `None` for a tool node.
     pub agent: Option<CallingAgent<'a>>,
-    /// What the flow or its team says of it.
+    /// The definition of the agent, in the flow or by its team.
     pub definition: Option<&'a Agent>,
-    /// The branch of the team that it works in.
+    /// The branch of the team that the agent belongs to, if any.
     pub team: Option<u32>,
 }
 
 impl<'f> Builder<'f> {
-    /// Who makes the calls of a conversation.
+    /// Returns the origin of a conversation's calls.
     pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> CallOrigin<'c>
     where
         'f: 'c,
@@ -38,7 +38,8 @@ impl<'f> Builder<'f> {
         CallOrigin { agent: Some(conversation.calling_agent()), definition, team }
     }
 
-    /// Whether an agent is one of a team: a member, its lead or a specialist. One that only works for a member is not.
+    /// Whether an agent belongs to a team: as a member, as its lead or as a specialist. An agent that only works for a
+    /// member does not.
     fn is_member(&self, team: u32, agent: &str) -> bool {
         match self.state.branches.get(&team).map(|branch| &branch.phase) {
             Some(Phase::Team { team, .. }) => team.lead == agent || team.members.iter().any(|member| member == agent),
@@ -46,7 +47,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Whether a call that would change a team can, as somebody has edited it.
+    /// Checks that an edited call that changes a team can still do so. Other calls pass.
     pub(super) fn check_team_change(&self, step: &Step, branch: u32, call: &ToolCall) -> Result<(), String> {
         let tool = self.flow.of(&step.node).tool(&call.tool);
         let Some(ToolKind::Builtin(builtin @ (Builtin::SpawnSpecialist | Builtin::SetStrategy))) =
@@ -60,8 +61,8 @@ impl<'f> Builder<'f> {
         self.team_arguments(step, caller, *builtin, call.arguments.clone()).map(|_| ())
     }
 
-    /// The arguments of a call that changes a team, whole: what is missing is filled in, so that a gate shows what
-    /// would happen. `Err`: it cannot happen.
+    /// Returns the complete arguments of a call that changes a team: defaults are filled in, so that a gate shows what
+    /// would happen. `Err` says why it cannot happen.
     pub(super) fn team_arguments(
         &self,
         step: &Step,
@@ -147,7 +148,7 @@ impl<'f> Builder<'f> {
         Ok(arguments)
     }
 
-    /// Nothing holds a specialist back any more: it joins the team.
+    /// Creates a specialist, which joins the team.
     pub(super) fn spawn(&mut self, step: &Step, caller: CallOrigin<'_>, arguments: &JsonMap) -> Result<Value, String> {
         let arguments = self.team_arguments(step, caller, Builtin::SpawnSpecialist, arguments.clone())?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -155,7 +156,7 @@ impl<'f> Builder<'f> {
         let tools = arguments.get("tools").and_then(Value::as_array).into_iter().flatten();
         let tools = tools.filter_map(Value::as_str).map(str::to_owned).collect();
         let mut agents = self.flow.of(&step.node).flow.agents.values();
-        // The flow says how a model is called; its limits hold for whoever calls it.
+        // The settings and limits for a model are those of an agent of the flow that uses it.
         let like = agents.find(|agent| agent.model == model).ok_or("the flow does not use this model")?;
         let agent = Agent {
             instructions: Some(instructions.clone()),
@@ -174,11 +175,11 @@ impl<'f> Builder<'f> {
         let is_routed = team.strategy == TeamStrategy::Router;
         let node = step.node.clone();
         self.emit(None, None, EventData::SpecialistMade(SpecialistMade { node, role: role.clone(), by, instructions }));
-        // Elsewhere than below a routing lead nobody calls it: it speaks when its turn comes.
+        // Only a routing lead calls specialists. Otherwise, a specialist speaks when its turn comes.
         Ok(if is_routed { json!({ "joined": role, "call": delegate_tool(&role) }) } else { json!({ "joined": role }) })
     }
 
-    /// A routing lead can call whoever has joined its team since its turn began.
+    /// Lets a routing lead call the specialists that have joined since its turn began.
     pub(super) fn meet_specialists(&self, conversation: &mut Conversation) {
         let Purpose::Turn { team, as_lead: true, .. } = conversation.purpose else { return };
         if let Some(Phase::Team { team, .. }) = self.state.branches.get(&team).map(|branch| &branch.phase)
@@ -189,7 +190,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Nothing holds a change of strategy back any more: it counts from the next turn on.
+    /// Changes the strategy of a team, from its next turn on.
     pub(super) fn change_strategy(
         &mut self,
         step: &Step,
@@ -198,7 +199,7 @@ impl<'f> Builder<'f> {
     ) -> Result<Value, String> {
         let (to, rounds) = {
             let team = self.team_work(caller)?;
-            // Others of the same turn may have changed it meanwhile.
+            // Other calls of the same turn may have changed it in the meantime.
             strategy_arguments(team, arguments)?;
             (strategy(arguments.get("to"))?, rounds(team, arguments)?)
         };

@@ -10,37 +10,36 @@ use shared::review::{Review, Veto, Warning};
 use super::conversation::ToolCall;
 use crate::flow::guardrail::{Finding, Inquiry};
 
-/// What becomes of an action that was decided.
+/// The outcome of a decided action.
 #[derive(Debug)]
 pub(super) enum Ruling<T> {
-    /// It happens, as it stands here.
+    /// It happens, in this form.
     Proceeds(T),
     /// It does not happen; this is its result.
     Answered(Value),
-    /// It does not happen, because of this.
+    /// It does not happen, for this reason.
     Refused(FlowCode, String),
 }
 
-/// What becomes of calls that were decided together, by their ids.
+/// The rulings on calls that were decided together, by their ids.
 pub(super) type CallRulings = BTreeMap<String, Ruling<ToolCall>>;
 
-/// What guardrails found in what was decided, in order; each with the id of the action that it is about, where it is
-/// about one.
+/// The findings of guardrails about a decision, in order, each with the id of its action if it is about one.
 #[derive(Debug, Default)]
 pub(super) struct Findings(pub Vec<(Option<String>, Finding)>);
 
 impl Findings {
-    /// Those of one action.
+    /// Creates findings about one action.
     pub(super) fn of(action: &str, findings: Vec<Finding>) -> Self {
         Self(findings.into_iter().map(|finding| (Some(action.to_owned()), finding)).collect())
     }
 
-    /// What programs are to be asked before anything follows.
+    /// Returns what programs must be asked before the decision can take effect.
     pub(super) fn inquiries(&self) -> Vec<Inquiry> {
         inquiries(self.0.iter().map(|(_, finding)| finding))
     }
 
-    /// Puts on a review that is resolved what does not happen, and what happens otherwise than it shows.
+    /// Notes on a resolved review which actions are redacted, and what is blocked.
     pub(super) fn note(&self, review: &mut Review) {
         let with = |effect| self.0.iter().filter(move |(_, finding)| finding.effect == effect);
         for action in &mut review.actions {
@@ -53,12 +52,12 @@ impl Findings {
     }
 }
 
-/// What programs are to be asked before these findings say anything.
+/// Returns what programs must be asked before these findings are final.
 pub(super) fn inquiries<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Inquiry> {
     findings.into_iter().filter_map(|finding| finding.inquiry.as_deref().cloned()).collect()
 }
 
-/// That it does not run, where something of it is blocked.
+/// Returns a refusal if one of the findings blocks the action.
 pub(super) fn blocked<T>(findings: &[Finding]) -> Option<Ruling<T>> {
     let veto = findings.iter().find(|finding| finding.effect == Effect::Block)?;
     Some(Ruling::Refused(FlowCode::GuardrailBlocked, words(veto)))

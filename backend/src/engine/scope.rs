@@ -19,9 +19,9 @@ use crate::flow::{ANY, Compiled, Scope};
 pub(super) struct Visit<'a> {
     /// The number of the visit.
     pub number: u32,
-    /// What a person wants done differently, at a source that is no agent.
+    /// A person's correction, for a source step that is not an agent's.
     pub correction: Option<&'a str>,
-    /// In tools and gates.
+    /// In tools and gates: the arguments of the call or of another action.
     pub arguments: Option<&'a JsonMap>,
     /// In gates: the agent that makes the call, or is about to begin.
     pub agent: Option<&'a str>,
@@ -29,7 +29,8 @@ pub(super) struct Visit<'a> {
     pub response: Option<&'a Value>,
 }
 
-/// The names that a node's templates and conditions see. The names of the format come last: no key can hide them.
+/// Returns the names that a node's templates and conditions see. Reserved names come last, so that no state key can
+/// hide them.
 pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<'_>) -> Scope {
     let mut names = JsonMap::new();
     for (key, value) in state.keys_of(node) {
@@ -71,7 +72,7 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     Scope(names)
 }
 
-/// What guardrails see of a run, beside what they look at.
+/// Returns what guardrails see of a run, besides the values that they check.
 pub(super) fn of_run(state: &RunState) -> Scope {
     let mut names = JsonMap::new();
     names.insert("context".to_owned(), context(state));
@@ -98,7 +99,7 @@ fn run(state: &RunState) -> Value {
     })
 }
 
-/// A value that a step sees under a name: its item, or a state key.
+/// Returns the value that a step sees under a name: its map item, or a state key.
 pub(super) fn value<'s>(flow: &'s Compiled, state: &'s RunState, step: &Step, key: &str) -> Option<&'s Value> {
     match item::item(flow, state, &step.node, step.visit) {
         Some((name, item)) if name == key => Some(item),
@@ -106,7 +107,7 @@ pub(super) fn value<'s>(flow: &'s Compiled, state: &'s RunState, step: &Step, ke
     }
 }
 
-/// What a step may see of these properties of a schema, where nobody says what it gives to what it calls.
+/// Returns what a step may read for these properties of a schema: the default input of what it calls.
 pub(super) fn readable_of(flow: &Compiled, state: &RunState, step: &Step, properties: Option<&JsonMap>) -> JsonMap {
     let node = flow.node(&step.node);
     let names = properties.into_iter().flat_map(JsonMap::keys);
@@ -119,7 +120,7 @@ pub(super) fn may_read(node: &Node, key: &str) -> bool {
     node.read_keys.as_ref().is_none_or(|keys| keys.iter().any(|readable| readable == "*" || readable == key))
 }
 
-/// Whether a step may see a value under a name: its item always, a state key where its node may.
+/// Whether a step may see a value under a name: its map item always, a state key if its node may.
 pub(super) fn step_may_read(flow: &Compiled, state: &RunState, step: &Step, key: &str) -> bool {
     let is_item = item::item(flow, state, &step.node, step.visit).is_some_and(|(name, _)| name == key);
     is_item || flow.node(&step.node).is_none_or(|node| may_read(node, key))
@@ -133,7 +134,7 @@ pub(super) fn may_write(flow: &Compiled, id: &NodeId, node: &Node, key: &str) ->
     write_keys(flow, id, node).iter().any(|writable| writable == key)
 }
 
-/// The state keys that a node may write, as far as they can be named.
+/// Returns the state keys that a node may write, except for those that only `*` allows.
 pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<String> {
     let named = || node.write_keys.iter().flatten().filter(|key| *key != ANY).cloned();
     if node.write_keys.as_ref().is_some_and(|keys| keys.is_empty() || named().next().is_some()) {
@@ -151,7 +152,7 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
             };
             let schema = flow.of(id).flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
             let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-            // Of any key, those are left out that somebody else writes at the same time.
+            // `*` does not include keys that something else may write at the same time.
             let any = node.write_keys.is_some();
             let may = |key: &&String| !any || flow.may_write_any(id, key);
             let keys: Vec<_> = properties.into_iter().flat_map(JsonMap::keys).filter(may).cloned().collect();
@@ -161,7 +162,7 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
     }
 }
 
-/// The one key for a node's result: the one named as the node where it may write it, else the first.
+/// Returns the key for a node's result: the key with the node's name if it may write that, or else its first write key.
 pub(super) fn result_key(flow: &Compiled, id: &NodeId, node: &Node) -> Option<String> {
     let own = own_key(id);
     let mut keys = write_keys(flow, id, node);

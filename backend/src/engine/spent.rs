@@ -4,16 +4,16 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// What was used.
+/// An amount of usage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Model calls, with the one that is under way.
+    /// Model calls, including the one that is under way.
     pub turns: u32,
-    /// Questions to people that it asked by itself.
+    /// Questions that it asked people on its own initiative.
     pub asks: u32,
     /// Tokens that models have read and written.
     pub tokens: u64,
-    /// What they cost, in US dollars.
+    /// The cost of these tokens, in US dollars.
     pub cost_usd: f64,
 }
 

@@ -30,13 +30,13 @@ pub struct RunState {
     pub version: u32,
     /// Raised by every transition.
     pub revision: u64,
-    /// Who started it.
+    /// The user who started the run.
     pub requested_by: Username,
     /// The time of the launch.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time of the last transition.
     pub updated_at: Timestamp,
-    /// What it was started with.
+    /// The input of the run, with defaults.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
     /// User, tenant and session that the launch gave, and metadata, to which decisions add.
@@ -45,7 +45,7 @@ pub struct RunState {
     /// The keys of `context.metadata` that the launch gave, which no decision replaces.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub launch_metadata: BTreeSet<String>,
-    /// The state of the flow, by key.
+    /// The values of the run's own flow, by state key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
     /// The executions of nested flows that are under way, by the calls that lead there ([`NodeId::frame`]). What
@@ -58,7 +58,7 @@ pub struct RunState {
     /// Who has decided at each node that others are to check (`not_same_as`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deciders: BTreeMap<NodeId, BTreeSet<Username>>,
-    /// How often each node has been visited.
+    /// The number of visits of each node so far.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub visits: BTreeMap<NodeId, u32>,
     /// The last answer of each agent node that a person may correct.
@@ -67,59 +67,59 @@ pub struct RunState {
     /// The branches that are alive, by number in the order in which they began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub branches: BTreeMap<u32, Branch>,
-    /// What is asked, and not answered yet.
+    /// The questions that are not answered yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// The number of the next branch.
+    /// The next number, for a branch or for the order of arrivals.
     pub next_branch: u32,
     /// The newest model calls, at most [`RunState::MAX_CALLS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_calls: Vec<AgentCall>,
-    /// Tokens of all model calls.
+    /// The tokens of all model calls.
     #[serde(default)]
     pub total_tokens: u64,
-    /// Cost of all model calls.
+    /// The cost of all model calls, in US dollars.
     #[serde(default)]
     pub total_cost_usd: f64,
-    /// How often agents have called each other.
+    /// The number of calls between agents so far, including those of agents by tool nodes.
     #[serde(default)]
     pub tasks_begun: u32,
-    /// How it ended.
+    /// How the run ended; `None` until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RunOutcome>,
-    /// The calls that were under way at its end, or at that of their map, until there is word of them or none can come
+    /// The calls in flight that nothing waits for any more, until their results are recorded or cannot come
     /// ([`RunState::forget_unanswered`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unanswered: BTreeMap<TaskId, Unanswered>,
 }
 
 impl RunState {
-    /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked stands
-    /// beside what waits for it; since 4, it may be about an agent that begins, or about an output; since 5, a question
-    /// says whether its review is pending; since 6, agents work for others, and something may be handed over;
-    /// since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may ask
-    /// programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a conversation counts
-    /// what was used in it alone ([`super::upgrade`]).
+    /// The number of the format that this server writes. Since 2, calls have their requests; since 3, questions are
+    /// stored beside what waits for them; since 4, a question may be about an agent that begins, or about an output;
+    /// since 5, a question says whether its review is pending; since 6, agents work for others, and something may be
+    /// handed over; since 7, a channel may be asked, and an agent's limits hold for its step; since 8, guardrails may
+    /// ask programs about an approval; since 9, a call may be asked about at each of its gates; since 10, a
+    /// conversation counts only its own usage ([`super::upgrade`]).
     pub const FORMAT: u32 = 10;
-    /// How many model calls are kept for the reviewer.
+    /// The number of model calls that are kept for reviewers.
     pub const MAX_CALLS: usize = 50;
 
-    /// By what people know the run; none of a run that only carries a question ([`super::carrier`]).
+    /// Returns the id by which people know the run; `None` for a run that only carries a question ([`super::carrier`]).
     pub fn shown_id(&self) -> Option<RunId> {
         (!carrier::is_carrier(&self.flow, self.version)).then_some(self.id)
     }
 
-    /// The state that a node sees: that of its own execution of its flow.
+    /// Returns the state keys of the frame that a node is in.
     pub fn keys_of(&self, node: &NodeId) -> &JsonMap {
         self.frames.get(node.frame()).map_or(&self.keys, |frame| &frame.keys)
     }
 
-    /// The input that a node sees: that of its own execution of its flow.
+    /// Returns the input of the frame that a node is in.
     pub fn input_of(&self, node: &NodeId) -> &JsonMap {
         self.frames.get(node.frame()).map_or(&self.input, |frame| &frame.input)
     }
 
-    /// The state that a node sees, to change it.
+    /// Returns the state keys like [`Self::keys_of`], to change them.
     pub fn keys_of_mut(&mut self, node: &NodeId) -> &mut JsonMap {
         match self.frames.get_mut(node.frame()) {
             Some(frame) => &mut frame.keys,
@@ -127,22 +127,22 @@ impl RunState {
         }
     }
 
-    /// The question of a review, until it is answered.
+    /// Returns the question of a review, until it is answered.
     pub fn question(&self, review: ReviewId) -> Option<&Question> {
         self.questions.iter().find(|question| question.review == review)
     }
 
-    /// The same, to change it.
+    /// Returns the question like [`Self::question`], to change it.
     pub fn question_mut(&mut self, review: ReviewId) -> Option<&mut Question> {
         self.questions.iter_mut().find(|question| question.review == review)
     }
 
-    /// The questions whose answers a branch waits for.
+    /// Returns the questions whose answers a branch waits for.
     pub fn questions_of(&self, branch: u32) -> impl Iterator<Item = &Question> {
         self.questions.iter().filter(move |question| question.subject.branch() == Some(branch))
     }
 
-    /// The visit of the node at which a question is asked.
+    /// Returns the visit in which a question is asked.
     pub fn step_of<'s>(&'s self, subject: &'s Subject) -> Option<&'s Step> {
         match subject {
             Subject::Handoff { step, .. } => Some(step),
@@ -150,7 +150,7 @@ impl RunState {
         }
     }
 
-    /// The calls that a question is about, and the agent that made them.
+    /// Returns the calls that a question is about, and the agent that made them.
     pub fn calls_of<'s>(
         &'s self,
         subject: &'s Subject,
@@ -170,14 +170,14 @@ impl RunState {
         (agent, calls.iter().filter(is_one))
     }
 
-    /// What is due, running or retrying for a branch, with the number of the try: its own calls, and those of handlers
-    /// that are asked in its place.
+    /// Returns the tasks that are due, running or retrying for a branch, with the number of the attempt: its own calls,
+    /// and those to handlers of its questions.
     pub fn tasks_of(&self, branch: u32) -> Vec<(TaskId, u32)> {
         let own = self.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
         own.into_iter().chain(self.questions_of(branch).filter_map(Question::task)).collect()
     }
 
-    /// What each branch does, in the words of the API: derived, never stored.
+    /// Derives what each branch does, in the words of the API.
     pub fn activities(&self) -> BTreeMap<u32, Activity> {
         let mut asked: BTreeMap<u32, Vec<&Question>> = BTreeMap::new();
         for question in &self.questions {
@@ -186,7 +186,7 @@ impl RunState {
             }
         }
         let mut activities: BTreeMap<u32, Activity> = BTreeMap::new();
-        // Those that work for others have begun after them: what they do is known first.
+        // A branch that works for another has a higher number, so it is handled first.
         for (number, branch) in self.branches.iter().rev() {
             let asked = asked.get(number).map(Vec::as_slice).unwrap_or_default();
             let own = branch.phase.activity(asked);
@@ -197,29 +197,29 @@ impl RunState {
         activities
     }
 
-    /// The branch that waits for what another does.
+    /// Returns the branch that waits for the result of a branch, if there is one.
     pub fn parent_of(&self, branch: u32) -> Option<u32> {
         self.branches.get(&branch)?.phase.works_for()
     }
 
-    /// The branch of a step of its own that a branch works for; itself where it works for none.
+    /// Returns the outermost branch that a branch works for; the branch itself if it works for none.
     pub fn root_of(&self, branch: u32) -> u32 {
         std::iter::successors(Some(branch), |branch| self.parent_of(*branch)).last().unwrap_or(branch)
     }
 
-    /// The branches that work for one.
+    /// Returns the branches that work directly for a branch.
     pub fn children_of(&self, branch: u32) -> impl Iterator<Item = u32> {
         let works = move |(_, other): &(&u32, &Branch)| other.phase.works_for() == Some(branch);
         self.branches.iter().filter(works).map(|(number, _)| *number)
     }
 
-    /// The team that a branch works in: its own, or that of whom it works for.
+    /// Returns the branch of the team that a branch works in: itself, or one that it works for.
     pub fn team_of(&self, branch: u32) -> Option<u32> {
         let mut up = std::iter::successors(Some(branch), |branch| self.parent_of(*branch));
         up.find(|branch| matches!(self.branches.get(branch).map(|own| &own.phase), Some(Phase::Team { .. })))
     }
 
-    /// Forgets an execution of a nested flow, and what its nodes left.
+    /// Removes a frame, with the visits, decisions and answers of its nodes.
     pub fn end_frame(&mut self, frame: &str) {
         self.frames.remove(frame);
         let stays = |node: &NodeId| !node.is_inside(frame);
@@ -230,7 +230,7 @@ impl RunState {
     }
 }
 
-/// What stands for both: what is tried again is said before what runs, what runs before what waits.
+/// Returns the activity that stands for both: retrying before running, running before waiting, waiting before joining.
 fn busier(one: Activity, other: Activity) -> Activity {
     let rank = |activity: &Activity| match activity {
         Activity::Joining => 0,
@@ -244,13 +244,13 @@ fn busier(one: Activity, other: Activity) -> Activity {
 /// One execution of a nested flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
-    /// What it was called with.
+    /// The input of the call.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
-    /// Its state, by key.
+    /// Its values, by state key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
-    /// What a person wants done differently this time.
+    /// A person's correction, for this execution only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
 }
@@ -264,11 +264,11 @@ pub enum RunOutcome {
         /// The time of the end.
         at: Timestamp,
     },
-    /// With an error.
+    /// It failed.
     Failed {
         /// The time of the end.
         at: Timestamp,
-        /// The error that no failure policy took.
+        /// The error that no failure policy handled.
         error: RunError,
     },
     /// Somebody cancelled it.
@@ -282,7 +282,7 @@ pub enum RunOutcome {
     },
 }
 
-/// A call that was under way when the run, or its map, ended.
+/// A call in flight that nothing waits for any more, such as after the end of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Unanswered {

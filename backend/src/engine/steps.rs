@@ -9,7 +9,7 @@ use super::builder::Builder;
 use super::item;
 
 impl Builder<'_> {
-    /// A new visit of a node.
+    /// Starts a visit of a node.
     pub(super) fn start_step(&mut self, node: &NodeId, kind: &str) -> Step {
         let visits = self.state.visits.entry(node.clone()).or_default();
         *visits += 1;
@@ -32,20 +32,20 @@ impl Builder<'_> {
         step
     }
 
-    /// A visit is done, having written `writes`.
+    /// Completes a visit that has written `writes`.
     pub(super) fn complete_step(&mut self, step: &mut Step, writes: &JsonMap) {
         self.end_step(step, StepStatus::Completed);
         self.emit_completed(step, writes);
     }
 
-    /// A visit failed.
+    /// Fails a visit.
     pub(super) fn failed_step(&mut self, step: &mut Step, error: RunError) {
         step.error = Some(error);
         self.end_step(step, StepStatus::Failed);
         self.emit_failed(step);
     }
 
-    /// A visit has come to an end.
+    /// Sets the final status and the duration of a visit.
     pub(super) fn end_step(&mut self, step: &mut Step, status: StepStatus) {
         step.status = status;
         let duration = self.now.since(step.started_at).as_millis();

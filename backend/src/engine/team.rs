@@ -10,41 +10,41 @@ use shared::definition::{Team, TeamStrategy};
 use super::conversation::Specialist;
 use super::spent::Spent;
 
-/// A team in one visit of its node.
+/// The progress of a team in one visit of its node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TeamWork {
-    /// What they are asked, as rendered.
+    /// The rendered prompt of the team.
     pub prompt: String,
-    /// How they work now.
+    /// The current strategy.
     pub strategy: TeamStrategy,
-    /// How many rounds a debate has now.
+    /// The current number of rounds of a debate.
     pub rounds: u32,
     /// The members, in their order; specialists come after those whom the flow names.
     pub members: Vec<String>,
-    /// Who answers for all, where the strategy has somebody who does.
+    /// The agent that answers for the team, if the strategy has one that does.
     pub lead: String,
-    /// The agents that members have made.
+    /// The agents that members have created, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub specialists: BTreeMap<String, Specialist>,
-    /// All that was said, in order.
+    /// All contributions, in order.
     #[serde(default, rename = "said", skip_serializing_if = "Vec::is_empty")]
     pub contributions: Vec<Contribution>,
-    /// How much of it was said before the strategy that counts now.
+    /// The number of contributions from before the current strategy.
     #[serde(default)]
     pub before: usize,
     /// Whether the strategy has changed in a turn that is under way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
-    /// How many turns are under way.
+    /// The number of turns under way.
     #[serde(default)]
     pub under_way: u32,
-    /// How often its strategy was changed.
+    /// The number of changes of strategy so far.
     #[serde(default)]
     pub changes: u32,
-    /// How many turns have begun.
+    /// The number of turns that have begun.
     #[serde(default)]
     pub turns: u32,
-    /// What each agent has used in the turns of this visit that are over, for its limits.
+    /// The usage of each agent in the turns of this visit that have ended, for its limits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spent: BTreeMap<String, Spent>,
     /// The state keys that members wrote.
@@ -52,42 +52,42 @@ pub struct TeamWork {
     pub wrote: BTreeSet<String>,
 }
 
-/// What came of one turn.
+/// The result of one turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
-    /// Whose turn it was.
+    /// The member whose turn it was.
     pub agent: String,
     /// The round, from 1.
     pub round: u32,
-    /// Whether it answered for all.
+    /// Whether it answered for the whole team.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_lead: bool,
-    /// What it said; none where it was left out.
+    /// The answer; `None` if the member was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The same as JSON, where the agent answers in JSON.
+    /// The answer as JSON; `None` if the agent has no schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Tokens of the turn.
+    /// The tokens of the turn.
     #[serde(default)]
     pub tokens: u64,
 }
 
-/// Whose turn is next.
+/// Whose turn comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NextTurn {
-    /// These members', at the same time.
+    /// The turns of these members, at the same time.
     Members {
         /// The names of the members; just one in a sequence or a debate.
         agents: Vec<String>,
         /// The round, from 1.
         round: u32,
     },
-    /// The lead's, which answers for all.
+    /// The turn of the lead, which answers for the team.
     Lead,
-    /// Nobody's: the last answer is the team's.
+    /// Nobody's: the last answer is that of the team.
     Over,
-    /// Nobody's, and nobody has said anything.
+    /// Nobody's: every member was left out.
     NobodyLeft,
 }
 
@@ -95,7 +95,7 @@ impl TeamWork {
     /// The most changes of strategy in one visit.
     pub const MAX_CHANGES: u32 = 5;
 
-    /// Before the first turn.
+    /// Creates the progress of a team before its first turn.
     pub fn of(team: &Team, prompt: String) -> Self {
         Self {
             prompt,
@@ -115,18 +115,18 @@ impl TeamWork {
         }
     }
 
-    /// Those who take turns: all, where nobody answers for them.
+    /// Returns the members that take turns: in a sequence all of them, otherwise all except the lead.
     pub fn speakers(&self) -> impl Iterator<Item = &String> {
         let all = self.strategy == TeamStrategy::Sequential;
         self.members.iter().filter(move |member| all || **member != self.lead)
     }
 
-    /// Whom its lead calls as tools: all others, where the lead routes; else nobody.
+    /// Returns the members that the lead calls as tools: if it routes, all others, otherwise none.
     pub fn delegates(&self) -> Vec<String> {
         if self.strategy == TeamStrategy::Router { self.speakers().cloned().collect() } else { Vec::new() }
     }
 
-    /// Whose turn is next, where none is under way.
+    /// Returns whose turn comes next, when none is under way.
     pub(super) fn next_turn(&self) -> NextTurn {
         let contributions = &self.contributions[self.before.min(self.contributions.len())..];
         let has_had = |agent: &&String, round: u32| {
@@ -153,7 +153,7 @@ impl TeamWork {
         })
     }
 
-    /// What whoever is next is told: what all are asked, and what was said that they are to hear.
+    /// Returns the prompt of the next turn: that of the team, with the contributions that are shown in it.
     pub(super) fn prompt_for_next(&self, as_lead: bool) -> String {
         let mut text = self.prompt.clone();
         // Writing into a string does not fail.
@@ -163,7 +163,7 @@ impl TeamWork {
                     let _ = write!(text, "\n\nThe answer of `{}` before you:\n\n{}", last.agent, last.words());
                 }
             }
-            // Those who answer at the same time hear only what was said before that.
+            // Members that answer at the same time see only what was said before their strategy.
             TeamStrategy::Parallel if !as_lead => {
                 self.write_contributions(&self.contributions[..self.before], &mut text);
             }
@@ -175,7 +175,7 @@ impl TeamWork {
     }
 
     fn write_contributions(&self, contributions: &[Contribution], text: &mut String) {
-        // In the order of the members, whoever was quicker.
+        // In the order of the members, not in that of their answers.
         let mut contributions: Vec<_> = contributions.iter().collect();
         if self.strategy == TeamStrategy::Parallel {
             let place = |turn: &&Contribution| self.members.iter().position(|member| *member == turn.agent);
@@ -191,12 +191,12 @@ impl TeamWork {
         }
     }
 
-    /// The answer of the team.
+    /// Returns the answer of the team: its last contribution that has a text.
     pub(super) fn answer(&self) -> Option<&Contribution> {
         self.contributions.iter().rev().find(|turn| turn.text.is_some())
     }
 
-    /// What they did, in a few words.
+    /// Summarises turns and tokens of the members, for the list of steps.
     pub(super) fn note(&self) -> String {
         let mut spent: BTreeMap<&str, (u32, u64)> = BTreeMap::new();
         for turn in &self.contributions {

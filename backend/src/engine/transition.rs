@@ -21,27 +21,26 @@ use crate::flow::host_of;
 /// A run as the store read it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// The grants that may count for its calls; none where the flow has no gates.
+    /// The grants that may cover its calls; empty if the flow has no gates.
     pub grants: Vec<Granted>,
     /// The state that was stored last, perhaps in an older format.
     pub state: RunState,
     /// Its pending reviews, and whichever other review the input names.
     pub reviews: BTreeMap<ReviewId, Review>,
-    /// The people who exist, with their roles; none where the flow does not need them
-    /// ([`crate::flow::Compiled::needs_people`]).
+    /// The users and their roles; `None` if the flow does not need them ([`crate::flow::Compiled::needs_people`]).
     pub people: Option<Arc<[Principal]>>,
-    /// The newest feedback on its agents, as far as they are told it ([`crate::flow::Compiled::wanted_feedback`]).
+    /// The newest feedback on its agents, as far as they receive it ([`crate::flow::Compiled::wanted_feedback`]).
     pub feedback: Vec<Feedback>,
 }
 
 impl Snapshot {
-    /// A run with these of its reviews, and nothing beside it.
+    /// Creates a snapshot with some reviews of the run, and without grants, people or feedback.
     pub fn new(state: RunState, reviews: impl IntoIterator<Item = Review>) -> Self {
         let reviews = reviews.into_iter().map(|review| (review.id, review)).collect();
         Self { grants: Vec::new(), state, reviews, people: None, feedback: Vec::new() }
     }
 
-    /// The run as it is after a transition with this state and these reviews, for the next input.
+    /// Applies the state and the reviews of a transition, for the next input.
     pub fn fold(&mut self, state: RunState, reviews: Vec<Review>) {
         self.state = state;
         self.reviews.extend(reviews.into_iter().map(|review| (review.id, review)));
@@ -68,91 +67,91 @@ pub struct Transition {
     pub steps: Vec<Step>,
     /// New tasks, and tasks that are due at another time than before (same id: the retry of a step).
     pub tasks: Vec<Task>,
-    /// Tasks that are over, whether done or of no use any more.
+    /// Tasks that have ended, whether they are done or no longer needed.
     pub ended_tasks: Vec<TaskId>,
-    /// Calls whose run is over: nobody takes them up any more. What somebody says who has one is heard, once.
+    /// Tasks of calls that nothing waits for any more: no worker may claim them. A worker that holds one may still
+    /// report its result, once.
     pub abandoned_tasks: Vec<TaskId>,
-    /// What the log tells, in order.
+    /// The log entries, in order.
     pub events: Vec<Event>,
     /// Grants that were given.
     pub given: Vec<Grant>,
     /// Grants that were used: with these alone, a replay gives the same.
     pub used: Vec<Granted>,
-    /// Whether it rests on the people who exist: a replay needs them then.
+    /// Whether it depends on the users who exist: then a replay needs them.
     pub people_asked: bool,
-    /// Whether an agent was told feedback.
+    /// Whether an agent received feedback.
     pub feedback_told: bool,
     /// Feedback that was given.
     pub feedback_given: Vec<Feedback>,
-    /// The answer to whoever sent the input, where it came too late: a deadline that had passed was applied first.
-    /// The transition is to be committed, and then the refusal answered.
+    /// The refusal of the input, if deadlines that had passed or lost votes were applied before it. The transition is
+    /// committed, and then the sender gets the refusal.
     pub refused: Option<Refusal>,
 }
 
 /// Why an input has no effect. Nothing is committed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// Not there, or not to be seen.
+    /// It does not exist, or the person may not see it.
     #[error("not found")]
     NotFound,
-    /// Seen, but not allowed.
+    /// The person may see it, but not do this.
     #[error("{0}")]
     Forbidden(String),
     /// The review has left `pending`.
     #[error("the review has already been resolved")]
     ReviewResolved(Box<Review>),
-    /// The content is not what the decision names.
+    /// The review's revision or digest is not the one that the decision names.
     #[error("the content has changed")]
     RevisionChanged(Box<Review>),
-    /// The review is pending, but whoever answers is not asked any more.
+    /// The review is pending, but the program that answers is no longer asked.
     #[error("the time for this program to answer is over")]
     NoLongerAsked(Box<Review>),
     /// Somebody else has a claim that has not run out.
     #[error("someone else has claimed the review")]
     ReviewClaimed(Box<Review>),
-    /// Guardrails ask programs about it first; then it is to be sent again with what they say. It never leaves the
-    /// store.
+    /// Guardrails must ask programs first; then the input is sent again with their answers. It never leaves the store.
     #[error("a guardrail has not been checked")]
     Unasked {
-        /// What is asked.
+        /// What the programs are asked.
         inquiries: Vec<Inquiry>,
-        /// When it is too late, whatever they say; none where it can wait.
+        /// When it is too late for their answers; `None` if there is no deadline.
         until: Option<Timestamp>,
     },
     /// It came in time, and a deadline passed while guardrails asked programs about it.
     #[error("{}", overtaken(*.until, .asked))]
     Overtaken {
-        /// What it met then.
+        /// The refusal of the input after that.
         by: Box<Refusal>,
         /// The deadline that passed meanwhile.
         until: Timestamp,
         /// The guardrails, each with the host of its program.
         asked: Vec<String>,
     },
-    /// What was said does not fit.
+    /// The input is not valid.
     #[error("not valid")]
     Invalid(Vec<Mistake>),
-    /// A correction of a step without visits left.
+    /// The correction is for a step without visits left.
     #[error("{0}")]
     VisitLimit(String),
-    /// Nothing follows from it.
+    /// The input would change nothing.
     #[error("nothing has changed")]
     Unchanged,
     /// The run is over.
     #[error("the run is over")]
     RunOver,
-    /// The task is done, has moved on to another attempt, or is of no use any more.
+    /// The task is done, has moved on to another attempt, or is no longer needed.
     #[error("the task is over")]
     TaskOver,
 }
 
 impl Refusal {
-    /// What programs are to be asked, for as long as it takes.
+    /// Creates a refusal until programs were asked, without a deadline.
     pub(super) fn unasked(inquiries: Vec<Inquiry>) -> Self {
         Self::Unasked { inquiries, until: None }
     }
 
-    /// The same refusal; what programs are asked, they are asked until then.
+    /// Sets the deadline by which programs are asked. Other refusals stay as they are.
     pub(super) fn in_time(self, until: Option<Timestamp>) -> Self {
         match self {
             Self::Unasked { inquiries, .. } => Self::Unasked { inquiries, until },
@@ -160,7 +159,7 @@ impl Refusal {
         }
     }
 
-    /// What it met in the end.
+    /// Returns the refusal inside an [`Self::Overtaken`]; other refusals stay as they are.
     pub fn met(self) -> Self {
         match self {
             Self::Overtaken { by, .. } => *by,
@@ -168,11 +167,12 @@ impl Refusal {
         }
     }
 
-    /// The same refusal of what came in time, where that is over because a deadline has passed while these were asked.
+    /// Returns [`Self::Overtaken`] if the input came in time, but a deadline passed while programs were asked about it.
+    /// Other refusals stay as they are.
     pub fn after_asking(self, until: Option<Timestamp>, asked: &[Inquiry]) -> Self {
         let ended_at = match &self {
             Self::ReviewResolved(review) => review.resolution.as_ref().map(|resolution| resolution.at),
-            // It waits for others by now.
+            // The question has moved on to someone else.
             Self::NoLongerAsked(_) => until,
             _ => None,
         };
@@ -213,11 +213,11 @@ pub struct Task {
     pub repeatable: bool,
 }
 
-/// What a task is. What a model or tool is to be told is in the run's state ([`super::Work`]), not here.
+/// The kind of a task. What a model or tool is told is in the run's state ([`super::Work`]), not here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TaskKind {
-    /// The next turn of an agent's step.
+    /// A turn of an agent or of a judge.
     Model {
         /// The turn, from 1.
         turn: u32,
@@ -227,19 +227,19 @@ pub enum TaskKind {
         /// The call's id in the step.
         call: String,
     },
-    /// What a handler is asked that is a program.
+    /// Asking a handler that is a program.
     Ask {
-        /// The review that is, or will be, on the record of it.
+        /// The id of the question's review, which may not exist yet.
         review: ReviewId,
     },
-    /// What programs are asked by guardrails.
+    /// Asking programs for guardrails.
     Look {
-        /// The review that is, or will be, on the record of it.
+        /// The id of the question's review, which may not exist yet.
         review: ReviewId,
     },
-    /// A review's deadline.
+    /// The deadline of a review or of a handler, or the warning before it.
     Deadline {
-        /// The review that is, or will be, on the record of what has the deadline.
+        /// The id of the question's review, which may not exist yet.
         review: ReviewId,
     },
     /// The end of a `sleep`.
@@ -250,7 +250,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// Whether a worker calls something outside; else the time alone is the answer.
+    /// Whether a worker calls something outside; otherwise, only its time has to come.
     pub fn is_call(&self) -> bool {
         matches!(self, Self::Model { .. } | Self::Tool { .. } | Self::Ask { .. } | Self::Look { .. })
     }

@@ -6,13 +6,12 @@ use serde_json::{Map, Value, json};
 use super::state::RunState;
 
 impl RunState {
-    /// Whether a stored state is certainly of the present form: its format is written first.
+    /// Whether a stored state certainly has the current format, which is written as its first member.
     pub fn is_current(stored: &str) -> bool {
         stored.strip_prefix(r#"{"format":"#).is_some_and(|rest| rest.starts_with(&format!("{},", Self::FORMAT)))
     }
 
-    /// Brings a stored state of an earlier format into the present form. Its `format` stays what it was until it is
-    /// next written.
+    /// Upgrades a stored state of an earlier format. Its `format` does not change until the state is next written.
     pub fn upgrade(stored: &mut Value) {
         if stored["format"].as_u64().is_some_and(|format| format < 3) {
             separate_questions(stored);
@@ -26,7 +25,8 @@ impl RunState {
     }
 }
 
-/// Until format 9, what a member of a team had used before its turn was counted together with what it used in it.
+/// Counts usage per turn: until format 9, the conversation of a member of a team also counted the usage of its earlier
+/// turns.
 fn count_apart(state: &mut Value) {
     let branches = state["branches"].clone();
     for branch in state.get_mut("branches").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
@@ -48,8 +48,8 @@ fn count_apart(state: &mut Value) {
     }
 }
 
-/// Until format 4, a review was pending where people were asked, what handlers had said stood on it and beside it, and
-/// the time of a handler stood beside whoever was asked.
+/// Moves what is known of a pending review: until format 4, a review was pending exactly if people were asked, the
+/// advice of handlers stood both on it and in its question, and the deadline of a handler stood beside `asked`.
 fn mark_pending(state: &mut Value) {
     for question in state.get_mut("questions").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(question) = question.as_object_mut() else { continue };
@@ -63,8 +63,8 @@ fn mark_pending(state: &mut Value) {
     }
 }
 
-/// Until format 2, a review stood in the phase that waited for it, and a judge's conversation in the place of an
-/// agent's.
+/// Separates questions from phases: until format 2, a review stood in the phase that waited for it, and the
+/// conversation of a judge in the place of an agent's.
 fn separate_questions(state: &mut Value) {
     let mut questions = Vec::new();
     for (number, branch) in state.get_mut("branches").and_then(Value::as_object_mut).into_iter().flatten() {
@@ -88,7 +88,8 @@ fn separate_questions(state: &mut Value) {
     }
 }
 
-/// Of an agent's turn: a judge's becomes that of the human node that it is asked about.
+/// Converts the phase of an agent: a judge's conversation becomes the question of the human node that it is asked
+/// about.
 fn of_agent(number: u32, phase: &mut Map<String, Value>) -> Vec<Value> {
     let Some(mut conversation) = phase.remove("conversation") else { return Vec::new() };
     let Some(fields) = conversation.as_object_mut() else { return Vec::new() };
@@ -97,7 +98,7 @@ fn of_agent(number: u32, phase: &mut Map<String, Value>) -> Vec<Value> {
     if let Some(judging) = judging {
         fields.remove("purpose");
         phase.insert("phase".to_owned(), "human".into());
-        // Its review had no id yet. A task's is as unique, and no review has it.
+        // Its review had no id yet. The id of its task is just as unique.
         return vec![json!({
             "review": fields.get("model_task"), "subject": { "about": "node", "branch": number },
             "handler": judging["handler"], "advice": judging.get("advice").unwrap_or(&json!([])),
@@ -109,7 +110,7 @@ fn of_agent(number: u32, phase: &mut Map<String, Value>) -> Vec<Value> {
     asked.as_array().into_iter().flatten().map(|asked| pending(asked, &subject)).collect()
 }
 
-/// All calls that wait for an answer: which of them a review is about is said by the review.
+/// Returns a subject with all calls that wait for an answer: its review says which of them it is about.
 fn about<'v>(branch: u32, calls: impl IntoIterator<Item = &'v Value>) -> Value {
     let waits = |call: &&Value| matches!(call["state"]["state"].as_str(), Some("gated" | "lost"));
     let calls: Vec<_> = calls.into_iter().filter(waits).map(|call| &call["id"]).collect();

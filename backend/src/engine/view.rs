@@ -11,7 +11,8 @@ use shared::time::Timestamp;
 use super::state::{RunOutcome, RunState};
 use crate::flow::Compiled;
 
-/// Where a run stands: it waits for a person where something is asked and nothing is due, running or retrying.
+/// Derives the status of a run: it waits for a person if it waits for a pending review, and nothing is due, running or
+/// retrying.
 pub(super) fn status(state: &RunState) -> RunStatus {
     match state.outcome {
         Some(RunOutcome::Completed { .. }) => RunStatus::Completed,
@@ -26,7 +27,7 @@ pub(super) fn status(state: &RunState) -> RunStatus {
     }
 }
 
-/// The run as lists show it.
+/// Returns the run as lists show it.
 pub fn summary(state: &RunState) -> RunSummary {
     let (ended_at, error) = match &state.outcome {
         Some(RunOutcome::Failed { at, error }) => (Some(*at), Some(error.clone())),
@@ -50,7 +51,7 @@ pub fn summary(state: &RunState) -> RunSummary {
     }
 }
 
-/// What happened in a run so far.
+/// Returns a report of what happened in a run so far.
 pub fn report(
     run: &RunSummary,
     output: Option<JsonMap>,
@@ -65,7 +66,7 @@ pub fn report(
     Report { run_id, flow, version, status, output, error, duration_ms, steps, reviews }
 }
 
-/// The run as the API shows it.
+/// Returns the run as the API shows it.
 pub fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
     let cancel_reason = match &state.outcome {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
@@ -73,7 +74,7 @@ pub fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
     };
     let activities = state.activities();
     let open = state.questions.iter().filter(|question| question.pending);
-    // The first of each branch: what comes later replaces what came before.
+    // The first of each branch: they are inserted in reverse, and the last insertion counts.
     let pending: BTreeMap<u32, ReviewId> =
         open.rev().filter_map(|question| Some((question.subject.branch()?, question.review))).collect();
     let positions = state.branches.iter().map(|(number, branch)| Position {
@@ -96,13 +97,13 @@ pub fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
     }
 }
 
-/// What a run has given out; none until it has completed.
+/// Returns the output of a run; `None` until it has completed.
 pub fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
     let completed = matches!(state.outcome, Some(RunOutcome::Completed { .. }));
     completed.then(|| output(flow, &state.keys))
 }
 
-/// The flow's output keys, as far as its state has them; all keys where the flow names none.
+/// Returns the flow's output keys, as far as its state has them; all keys if the flow names none.
 pub(super) fn output(flow: &Compiled, keys: &JsonMap) -> JsonMap {
     match &flow.flow.output {
         None => keys.clone(),
@@ -114,7 +115,7 @@ fn clone_entry((key, value): (&String, &serde_json::Value)) -> (String, serde_js
     (key.clone(), value.clone())
 }
 
-/// What the run has used up to `now`.
+/// Returns the usage of the run up to `now`.
 pub(super) fn usage(state: &RunState, now: Timestamp) -> Usage {
     Usage {
         agent_calls: state.agent_calls.clone(),
@@ -124,7 +125,7 @@ pub(super) fn usage(state: &RunState, now: Timestamp) -> Usage {
     }
 }
 
-/// The agents of a flow and of those that it calls, each once.
+/// Returns the agents of a flow and of those that it calls, each once.
 fn agents(flow: &Compiled) -> Vec<String> {
     let mut names = Vec::new();
     for name in flow.with_called().flat_map(|flow| flow.flow.agents.keys()) {

@@ -27,7 +27,7 @@ use super::transition::{Task, TaskKind};
 use crate::flow::Compiled;
 use crate::flow::guardrail::Inquiry;
 
-/// What a worker is to do.
+/// What a worker has to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// Call a model.
@@ -38,19 +38,19 @@ pub enum Work {
     Ask(Box<HandlerRequest>),
     /// Ask the programs of guardrails.
     Look(Vec<Inquiry>),
-    /// Nothing is to be executed: what would be is not what was approved, or the flow lost what it needs. The worker
-    /// gives this back as [`super::Input::TaskFailed`].
+    /// Execute nothing: the request is not the one that was approved, or the flow no longer has what it needs. The
+    /// worker returns this as [`super::Input::TaskFailed`].
     Refuse(TaskFailure),
 }
 
 /// One model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// For the stream to the run page.
+    /// The run, for the stream to its page.
     pub run: RunId,
-    /// For the stream to the run page.
+    /// The node, for the stream to the run's page.
     pub node: NodeId,
-    /// For the stream to the run page, and for a demo model's script.
+    /// The visit, for the stream to the run's page and for a demo model's script.
     pub visit: u32,
     /// The turn, from 1.
     pub turn: u32,
@@ -60,21 +60,21 @@ pub struct ModelRequest {
     pub model: String,
     /// The system prompt.
     pub instructions: Option<String>,
-    /// What was said so far.
+    /// The conversation so far.
     pub messages: Vec<Message>,
-    /// The tools that it may call.
+    /// The tools that the model may call.
     pub tools: Vec<ToolSpec>,
-    /// How hard it thinks.
+    /// The reasoning effort; `None` is not sent.
     pub reasoning: Option<Effort>,
-    /// Sampling temperature of the agent; none: it is not sent, and the provider's default holds.
+    /// The sampling temperature; `None` is not sent, so the provider's default holds.
     pub temperature: Option<f64>,
-    /// Limit of the answer.
+    /// The maximum length of the answer, in tokens.
     pub max_tokens: Option<u32>,
-    /// What the agent's step may use; a call whose use could not be counted is not made.
+    /// The budget of the agent in its step. A call whose usage could not be counted is not made.
     pub budget: Option<Budget>,
-    /// JSON Schema of the answer.
+    /// JSON Schema of the answer; `None` for text.
     pub output_schema: Option<Value>,
-    /// What a demo model says.
+    /// The script of a demo model.
     pub demo: Option<DemoScript>,
 }
 
@@ -87,7 +87,7 @@ pub struct ToolSpec {
     pub description: Option<String>,
     /// JSON Schema of its arguments.
     pub parameters: Option<Value>,
-    /// The tool of an MCP server that it is: where the flow says nothing of it, the server does.
+    /// The tool of an MCP server, if it is one: the server describes what the flow does not.
     pub mcp: Option<McpTool>,
 }
 
@@ -100,30 +100,30 @@ pub struct ToolRequest {
     pub node: NodeId,
     /// The tool's name.
     pub name: String,
-    /// How it is called.
+    /// The definition of the tool.
     pub tool: Tool,
     /// The arguments, as approved.
     pub arguments: JsonMap,
-    /// What is sent, as approved; the worker puts in the secrets.
+    /// The request, as approved; the worker fills in the secrets.
     pub request: Request,
-    /// The same for every attempt of this call: of run, step, visit, turn and index.
+    /// The idempotency key: made of run, node, visit and the call's id, so it is the same for every attempt.
     pub idempotency_key: String,
 }
 
-/// What a handler is asked that is a program.
+/// A request to a handler that is a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandlerRequest {
-    /// The task, which names this asking at every try.
+    /// The task, which identifies this request at every attempt.
     pub task: TaskId,
     /// The webhook or the function.
     pub handler: Handler,
-    /// What is asked, as people would see it. A review that is pending is as the store has it.
+    /// The review as people would see it. The worker replaces it with the stored review if that is pending.
     pub review: Review,
-    /// When it has had its time.
+    /// The deadline of the program.
     pub until: Timestamp,
 }
 
-/// What a worker is to do for a task.
+/// Returns what a worker has to do for a task; `None` if nothing waits for the task any more.
 pub fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     if let Some(work) = handler_work(flow, state, task) {
         return Some(work);
@@ -147,7 +147,7 @@ pub fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     }
 }
 
-/// What a handler is asked.
+/// Returns the work of a task that asks a handler, or programs for guardrails.
 fn handler_work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     let is_due = |question: &&Question| question.task().is_some_and(|(due, _)| due == task.id);
     let question = state.questions.iter().find(is_due)?;
@@ -165,7 +165,7 @@ fn handler_work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> 
     }
 }
 
-/// The turn of a judge that a question asks.
+/// Returns the model call of the judge that a question asks.
 fn judged(flow: &Compiled, state: &RunState, question: &Question, conversation: &Conversation) -> Option<Work> {
     let step = state.step_of(&question.subject)?;
     let Some(judge) = judge_of(flow, state, question) else {
@@ -190,7 +190,7 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
         demo: agent.demo.clone(),
         ..turn(state, step, conversation, agent.model.clone())
     };
-    // Who chooses where to go answers with a name, and calls nothing.
+    // A router's agent answers with a name, and calls nothing.
     if !matches!(conversation.purpose, Purpose::Choice(_)) {
         request.output_schema.clone_from(&agent.output_schema);
         request.tools = tools(flow.of(&step.node), conversation.tools_in(flow, &step.node));
@@ -198,7 +198,7 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
     Work::Model(Box::new(request))
 }
 
-/// The turn that a conversation has come to.
+/// Returns the request for the current turn of a conversation, without any of the agent's settings.
 fn turn(state: &RunState, step: &Step, conversation: &Conversation, model: String) -> ModelRequest {
     ModelRequest {
         run: state.id,
