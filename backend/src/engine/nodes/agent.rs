@@ -18,7 +18,8 @@ use crate::engine::spent::Spent;
 use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
-    /// A branch enters an agent node. With a correction, the agent hears its prompt, its last answer and the message.
+    /// Enters an agent node. With a correction, the conversation opens with the prompt, the agent's last answer and the
+    /// correction.
     pub(in crate::engine) fn enter_agent(
         &mut self,
         branch: u32,
@@ -49,7 +50,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A model has answered.
+    /// Applies the answer of an agent's model: it is final, or its calls are made. Fails the conversation if its budget
+    /// is exceeded, or if calls are left but no turns.
     pub(in crate::engine) fn model_answered(&mut self, task: TaskId, answer: ModelAnswer) -> Result<(), Refusal> {
         let (branch, step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
         let model = conversation.model_in(self.flow, &step.node).unwrap_or_default().to_owned();
@@ -63,14 +65,14 @@ impl Builder<'_> {
         }
         let ModelAnswer { text, mut calls, .. } = answer;
         if matches!(conversation.purpose, Purpose::Choice(_)) {
-            // Who chooses is offered no tools; calls that it makes up are left out.
+            // A router's agent is offered no tools: calls that it makes up are left out.
             calls.clear();
         }
         conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
             self.answered(branch, step, conversation, text);
         } else if !self.has_turns_left(&step.node, &conversation) {
-            // Its calls are not run: nobody would hear their results.
+            // Its calls are not executed: no turn is left in which it would get their results.
             let message = format!("agent `{}` had no answer after {} turns", conversation.agent, used.turns);
             let error = failure(FlowCode::ModelFailed, &step.node, message);
             self.fail_conversation(branch, step, &conversation, error);
@@ -80,7 +82,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The call of a model failed: it is tried again, or the step fails.
+    /// Handles a failed model call of an agent: retries it, or fails the conversation.
     pub(in crate::engine) fn model_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
         let (branch, mut step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
         let error = failure(why.code, &step.node, &why.message);
@@ -112,7 +114,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The final answer. One that does not fit is told to the model while turns are left.
+    /// Takes a final answer. If it is not valid, the model is told so while turns are left.
     fn answered(&mut self, branch: u32, mut step: Step, mut conversation: Conversation, text: String) {
         match read_answer(self.flow, &step.node, &conversation, &text) {
             Ok(ParsedAnswer::Made(value)) => {
@@ -144,7 +146,8 @@ impl Builder<'_> {
         self.fail_conversation(branch, step, conversation, error);
     }
 
-    /// Whether an agent begins is decided: it does, or somebody has answered in its place, or its step fails.
+    /// Applies the ruling on an agent that was about to begin: it begins, somebody has answered in its place, or its
+    /// step fails.
     pub(in crate::engine) fn agent_decided(
         &mut self,
         branch: u32,
@@ -165,7 +168,8 @@ impl Builder<'_> {
                         self.made(branch, step, &conversation, text, value);
                     }
                     Ok(ParsedAnswer::Chose(target)) => self.chose(branch, step, target),
-                    // It was checked; only what a guardrail has redacted can still be otherwise.
+                    // The answer was checked when it was given; only a redaction by a guardrail can have made it
+                    // invalid.
                     Err(mistakes) => {
                         self.does_not_fit(branch, step, &conversation, FlowCode::GuardrailBlocked, &mistakes);
                     }
@@ -188,7 +192,7 @@ fn over_budget(agent: Option<&Agent>, name: &str, used: &Spent) -> Option<String
     Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(used.cost_usd)))
 }
 
-/// What a step used, whoever worked on it, in a few words.
+/// Describes the usage of a conversation by all of its agents, for the list of steps.
 fn spent(conversation: &Conversation) -> String {
     let mut all = Spent::default();
     conversation.spent().values().for_each(|spent| all += spent);
@@ -197,7 +201,7 @@ fn spent(conversation: &Conversation) -> String {
     format!("{} tokens{cost}", all.tokens)
 }
 
-/// To a millionth, for people: sums of binary fractions have long tails.
+/// Rounds to a millionth, for people: sums of binary fractions have long tails.
 fn rounded(cost_usd: f64) -> f64 {
     (cost_usd * 1e6).round() / 1e6
 }

@@ -23,8 +23,8 @@ use crate::engine::transition::{Refusal, TaskKind};
 impl<'f> Builder<'f> {
     // --- the calls of an agent's turn ---
 
-    /// A model made calls: those that do not fit are answered at once, gated ones are asked about, the rest is held
-    /// until that is decided.
+    /// Takes the calls of a model's answer: those that are not valid are answered at once, gated ones are asked about,
+    /// and the rest is held until that is decided.
     pub(in crate::engine) fn calls_made(
         &mut self,
         branch: u32,
@@ -65,7 +65,7 @@ impl<'f> Builder<'f> {
         self.ask_about(branch, &gated);
     }
 
-    /// Starts what is held once nothing is gated any more, and goes to the next turn once every call has a result.
+    /// Starts held calls once no call is gated any more, and goes to the next turn once every call has a result.
     pub(in crate::engine) fn go_on_with_calls(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
         let mut calls = std::mem::take(&mut conversation.calls);
         let (mut asks, mut tasks) = (Vec::new(), Vec::new());
@@ -139,7 +139,7 @@ impl<'f> Builder<'f> {
 
     // --- what happens to calls ---
 
-    /// A tool has returned.
+    /// Applies the result of a tool call.
     pub(in crate::engine) fn tool_returned(&mut self, task: TaskId, result: Value) -> Result<(), Refusal> {
         match self.take_call(task).ok_or(Refusal::TaskOver)? {
             (branch, Phase::Agent { step, mut conversation }) => {
@@ -161,7 +161,7 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
-    /// A sleep is over.
+    /// Ends a call of `sleep` whose time has come.
     pub(in crate::engine) fn sleep_is_over(&mut self, task: TaskId) -> Result<(), Refusal> {
         let slept = self.state.branches.values().find_map(|branch| {
             let call = branch.phase.calls().iter().find(|call| is_due(call, task))?;
@@ -172,8 +172,8 @@ impl<'f> Builder<'f> {
         self.tool_returned(task, result)
     }
 
-    /// A tool call failed: it is tried again; else an agent is told, and a tool node fails. One that may have taken
-    /// effect, and may not be repeated, counts as lost, whatever its failure policy says.
+    /// Handles a failed tool call: retries it, or else tells an agent, or fails a tool node. A call that may have taken
+    /// effect and must not be repeated counts as lost, whatever the failure policy says.
     pub(in crate::engine) fn tool_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
         if why.uncertain && !self.is_repeatable(task) {
             return self.tool_lost(task, Some(&why.message));
@@ -214,8 +214,7 @@ impl<'f> Builder<'f> {
         self.state.branches.values().find_map(due).unwrap_or(false)
     }
 
-    /// A call that may not be repeated was lost in flight, with its worker or for another reason: a person is asked what
-    /// became of it.
+    /// Marks a call as lost in flight, and asks a person what became of it. `why` is `None` if its worker was lost.
     pub(in crate::engine) fn tool_lost(&mut self, task: TaskId, why: Option<&str>) -> Result<(), Refusal> {
         let (branch, mut phase) = self.take_call(task).ok_or(Refusal::TaskOver)?;
         self.end_task(task);
@@ -229,7 +228,7 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
-    /// Calls of an agent's turn have their answers, and guardrails have looked at them.
+    /// Applies the rulings on calls of an agent's turn.
     pub(in crate::engine) fn agent_calls_decided(
         &mut self,
         branch: u32,
@@ -252,7 +251,7 @@ impl<'f> Builder<'f> {
         self.ask_about(branch, &gated);
     }
 
-    /// The gate that asks next, where another one closes.
+    /// Applies a ruling to a call. Returns the gate that asks next, if another one closes.
     fn agent_call_decided(
         &mut self,
         step: &Step,
@@ -287,7 +286,7 @@ impl<'f> Builder<'f> {
         None
     }
 
-    /// People have answered what a call asked by itself, or nobody will.
+    /// Applies the reply to a call that has asked people or called an agent.
     pub(in crate::engine) fn call_replied(&mut self, branch: u32, mut phase: Phase, call: &str, reply: Reply) {
         let Some(step) = phase.step().cloned() else { return };
         let reply = match reply {

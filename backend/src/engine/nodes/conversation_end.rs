@@ -15,12 +15,12 @@ use crate::engine::question::Subject;
 use crate::engine::scope;
 
 impl Builder<'_> {
-    /// Whoever waits for a call hears what came of it.
+    /// Reports the result of a call to the branch that made it.
     pub(super) fn reply_to(&mut self, branch: u32, call: &str, reply: Reply) {
         self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, QuestionAnswer::Reply(reply));
     }
 
-    /// An agent has answered: its step is done, or whoever it worked for goes on.
+    /// Ends a conversation with an answer: completes the step, or passes the answer on to whoever the agent worked for.
     pub(super) fn made(
         &mut self,
         branch: u32,
@@ -42,7 +42,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An agent has no answer: its step fails, or whoever it worked for is told.
+    /// Ends a conversation without an answer: fails the step, or tells whoever the agent worked for.
     pub(in crate::engine) fn fail_conversation(
         &mut self,
         branch: u32,
@@ -60,7 +60,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Nobody let an agent begin, or a guardrail did not: its step fails, or it is left out.
+    /// Ends a conversation that people or a guardrail did not let begin: fails the step, or tells the team, which may
+    /// leave the member out.
     pub(super) fn refuse_conversation(
         &mut self,
         branch: u32,
@@ -83,7 +84,7 @@ impl Builder<'_> {
         self.answer(Subject::Agent { branch: team }, QuestionAnswer::Turn(Box::new(ended)));
     }
 
-    /// What an agent wrote counts as written by whoever it worked for.
+    /// Adds the keys that an agent has written to those of the branch that it worked for.
     fn pass_on_writes(&mut self, of: u32, conversation: &Conversation) {
         let parent = self.state.branches.get_mut(&of).map(|branch| &mut branch.phase);
         if let Some(Phase::Agent { conversation: Conversation { wrote, .. }, .. } | Phase::Tool { wrote, .. }) = parent
@@ -92,7 +93,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What an agent's step writes: what it wrote meanwhile, and its answer.
+    /// Returns the writes of an agent's step: the keys that were written during it, and its answer. Remembers the
+    /// answer if a person may correct it.
     pub(super) fn answer_writes<'k>(
         &mut self,
         step: &Step,
@@ -108,14 +110,14 @@ impl Builder<'_> {
         writes
     }
 
-    /// The keys that were written meanwhile, as they are now.
+    /// Returns the keys that were written during a step, with their current values.
     pub(super) fn written_meanwhile<'k>(&self, node: &NodeId, wrote: impl IntoIterator<Item = &'k String>) -> JsonMap {
         let keys = self.state.keys_of(node);
         wrote.into_iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone()))).collect()
     }
 
-    /// Where the answer goes: with an `output_schema`, each of its keys that the node may write (the whole object to
-    /// the one write key, where it names none of them); else the text to the one write key.
+    /// Returns the writes of an answer: with an `output_schema`, each of its keys that the node may write, or the whole
+    /// value under the node's result key if there is none; otherwise the text under the result key.
     pub(super) fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
         let Some(node) = self.flow.node(id) else { return JsonMap::new() };
         let allowed = |key: &str| scope::may_write(self.flow, id, node, key);

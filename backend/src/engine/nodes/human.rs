@@ -13,14 +13,14 @@ use crate::engine::question::Subject;
 use crate::engine::scope;
 
 impl Builder<'_> {
-    /// A branch enters a human node: its handlers are asked in their order.
+    /// Enters a human node, and asks its handlers in their order.
     pub(in crate::engine) fn enter_human(&mut self, branch: u32, step: Step) {
         let node = step.node.clone();
         self.settle(branch, &node, Phase::Human { step });
         self.ask(Subject::Node { branch });
     }
 
-    /// A person, a handler or a timer has answered.
+    /// Applies the answer of a person, a handler or a timer.
     pub(in crate::engine) fn human_answered(&mut self, branch: u32, mut step: Step, answer: NodeAnswer) {
         let NodeAnswer { decision, note, then } = answer;
         self.state.decisions.insert(step.node.clone(), decision);
@@ -45,7 +45,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A text goes to the node's write keys, except those that are edited beside.
+    /// Returns the writes of a free text: it goes to all write keys of the node, except those that are edited.
     fn written(&self, id: &NodeId, text: &str, edits: JsonMap) -> JsonMap {
         let keys = self.flow.node(id).map(|node| scope::write_keys(self.flow, id, node)).unwrap_or_default();
         let text = keys.into_iter().filter(|key| !edits.contains_key(key)).map(|key| (key, text.into()));

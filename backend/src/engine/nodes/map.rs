@@ -19,7 +19,7 @@ use crate::engine::phase::{Branch, Phase};
 use crate::engine::scope;
 
 impl Builder<'_> {
-    /// A branch enters a map.
+    /// Enters a map: sends a branch to the mapped node for each item.
     pub(in crate::engine) fn enter_map(
         &mut self,
         branch: u32,
@@ -49,7 +49,7 @@ impl Builder<'_> {
         let first = self.state.visits.get(&mapped).copied().unwrap_or(0) + 1;
         let (id, count) = (step.node.clone(), items.len());
         self.settle(branch, &id, Phase::Map { step, first, items, results: Vec::new() });
-        // Before all that is on its way: the visits of one map follow each other.
+        // Before all other arrivals, so that the visits of one map are consecutive.
         let items: Vec<_> = (0..count)
             .map(|_| Arrival {
                 correction: correction.map(str::to_owned),
@@ -62,7 +62,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The list, as it is now.
+    /// Returns the current list. `Err` says why the map cannot use it.
     fn items(&self, step: &Step, map: &MapNode) -> Result<Vec<Value>, String> {
         let over = &map.over;
         match self.state.keys_of(&step.node).get(over) {
@@ -76,7 +76,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The step of an item is done; with the last one, the map is.
+    /// Completes the step of an item, and with the last one the map.
     pub(in crate::engine) fn item_done(&mut self, part: MapItem, mut step: Step, writes: &JsonMap) {
         let result = self.result(&step, writes);
         self.complete_step(&mut step, &JsonMap::new());
@@ -95,8 +95,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What came of an item: the decision, where somebody chose or edited something; else what the node writes, as it
-    /// is under its one key, or as an object.
+    /// Returns the result of an item: the decision of a human node at which something can be chosen or edited;
+    /// otherwise the value under the node's only write key, or else all writes as an object.
     fn result(&self, step: &Step, writes: &JsonMap) -> Value {
         let Some(node) = self.flow.node(&step.node) else { return Value::Null };
         if let NodeKind::Human(human) = &node.kind
@@ -117,14 +117,14 @@ impl Builder<'_> {
         self.finish_step(branch, step, writes);
     }
 
-    /// An item failed, and with it the map: its own failure policy says what happens.
+    /// Fails the map of an item that failed. The map's own failure policy applies.
     pub(in crate::engine) fn item_failed(&mut self, part: MapItem, error: RunError) {
         if let Some(step) = self.end_map(part, "another item of the list failed") {
             self.fail_step(part.map, step, error);
         }
     }
 
-    /// An item leads out of the map: to `on_reject`, or where a timer goes.
+    /// Leaves a map because one of its items goes to another node, through `on_reject` or a timer's `goto`.
     pub(in crate::engine) fn leave_map(&mut self, part: MapItem, node: NodeId) {
         if let Some(mut step) = self.end_map(part, "another item of the list ended the map") {
             step.note = Some(format!("left for `{node}` at item {} of {}", part.index + 1, part.of));
@@ -133,7 +133,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends what the items of a map are doing, and gives the map's step.
+    /// Ends all items of a map, and returns the map's step.
     fn end_map(&mut self, part: MapItem, why: &str) -> Option<Step> {
         self.arrivals.retain(|arrival| arrival.item_of != Some(part.map));
         let all = self.state.branches.iter();

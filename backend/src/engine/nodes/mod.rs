@@ -1,4 +1,4 @@
-//! The kinds of nodes: what each does when a branch enters it, and with the answers it gets. None knows the
+//! The kinds of nodes: what each does when a branch enters it, and with the answers that it gets. None knows the
 //! consequences ([`crate::engine::next`]).
 //!
 //! Imports the engine's state, the transition in the making, and the questions.

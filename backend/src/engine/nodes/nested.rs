@@ -23,7 +23,7 @@ use crate::engine::state::Frame;
 use crate::engine::view;
 
 impl Builder<'_> {
-    /// A branch enters a flow node: the flow begins.
+    /// Enters a flow node: starts the called flow in a new frame.
     pub(in crate::engine) fn enter_flow(
         &mut self,
         branch: u32,
@@ -50,7 +50,8 @@ impl Builder<'_> {
         self.arrivals.push_back(Arrival::at(first, NodeId::within(&frame, start)));
     }
 
-    /// What a flow is called with: the call's templates, or the readable keys that its `input` names.
+    /// Returns the checked input of a call: its rendered templates, or the readable keys that the called flow's `input`
+    /// names.
     fn call_input(&self, step: &Step, call: &FlowCall, correction: Option<&str>) -> Result<JsonMap, RunError> {
         let (flow, called) = (self.flow.of(&step.node), self.flow.called(&step.node));
         let rendered = if call.input.is_empty() {
@@ -71,12 +72,12 @@ impl Builder<'_> {
         })
     }
 
-    /// Goes on after a call whose flow has no branch left. Says whether there was one.
+    /// Returns from a called flow that has no branch left. Returns whether there was one.
     pub(in crate::engine) fn return_from_call(&mut self) -> bool {
         if self.state.frames.is_empty() {
             return false;
         }
-        // Where something goes on deeper inside, the branch that called it is here.
+        // If there are branches deeper inside, the branch that called their flow is in this frame.
         let occupied: BTreeSet<&str> = self.state.branches.values().map(|branch| branch.node.frame()).collect();
         let done = self.state.frames.keys().find(|frame| !occupied.contains(frame.as_str()));
         let Some(frame) = done.cloned() else { return false };
@@ -89,7 +90,7 @@ impl Builder<'_> {
         true
     }
 
-    /// An execution of a flow is over: who called it goes on with its output.
+    /// Ends an execution of a flow, and completes the calling step with its output.
     pub(in crate::engine) fn give_to_caller(&mut self, frame: &str, output: JsonMap) {
         let caller = self.take_branch(|phase| phase.calls_frame(frame));
         self.state.end_frame(frame);
@@ -99,7 +100,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Where the output goes: those of its keys that `write_keys` names; else the whole of it to the one write key.
+    /// Returns the writes of an output: those of its keys that `write_keys` names, or else the whole output under the
+    /// node's result key.
     fn returned_keys(&self, id: &NodeId, output: JsonMap) -> JsonMap {
         let Some(node) = self.flow.node(id) else { return JsonMap::new() };
         let named = |key: &String| node.write_keys.is_some() && scope::may_write(self.flow, id, node, key);

@@ -16,8 +16,8 @@ use crate::engine::scope::Visit;
 use crate::engine::view;
 
 impl Builder<'_> {
-    /// A flow has come to its end: it fails where its output does not fit, and is held back where its gate closes. Says
-    /// whether one of both is so.
+    /// Handles the end of a flow: fails it if its output is not valid; holds the output back if its gate closes, or if
+    /// guardrails ask programs about the output of the run. Returns whether one of these is so.
     pub(in crate::engine) fn hold_output(&mut self, frame: &str) -> bool {
         let node = NodeId::end_of(frame);
         let flow = self.flow.of(&node);
@@ -42,7 +42,7 @@ impl Builder<'_> {
         true
     }
 
-    /// Guardrails ask programs about the output of the run, which nobody has to approve. Says whether they do.
+    /// Lets guardrails ask programs about an output of the run that needs no approval. Returns whether they do.
     fn asks_about_output(&mut self) -> bool {
         let inquiries = if self.flow.asks_programs() { inquiries(&self.find_in_output().findings) } else { Vec::new() };
         if inquiries.is_empty() {
@@ -55,8 +55,8 @@ impl Builder<'_> {
         true
     }
 
-    /// The question about the output is answered. What is rejected or blocked fails the flow, whatever its failure policy
-    /// says: nothing is left to be done.
+    /// Applies the ruling on an output. If it is rejected or blocked, the flow fails, whatever its failure policy says:
+    /// nothing is left to be done.
     pub(in crate::engine) fn output_decided(&mut self, branch: u32, step: Step, ruling: Ruling<JsonMap>) {
         let end = match ruling {
             Ruling::Proceeds(output) => StepEnd::Returned { output },
@@ -64,7 +64,7 @@ impl Builder<'_> {
                 StepEnd::Stopped { error: failure(code, &step.node, format!("the output may not be returned: {why}")) }
             }
             Ruling::Answered(_) => {
-                // It is not offered.
+                // Reviews of outputs do not offer this.
                 StepEnd::Stopped { error: failure(FlowCode::FlowInvalid, &step.node, "an output cannot be answered") }
             }
         };

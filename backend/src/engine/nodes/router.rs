@@ -12,7 +12,7 @@ use crate::engine::next::StepEnd;
 use crate::engine::scope::{self, Visit};
 
 impl Builder<'_> {
-    /// A branch enters a router.
+    /// Enters a router: follows `next`, or starts the agent that chooses among the targets.
     pub(in crate::engine) fn enter_router(&mut self, branch: u32, step: Step, router: &RouterNode) {
         let Some(agent) = &router.agent else {
             return self.finish_step(branch, step, JsonMap::new());
@@ -49,7 +49,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What the flow says of the targets, a line for each that has a description.
+    /// Returns the descriptions of the targets, one per line.
     fn described(&self, step: &Step, choices: &[Target]) -> String {
         let flow = &self.flow.of(&step.node).flow;
         let lines = choices.iter().filter_map(|target| {
@@ -71,7 +71,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A router's agent, or somebody in its place, has chosen.
+    /// Completes a router's step with the target that its agent, or somebody in its place, has chosen.
     pub(super) fn chose(&mut self, branch: u32, mut step: Step, target: Target) {
         step.note = Some(String::from(target.clone()));
         self.end(branch, step, StepEnd::Chose { targets: vec![target] });

@@ -11,7 +11,7 @@ use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::scope::{self, Visit};
 
 impl Builder<'_> {
-    /// A branch enters a set node.
+    /// Enters a set node: renders its values, and completes the step.
     pub(in crate::engine) fn enter_set(
         &mut self,
         branch: u32,

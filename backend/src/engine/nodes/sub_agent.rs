@@ -11,13 +11,13 @@ use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::Reply;
 use crate::engine::phase::Phase;
 
-/// How deep agents may call each other.
+/// The maximum depth of calls between agents.
 const MAX_DEPTH: usize = 8;
-/// How often agents may call each other in one run.
+/// The maximum number of calls between agents in one run.
 const MAX_TASKS: u32 = 500;
 
 impl Builder<'_> {
-    /// A call of an agent begins: the agent is told its task.
+    /// Starts the agent that is called as a tool with its task.
     pub(super) fn begin_task(&mut self, branch: u32, step: &Step, call: &str) {
         let begun = self.task_of(branch, step, call);
         match begun {
@@ -58,7 +58,8 @@ impl Builder<'_> {
         Ok(Conversation { purpose, id_prefix: format!("{}-", call.id), ..conversation })
     }
 
-    /// How many agents wait for each other above a branch.
+    /// Returns the number of branches in the chain from a branch up to the outermost one that waits for it, both
+    /// included.
     fn depth(&self, branch: u32) -> usize {
         std::iter::successors(Some(branch), |branch| self.state.parent_of(*branch)).count()
     }

@@ -18,7 +18,8 @@ use crate::engine::ruling::Ruling;
 use crate::engine::scope;
 
 impl Builder<'_> {
-    /// An agent does not go on. What else it had begun in this turn ends.
+    /// Ends the work of an agent in its step, with everything else that it has begun in this turn; `then` says how the
+    /// step continues.
     pub(in crate::engine) fn taken_over(
         &mut self,
         branch: u32,
@@ -59,8 +60,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whoever took over writes what the node was to write. Whom the tool shuts out by which they were asked, it is not for
-    /// either, whomever it is handed to.
+    /// Asks those who took over to write the output of the node. Whoever the tool excluded from the first question is
+    /// excluded from this one too, even if it is delegated to them.
     fn written_by(
         &mut self,
         branch: u32,
@@ -81,7 +82,7 @@ impl Builder<'_> {
         self.ask(Subject::Takeover { branch, by, not_requester, not_same_as });
     }
 
-    /// Another agent begins the step, with its prompt, what was said so far and what it is told.
+    /// Starts another agent on the step, with the prompt, what was said so far, and instructions.
     fn given_to(
         &mut self,
         branch: u32,
@@ -95,7 +96,7 @@ impl Builder<'_> {
         match self.converse(&step, agent, vec![Message::User { text }]) {
             Ok(conversation) => {
                 let id_prefix = format!("{}{agent}.", before.id_prefix);
-                // What it is to do is the same, and so are those whom it may call for it.
+                // The purpose stays the same, and so do the members that it may call.
                 let (purpose, delegates) = (before.purpose.taken_over(&before.agent), before.delegates.clone());
                 let (handed_over, wrote) = (before.spent(), before.wrote.clone());
                 let kept = Conversation { handed_over, wrote, delegates, id_prefix, purpose, ..conversation };
@@ -106,7 +107,7 @@ impl Builder<'_> {
     }
 }
 
-/// What an agent is told that takes over from another.
+/// Returns the prompt of an agent that takes over from another.
 fn handover(before: &Conversation, calls: &[ToolCall], instructions: &str) -> String {
     let mut messages = before.messages.iter();
     let prompt = match messages.next() {
@@ -125,7 +126,7 @@ fn handover(before: &Conversation, calls: &[ToolCall], instructions: &str) -> St
             Message::Tool { tool, content, .. } => write!(text, "\n`{tool}` returned: {content}\n"),
         };
     }
-    // What came of its last calls, so that none is made twice.
+    // The outcome of its last calls, so that none is repeated.
     for call in calls {
         let _ = match &call.state {
             ToolCallState::Done { result, .. } => write!(text, "\n`{}` returned: {result}\n", call.tool),

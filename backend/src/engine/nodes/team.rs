@@ -14,7 +14,7 @@ use crate::engine::scope::{self, Visit};
 use crate::engine::team::{Contribution, NextTurn, TeamWork};
 
 impl Builder<'_> {
-    /// A branch enters a team node. With a correction, they hear the last answer and the message.
+    /// Enters a team node. With a correction, the prompt contains the last answer and the correction.
     pub(in crate::engine) fn enter_team(&mut self, branch: u32, step: Step, team: &Team, correction: Option<&str>) {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let prompt = match &team.prompt {
@@ -68,7 +68,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A member's turn is over. Once none is under way, the next begin.
+    /// Applies the end of a member's turn. Once no turn is under way, the next ones begin.
     pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
         let TurnEnded { agent, round, as_lead, spent, wrote, end } = ended;
         let tokens = spent.values().fold(0, |tokens: u64, spent| tokens.saturating_add(spent.tokens));

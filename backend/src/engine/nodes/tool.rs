@@ -18,7 +18,7 @@ use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
 
 impl<'f> Builder<'f> {
-    /// A branch enters a tool node.
+    /// Enters a tool node: starts its call, or asks about it if a gate holds it back.
     pub(in crate::engine) fn enter_tool(
         &mut self,
         branch: u32,
@@ -43,7 +43,7 @@ impl<'f> Builder<'f> {
         self.ask_about(branch, &gated);
     }
 
-    /// The node's call: its templates rendered, or the readable keys that the tool's parameters name.
+    /// Creates the node's call: with its rendered templates, or with the readable keys that the tool's parameters name.
     fn tool_call(
         &self,
         step: &Step,
@@ -69,10 +69,10 @@ impl<'f> Builder<'f> {
             .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
     }
 
-    /// Nothing holds the call back any more.
+    /// Starts the call, once nothing holds it back any more.
     fn run_tool(&mut self, branch: u32, step: Step, mut call: ToolCall, correction: Option<String>) {
         match self.start_call(&step, CallOrigin::default(), &mut call) {
-            // A tool node works in no team, and so makes no specialist.
+            // A tool node works in no team, so it creates no specialist and is never vetted.
             Ok(Started::Due | Started::Vetting) => {
                 let node = step.node.clone();
                 self.settle(branch, &node, Phase::tool(step, call, correction));
@@ -103,7 +103,8 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// The call has a result: it goes to the one write key, beside what was written meanwhile.
+    /// Completes the step with the result of the call, which goes to the node's result key, and with the keys that were
+    /// written during the step.
     pub(in crate::engine) fn tool_done(&mut self, branch: u32, step: Step, result: Value, wrote: &BTreeSet<String>) {
         let node = self.flow.node(&step.node);
         let key = node.and_then(|node| scope::result_key(self.flow, &step.node, node));
@@ -112,7 +113,7 @@ impl<'f> Builder<'f> {
         self.finish_step(branch, step, writes);
     }
 
-    /// The review of the call has been decided.
+    /// Applies the ruling on the call.
     pub(in crate::engine) fn tool_call_decided(
         &mut self,
         branch: u32,

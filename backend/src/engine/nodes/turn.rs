@@ -17,7 +17,7 @@ use crate::engine::scope::{self, Visit};
 use crate::engine::team::TeamWork;
 
 impl Builder<'_> {
-    /// A new conversation of an agent.
+    /// Creates a conversation of an agent of the flow, with its rendered instructions.
     pub(super) fn converse(
         &mut self,
         step: &Step,
@@ -35,7 +35,7 @@ impl Builder<'_> {
         Ok(Conversation::new(name, instructions, messages))
     }
 
-    /// A new conversation of a member: of an agent of the flow, or of one that a member has made.
+    /// Creates a conversation of a member of a team, which may be a specialist.
     pub(super) fn conversation_of(
         &mut self,
         step: &Step,
@@ -49,7 +49,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What a step is about, as JSON, for agents that have no prompt: its item of a list, else what its node may see.
+    /// Returns what a step is about as JSON, for agents without a prompt: its map item, or else the keys that its node
+    /// may read.
     pub(super) fn material(&self, step: &Step) -> String {
         if let Some((_, item)) = item::item(self.flow, &self.state, &step.node, step.visit) {
             return format!("{item:#}");
@@ -62,12 +63,12 @@ impl Builder<'_> {
         format!("{:#}", Value::Object(keys))
     }
 
-    /// How many model calls a step of an agent may take.
+    /// Returns the maximum number of model calls of an agent in a step.
     pub(super) fn max_turns(&self, node: &NodeId, conversation: &Conversation) -> u32 {
         conversation.agent_in(self.flow, node).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
     }
 
-    /// An agent begins its step, unless a gate holds it back.
+    /// Starts the first turn of a conversation, unless a gate holds the agent back.
     pub(super) fn begin(&mut self, branch: u32, step: Step, conversation: Conversation) {
         let gate = self.flow.of(&step.node).agent_gate(&conversation.agent, conversation.calling_agent().gates_of);
         let closes = |gate| {
@@ -83,7 +84,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The model is called for the turn that the conversation has come to.
+    /// Calls the model for the current turn of a conversation.
     pub(super) fn start_turn(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
         self.call_model(&step, &mut conversation);
         let node = step.node.clone();
@@ -91,7 +92,7 @@ impl Builder<'_> {
     }
 }
 
-/// A conversation of an agent that the flow does not name.
+/// Creates a conversation of a specialist.
 fn converse_as(name: &str, specialist: &Specialist, messages: Vec<Message>) -> Conversation {
     let conversation = Conversation::new(name, specialist.agent.instructions.clone(), messages);
     Conversation { specialist: Some(Box::new(specialist.clone())), ..conversation }
