@@ -25,26 +25,26 @@ use crate::engine::{scope, view};
 use crate::flow::Compiled;
 use crate::flow::guardrail::{Finding, GuardrailVerdict, action};
 
-/// The id of the action that is an agent's step about to begin.
+/// The id of the action in the review of an agent that is about to begin.
 pub(super) const AGENT: &str = "agent";
 
-/// What is about to happen.
+/// An action that is about to happen and that is no call.
 pub(in crate::engine) struct Proposed {
     action_type: ActionType,
     name: String,
     arguments: JsonMap,
-    /// What the flow says of values of an output, by key.
+    /// The schemas that the flow has for the values of an output, by key.
     properties: JsonMap,
 }
 
 impl Proposed {
-    /// That an agent begins.
+    /// Proposes that an agent begins.
     pub(in crate::engine) fn of_agent(conversation: &Conversation) -> Self {
         let (name, arguments) = (conversation.agent.clone(), conversation.opening());
         Self { action_type: ActionType::Agent, name, arguments, properties: JsonMap::new() }
     }
 
-    /// That this output of a flow is given.
+    /// Proposes that a flow returns this output.
     pub(in crate::engine) fn of_output(flow: &Compiled, output: JsonMap) -> Self {
         let schema = flow.flow.output_schema.as_ref();
         let properties = schema.and_then(|schema| schema.get("properties")?.as_object()).cloned().unwrap_or_default();
@@ -52,13 +52,13 @@ impl Proposed {
         Self { action_type: ActionType::Output, name, arguments: output, properties }
     }
 
-    /// What a gate's condition sees of it.
+    /// Returns what the condition of a gate sees of the action.
     pub(in crate::engine) fn seen(&self) -> scope::Visit<'_> {
         let agent = (self.action_type == ActionType::Agent).then_some(self.name.as_str());
         scope::Visit { arguments: Some(&self.arguments), agent, ..scope::Visit::default() }
     }
 
-    /// The id of the action in its review, which has no other.
+    /// Returns the id of the action, which is the only one of its review.
     fn id(&self) -> &'static str {
         match self.action_type {
             ActionType::Agent => AGENT,
@@ -66,11 +66,12 @@ impl Proposed {
         }
     }
 
-    /// What an edit must fit: the same keys, with values of the types that they have.
+    /// Returns the schema that an edit must fit: the same keys, with values of the flow's schemas or of the current
+    /// types.
     fn schema(&self) -> Value {
         let property = |(key, value): (&String, &Value)| {
             let schema = match self.action_type {
-                // What an agent is told may have many lines.
+                // A text for an agent may have many lines.
                 ActionType::Agent => json!({ "type": "string", "format": "markdown" }),
                 _ => self.properties.get(key).cloned().unwrap_or_else(|| schema_of(value)),
             };
@@ -102,7 +103,7 @@ impl Proposed {
 }
 
 impl<'f> Builder<'f> {
-    /// What is about to happen, where a subject is that and no call.
+    /// Returns the action that a subject is about; `None` if it is about something else.
     fn proposed(&self, subject: &Subject) -> Option<Proposed> {
         let branch = self.state.branches.get(&subject.branch()?)?;
         match (subject, &branch.phase) {
@@ -116,13 +117,13 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// What an agent is about to begin with, where that is what is asked about.
+    /// Returns the opening of the agent that a subject is about; `None` if it is about something else.
     pub(super) fn proposed_agent(&self, subject: &Subject) -> Option<JsonMap> {
         let proposed = self.proposed(subject).filter(|proposed| proposed.action_type == ActionType::Agent)?;
         Some(proposed.arguments)
     }
 
-    /// What is asked about it.
+    /// Builds the content of a review about an action; `None` if there is no action, or no gate holds it back.
     pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, RunError> {
         let Some((proposed, gate)) = self.proposed(subject).zip(self.gate_of(subject)) else { return Ok(None) };
         let mut allowed_decisions = gate.allowed_decisions();
@@ -166,7 +167,7 @@ impl<'f> Builder<'f> {
         }))
     }
 
-    /// What becomes of it, once it was decided.
+    /// Returns the ruling on an action that was decided.
     pub(super) fn rule_action(
         &self,
         subject: &Subject,
@@ -196,7 +197,7 @@ impl<'f> Builder<'f> {
         QuestionAnswer::Action { ruling, findings: Findings::of(proposed.id(), findings) }
     }
 
-    /// It happens with these arguments, where no guardrail says otherwise. What is redacted is looked at again.
+    /// Lets the action happen with these arguments, unless a guardrail blocks it. Redacted arguments are checked again.
     fn let_pass(
         &self,
         step: &Step,
@@ -226,7 +227,8 @@ impl<'f> Builder<'f> {
         (blocked(&findings).unwrap_or(Ruling::Proceeds(redacted)), findings)
     }
 
-    /// Whether what people answer in place of an agent can be its answer, and what they edit can be the flow's output.
+    /// Checks that a response of people can be the answer of the agent, and that their edit can be the output of the
+    /// flow.
     pub(super) fn check_responses(
         &self,
         subject: &Subject,

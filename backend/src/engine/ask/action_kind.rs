@@ -9,8 +9,8 @@ use crate::engine::builder::Builder;
 use crate::engine::conversation::ToolCall;
 
 impl Builder<'_> {
-    /// What kind of action a call is, and what it is called: that of a tool by its name, a specialist by its role, a change
-    /// of strategy by the new one.
+    /// Returns the kind of action of a call, and its name: that of the tool, the role of a specialist, or the new
+    /// strategy.
     pub(super) fn kind_of(&self, step: &Step, call: &ToolCall) -> (ActionType, String) {
         let tool = self.flow.of(&step.node).tool(&call.tool);
         match tool.as_ref().map(|tool| &tool.kind) {

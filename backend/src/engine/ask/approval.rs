@@ -12,7 +12,7 @@ use crate::engine::transition::TaskKind;
 use crate::flow::guardrail::Inquiry;
 
 impl Builder<'_> {
-    /// Guardrails ask programs about an approval.
+    /// Creates the task that asks programs about an approval for guardrails.
     pub(super) fn ask_guardrails(&mut self, asking: Asking, approval: Approval, inquiries: Vec<Inquiry>) {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
         let task = self.add_task(&step, TaskKind::Look { review: asking.review }, self.now, true);
@@ -20,14 +20,14 @@ impl Builder<'_> {
         self.state.questions.push(asking.of(asked, None));
     }
 
-    /// The same in place of whoever was asked so far.
+    /// Does the same for a question that is open, in place of whoever is asked at present.
     pub(super) fn ask_guardrails_instead(&mut self, review: ReviewId, approval: Approval, inquiries: Vec<Inquiry>) {
         let Some((question, _)) = self.take_question(review) else { return };
         let asking = self.end_asking(question);
         self.ask_guardrails(asking, approval, inquiries);
     }
 
-    /// The same about the output of the run, which nobody has to approve.
+    /// Does the same about an output of the run that needs no approval.
     pub(in crate::engine) fn ask_about_end(&mut self, branch: u32, inquiries: Vec<Inquiry>) {
         let (review, subject) = (ReviewId(self.ids.uuid()), Subject::Output { branch });
         let asking = Asking { review, subject, handler: 0, advice: Vec::new(), pending: false };

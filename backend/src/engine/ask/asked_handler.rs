@@ -11,13 +11,13 @@ use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject};
 
 impl Builder<'_> {
-    /// What is asked, as people would see it: as it stands where they may decide already.
+    /// Returns the review of a question: the pending one, or else as it would be opened now.
     pub(super) fn review_to_show(&self, asking: &Asking) -> Result<Review, (Subject, RunError)> {
         let pending = if asking.pending { self.reviews.get(&asking.review).cloned() } else { None };
         pending.map_or_else(|| self.composed(asking), Ok)
     }
 
-    /// The same as it would be asked now.
+    /// Returns the review of a question as it would be opened now.
     pub(super) fn composed(&self, asking: &Asking) -> Result<Review, (Subject, RunError)> {
         let Asking { review, subject, advice, .. } = asking;
         self.review_about(*review, subject, advice.clone()).map_err(|error| (subject.clone(), error))
@@ -43,7 +43,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Says beside a pending review which handler is asked.
+    /// Shows on a pending review which handler is asked.
     pub(super) fn show_asked_handler(&mut self, asking: &Asking, handler: AskedHandler) {
         if asking.pending
             && let Some(review) = self.change_review(asking.review, |review| review.asked = Some(handler))
@@ -52,20 +52,20 @@ impl Builder<'_> {
         }
     }
 
-    /// The review of the question whose handler has this task.
+    /// Returns the review of the question that a task asks a handler, or programs for guardrails, about.
     pub(in crate::engine) fn handler_asked_by(&self, task: TaskId) -> Option<ReviewId> {
         let is_its = |question: &&Question| question.task().is_some_and(|(its, _)| its == task);
         self.state.questions.iter().find(is_its).map(|question| question.review)
     }
 
-    /// Takes a question out to work on it, with the visit that it belongs to.
+    /// Takes a question out of the state, with the visit that it belongs to.
     pub(super) fn take_question(&mut self, review: ReviewId) -> Option<(Question, Step)> {
         let place = self.state.questions.iter().position(|question| question.review == review)?;
         let step = self.state.step_of(&self.state.questions[place].subject).cloned()?;
         Some((self.state.questions.remove(place), step))
     }
 
-    /// A handler has said what it had to say.
+    /// Ends the timer and the task of the handler that was asked.
     pub(super) fn end_asking(&mut self, question: Question) -> Asking {
         if let Some(timer) = question.timer {
             self.end_task(timer.task);

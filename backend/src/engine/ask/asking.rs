@@ -10,23 +10,23 @@ use super::guardrail::PutIn;
 use crate::engine::question::{Approval, Asked, Question, Subject, Timer};
 use crate::flow::guardrail::Inquiry;
 
-/// A question, and the place of the handler that is asked.
+/// A question that is not with anyone: it is about to be put to a handler, or has just been answered by one.
 #[derive(Debug)]
 pub(super) struct Asking {
-    /// The review that is, or will be, on the record.
+    /// The id of its review, which may not exist yet.
     pub review: ReviewId,
     /// What waits for the answer.
     pub subject: Subject,
-    /// The place among the handlers, from 0.
+    /// The index of the handler, from 0.
     pub handler: usize,
-    /// What handlers said that is on no review yet.
+    /// The advice of handlers that is on no review yet.
     pub advice: Vec<Advice>,
     /// Whether the review is pending already.
     pub pending: bool,
 }
 
 impl Asking {
-    /// Somebody is asked now.
+    /// Puts the question to somebody.
     pub fn of(self, asked: Asked, timer: Option<Timer>) -> Question {
         let Self { review, subject, handler, advice, pending } = self;
         Question { review, subject, handler, advice, pending, asked, timer }
@@ -40,28 +40,28 @@ impl From<Question> for Asking {
     }
 }
 
-/// What a handler said.
+/// The outcome of asking a handler.
 #[derive(Debug)]
 pub(super) enum HandlerOutcome {
     /// It decides, and no other handler is asked.
     Decides(Advice, Box<HandlerDecision>),
-    /// The next one is asked.
+    /// It passes on: the next handler is asked.
     Passes(Advice),
-    /// It approves, and guardrails ask programs about that.
+    /// It approves, but guardrails must ask programs about that first.
     Asks(Approval, Vec<Inquiry>),
 }
 
-/// What a handler decides in place of people, once it fits what is asked.
+/// The decision of a handler, once it fits its review.
 #[derive(Debug)]
 pub(super) struct HandlerDecision {
-    /// What it says.
+    /// The verdict.
     pub said: CheckedVerdict,
-    /// What of it goes into the state.
+    /// The values that it puts in, as guardrails have left them.
     pub put_in: PutIn,
-    /// Why; of a rejection it is what ends the run.
+    /// The reason. If a handler stops a flow, it is the message of the error.
     pub comment: Option<String>,
-    /// What all later steps know.
+    /// Metadata for all later steps.
     pub metadata: JsonMap,
-    /// What kind of handler.
+    /// The kind of handler.
     pub via: Via,
 }

@@ -12,20 +12,20 @@ use shared::time::Span;
 
 pub(super) use parameters::parameters;
 
-/// What an agent asks.
+/// A question that a call asks people.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ask {
-    /// To be told something.
+    /// A question to be answered.
     Clarification(Clarification),
-    /// To have a draft edited.
+    /// A draft to be edited.
     Edit(DraftToEdit),
-    /// For approval of something that is no call of a tool.
+    /// Something to be approved that is not a tool call.
     Approval(Box<Proposal>),
-    /// To be relieved of a problem.
+    /// A problem that an agent cannot solve.
     Escalation(Box<Escalation>),
-    /// Whether to go on.
+    /// A report of progress, and whether to continue.
     Checkpoint(Box<Checkpoint>),
-    /// That somebody takes something over, while it goes on.
+    /// Something that somebody takes over, while whoever asks continues.
     Handoff(Handoff),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Ask {
 pub(super) struct Clarification {
     pub question: String,
     pub context: Option<String>,
-    /// What kind of question: the category of its review.
+    /// The kind of question, which becomes the category of its review.
     #[serde(rename = "type")]
     pub category: Option<String>,
     #[serde(default)]
@@ -106,7 +106,7 @@ pub(super) struct Proposal {
     pub timeout: Option<Span>,
 }
 
-/// What it would do.
+/// The action that a proposal is about.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Named {
     pub name: String,
@@ -131,11 +131,11 @@ pub(super) struct Escalation {
     pub timeout: Option<Span>,
 }
 
-/// How far an agent has come.
+/// A report of an agent's progress.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Checkpoint {
     pub phase: String,
-    /// From 0 to 1.
+    /// The progress of the phase, from 0 to 1.
     pub progress: f64,
     #[serde(default)]
     pub done: Vec<String>,
@@ -150,7 +150,7 @@ pub(super) struct Checkpoint {
 /// Something that a person is to take over. Nobody waits for it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Handoff {
-    /// A role, or a person.
+    /// A role or a username.
     pub to: String,
     pub reason: String,
     pub summary: Option<String>,
@@ -168,7 +168,7 @@ fn markdown() -> DraftType {
     DraftType::Markdown
 }
 
-/// What a call asks; or what is wrong with its arguments beyond their schema.
+/// Reads the question of a call. `Err` says what is wrong with its arguments beyond their schema.
 pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String> {
     let arguments = Value::Object(arguments.clone());
     let ask = match builtin {
@@ -209,7 +209,7 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
 }
 
 impl Ask {
-    /// How long it waits, where whoever asks says so.
+    /// Returns the time limit that whoever asks has set.
     pub(super) fn timeout(&self) -> Option<Span> {
         match self {
             Self::Clarification(asked) => asked.timeout,
@@ -222,14 +222,14 @@ impl Ask {
     }
 }
 
-/// Whether what is asked can be waited for as long as whoever asks says.
+/// Checks that the time limit of a question is one that the engine can wait for.
 pub(super) fn can_wait(ask: &Ask) -> Result<(), String> {
     let why = ask.timeout().and_then(Span::why_no_wait);
     why.map_or(Ok(()), |why| Err(format!("`timeout`: {why}")))
 }
 
-/// Whether people can tell apart what is offered. It is looked at when it is asked, never when it is answered: what was
-/// asked by an earlier version is answered all the same.
+/// Checks that people can tell the offered answers apart. This is checked when a question is asked, never when it is
+/// answered: a question that an earlier version asked is still answered.
 pub(super) fn can_be_told_apart(ask: &Ask) -> Result<(), String> {
     match ask {
         Ask::Clarification(asked) => unlike(
@@ -244,7 +244,7 @@ pub(super) fn can_be_told_apart(ask: &Ask) -> Result<(), String> {
     }
 }
 
-/// Whether several people can decide what is asked by votes; where not, what would have to be different.
+/// Checks that several people can decide a question by votes. `Err` says what would have to be different.
 pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
     if policy.is_first() {
         return Ok(());
@@ -267,12 +267,12 @@ pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
     }
 }
 
-/// The option with which people approve what an agent would do.
+/// The id of the option by which people approve a proposal.
 pub(super) const APPROVE: &str = "approve";
-/// The option with which they do not.
+/// The id of the option by which they reject it.
 pub(super) const REJECT: &str = "reject";
 
-/// Refuses what people could not tell apart.
+/// Refuses texts that read the same.
 fn unlike(what: &str, texts: impl Iterator<Item = String>) -> Result<(), String> {
     read_twice(texts).map_or(Ok(()), |twice| {
         Err(format!("the {what} `{twice}` reads like another answer: people could not tell them apart"))

@@ -11,7 +11,7 @@ const MAX_ALTERNATIVES: usize = 10;
 /// The most entries of a list of sentences.
 const MAX_SENTENCES: usize = 20;
 
-/// JSON Schema of the arguments of a builtin that asks.
+/// Returns the JSON Schema of the arguments of a builtin that asks people; `None` for other builtins.
 pub(in crate::engine) fn parameters(builtin: Builtin) -> Option<Value> {
     let text = json!({ "type": "string", "minLength": 1 });
     let texts = json!({ "type": "array", "items": text, "maxItems": MAX_SENTENCES });

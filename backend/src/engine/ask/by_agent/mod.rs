@@ -28,16 +28,16 @@ pub(super) use reply::withdrawn;
 use words::CONTENT;
 pub(super) use words::PAUSE;
 
-/// A call that asks.
+/// A call that asks people.
 struct AskingCall<'a> {
     ask: Ask,
-    /// Whose call it is; none of a tool node.
+    /// The agent that made the call; `None` for a tool node.
     agent: Option<&'a str>,
     tool: Cow<'a, Tool>,
 }
 
 impl Builder<'_> {
-    /// What a call asks, and whose it is.
+    /// Returns the call that asks a question, as far as it can be read.
     fn ask_of<'s>(&'s self, subject: &'s Subject) -> Option<AskingCall<'s>> {
         let (agent, mut calls) = self.state.calls_of(subject);
         let call = calls.next()?;
@@ -46,7 +46,7 @@ impl Builder<'_> {
         Some(AskingCall { ask: read(builtin, &call.arguments).ok()?, agent: agent.map(|agent| agent.name), tool })
     }
 
-    /// What people are asked.
+    /// Builds the content of the review of a call that asks people.
     pub(super) fn content_of_ask(&self, step: &Step, subject: &Subject) -> Option<Content> {
         let AskingCall { ask, agent, tool } = self.ask_of(subject)?;
         let (asked_by, who) = match (agent, self.state.shown_id()) {
@@ -59,7 +59,8 @@ impl Builder<'_> {
         let own_time = tool.timeout.or(self.flow.of(&step.node).flow.defaults.timeout);
         let mut timeout = shown.timeout.or(own_time);
         if agent.is_some() && *on_timeout.last() == OnTimeout::Approve {
-            // An agent may give people more time, but no approval to itself before the flow would, or where it would not.
+            // An agent may give people more time. But if a timeout approves, it may not come earlier than the flow's
+            // own, nor where the flow has none.
             timeout = own_time.map(|own| shown.timeout.map_or(own, |asked| asked.max(own)));
         }
         if matches!(subject, Subject::Ask { paused: true, .. }) {
@@ -68,7 +69,7 @@ impl Builder<'_> {
         }
         let own = self.reviewers_at(&step.node, &tool.reviewers);
         let reviewers = match shown.reviewers {
-            // Whom the agent names is asked as far as the tool lets them be.
+            // The roles and users that the agent names replace the tool's; the tool's exclusions still hold.
             Some(Reviewers { roles, users, .. }) => Reviewers { roles, users, ..tool.reviewers.clone() },
             None => own,
         };
@@ -92,7 +93,7 @@ impl Builder<'_> {
         })
     }
 
-    /// How an agent can be relieved of its step.
+    /// Returns how an agent can be relieved of its step.
     fn relief(&self, step: &Step, subject: &Subject) -> Relief {
         let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
         let Some(Phase::Agent { conversation, .. }) = branch.map(|branch| &branch.phase) else {
@@ -105,7 +106,7 @@ impl Builder<'_> {
         Relief { answer: Some(schema.unwrap_or_else(text)), needs_answer, agents: agents.cloned().collect() }
     }
 
-    /// What somebody writes who takes over what an agent was to write.
+    /// Builds the content of the review in which somebody writes the output of a step that they took over.
     pub(super) fn content_of_takeover(&self, step: &Step, reviewers: Reviewers) -> Option<Content> {
         let node = self.flow.node(&step.node)?;
         let value = |key: &str| scope::value(self.flow, &self.state, step, key).cloned();
@@ -134,7 +135,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether an answer can be the result of its call, beyond fitting what was asked.
+    /// Checks that an answer can be the result of its call: a draft in JSON must still be valid JSON.
     pub(super) fn check_reply(&self, subject: &Subject, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
         let is_json = |draft: &DraftToEdit| draft.content_type == DraftType::Json;
         let draft =

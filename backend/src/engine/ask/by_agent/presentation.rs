@@ -12,17 +12,17 @@ use crate::engine::ask_builtin::{
     APPROVE, Ask, Checkpoint, Clarification, DraftToEdit, Escalation, Handoff, OfferedChoice, Proposal, REJECT,
 };
 
-/// An agent that is less sure than this of a draft has it looked at more urgently.
+/// Below this confidence, a draft is presented with high severity.
 const UNSURE: f64 = 0.5;
 
-/// How an agent can be relieved of its step. Nothing of it where no agent asks.
+/// How an agent can be relieved of its step; empty if no agent asks.
 #[derive(Debug, Default)]
 pub(super) struct Relief {
-    /// JSON Schema of what can stand in place of its answer.
+    /// JSON Schema of an answer in place of the agent's.
     pub answer: Option<Value>,
-    /// Whether nobody can go on without one: somebody waits for it, and no state key does.
+    /// Whether an answer is required: somebody waits for it, and there are no state keys to write instead.
     pub needs_answer: bool,
-    /// Who else can take over.
+    /// The other agents, which can take over.
     pub agents: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Relief {
 #[derive(Debug)]
 pub(super) struct AskContent {
     pub kind: ReviewKind,
-    /// What its headline is made of.
+    /// The text from which its title is made.
     pub subject: String,
     pub prompt: String,
     pub stakes: Stakes,
@@ -39,12 +39,12 @@ pub(super) struct AskContent {
     pub free_text: bool,
     pub timeout: Option<Span>,
     pub on_timeout: OnTimeout,
-    /// Whom the agent names; else those of its tool are asked.
+    /// The reviewers that the agent names; `None` for those of its tool.
     pub reviewers: Option<Reviewers>,
 }
 
 impl AskContent {
-    /// What people see of what an agent asks, or something else that is called so.
+    /// Presents a question. `who` names whoever asks; `agent` is `None` if that is no agent.
     pub fn of(agent: Option<&str>, who: &str, ask: Ask, relief: &Relief) -> Self {
         match ask {
             Ask::Clarification(question) => clarification(agent, question),
@@ -56,7 +56,7 @@ impl AskContent {
         }
     }
 
-    /// It was told to wait: what went on can go on again, or end.
+    /// Changes the options after a pause: resume replaces continue and pause.
     pub fn pause(&mut self) {
         self.options.retain(|option| !matches!(&*option.id, CONTINUE | PAUSE));
         let does = "It continues as planned.".to_owned();
@@ -89,7 +89,7 @@ fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
     }
 }
 
-/// The one option of a question that several answers fit.
+/// Returns the only option of a question that takes several answers.
 fn several(choices: &[OfferedChoice]) -> ReviewOption {
     let choice = |one: &OfferedChoice| {
         let mut choice = json!({ "const": one.id, "title": one.label });
@@ -141,7 +141,7 @@ fn approval(who: &str, proposal: Proposal) -> AskContent {
         alternatives: proposal.alternatives.iter().cloned().map(Alternative::Choice).collect(),
     };
     let whom = plain(who);
-    // What is said to follow, follows from approval, and from nothing else that is offered.
+    // The stated consequences are those of approval, and of no other option.
     let effect = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told to go ahead."));
     let approve = option(APPROVE.to_owned(), "Approve".to_owned(), Some(effect));
     let refused = format!("{whom} is told not to do this.");
@@ -179,7 +179,7 @@ fn option(id: String, label: String, description: Option<String>) -> ReviewOptio
     ReviewOption { id, kind: ChoiceKind::Accept, label, message: None, description, fields: None, alternative: false }
 }
 
-/// An agent cannot go on: somebody takes over, tells it how, ends its step, or has another agent take over.
+/// Presents an escalation: somebody takes over, gives guidance, aborts, or has another agent take over.
 fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent {
     let Escalation { reason, explanation, assessment, attempted, recommendations, state, urgency, timeout } =
         escalation;
@@ -232,7 +232,7 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent 
     }
 }
 
-/// An agent tells how far it has come: it goes on, waits, changes its plan or ends.
+/// Presents a checkpoint: whoever asks continues, pauses, changes its plan or aborts.
 fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent {
     let Checkpoint { phase, progress, done, next, issues, notes, timeout } = checkpoint;
     let items = [
@@ -273,7 +273,7 @@ fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> AskContent 
     }
 }
 
-/// An agent gives something to somebody, and goes on.
+/// Presents a handoff, after which whoever asks continues.
 fn handoff(who: &str, handoff: Handoff) -> AskContent {
     let Handoff { to, reason, summary } = handoff;
     let users = to.parse().into_iter().collect();
@@ -295,7 +295,7 @@ fn handoff(who: &str, handoff: Handoff) -> AskContent {
     }
 }
 
-/// What is asked of whoever asks, or of the step of an agent, ends here.
+/// Returns the option that aborts whoever asks, or the step of an agent.
 fn abort(who: &str, relief: &Relief) -> ReviewOption {
     let reason = json!({ "type": "string", "minLength": 1, "title": "Reason" });
     let aborts = with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], &json!({ "reason": reason })));
@@ -308,22 +308,22 @@ fn abort(who: &str, relief: &Relief) -> ReviewOption {
     described(aborts, does)
 }
 
-/// The one option of what is to be written.
+/// Returns the only option of a review in which a text is written.
 pub(super) fn done() -> ReviewOption {
     option(DONE.to_owned(), "Use this text".to_owned(), None)
 }
 
-/// A name without the marks that make it stand out: descriptions of options are no Markdown.
+/// Returns a name without backticks: descriptions of options are no Markdown.
 fn plain(who: &str) -> String {
     who.replace('`', "")
 }
 
-/// An option with what choosing it does.
+/// Adds to an option a description of its effect.
 fn described(option: ReviewOption, does: String) -> ReviewOption {
     ReviewOption { description: Some(does), ..option }
 }
 
-/// A state key that somebody writes.
+/// Returns the item of a state key that somebody writes.
 pub(super) fn written(key: String, value: Value) -> Item {
     let text = value.is_string();
     let schema = if text { json!({ "type": "string", "minLength": 1 }) } else { schema_of(&value) };
@@ -331,13 +331,13 @@ pub(super) fn written(key: String, value: Value) -> Item {
     Item { key, label: None, content_type, value, editable: true, schema: Some(schema) }
 }
 
-/// Sentences, as a list.
+/// Returns an item with sentences as a list; `None` if there are none.
 fn list(key: &str, label: &str, sentences: &[String]) -> Option<Item> {
     let lines: Vec<_> = sentences.iter().map(|sentence| format!("- {sentence}")).collect();
     (!lines.is_empty()).then(|| item(key, label, ContentType::Markdown, lines.join("\n").into()))
 }
 
-/// JSON Schema of what goes with an option.
+/// Returns the JSON Schema of an option's fields.
 fn fields(required: &[&str], properties: &Value) -> Value {
     json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false })
 }

@@ -16,11 +16,11 @@ use crate::engine::builder::Builder;
 use crate::engine::next::{Reply, Takeover};
 use crate::engine::question::Subject;
 
-/// What was changed about a draft.
+/// The key under which the changes to a draft are summarised.
 const SUMMARY: &str = "summary";
 
 impl Builder<'_> {
-    /// What people have answered.
+    /// Returns the reply to a call that asked, from the answer of people.
     pub(in crate::engine::ask) fn reply(
         &self,
         subject: &Subject,
@@ -74,7 +74,7 @@ impl Builder<'_> {
         takeover.map_or(Reply::Returns(result.clone()), |then| Reply::TakesOver { result, then })
     }
 
-    /// Nobody has answered in time.
+    /// Returns the reply to a call that asked, if nobody has answered in time.
     pub(in crate::engine::ask) fn reply_in_time(&self, subject: &Subject, on_timeout: &OnTimeout) -> Reply {
         let late = || Reply::Fails(FlowCode::FlowHumanTimeout, "nobody answered in time".to_owned());
         let Some(AskingCall { ask, .. }) = self.ask_of(subject) else { return gone() };
@@ -99,8 +99,8 @@ impl Builder<'_> {
     }
 }
 
-/// What becomes of the step of whoever asked; nothing where it goes on. Nobody can take over from a step that is no
-/// agent's: what was said is its result.
+/// Returns what becomes of the step of whoever asked; `None` if it continues. Only an agent's step can be taken over:
+/// otherwise, the answer is the result of the call.
 fn takeover(option: Option<&str>, fields: &JsonMap, by: &[Username], by_agent: bool) -> Option<Takeover> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
     match option? {
@@ -119,7 +119,7 @@ fn takeover(option: Option<&str>, fields: &JsonMap, by: &[Username], by_agent: b
     }
 }
 
-/// That nobody will answer.
+/// Returns the reply to a call whose review was withdrawn.
 pub(in crate::engine::ask) fn withdrawn(reason: &str) -> Reply {
     Reply::Fails(FlowCode::FlowHumanRejected, reason.to_owned())
 }
@@ -128,7 +128,7 @@ fn gone() -> Reply {
     Reply::Fails(FlowCode::FlowInvalid, "the flow has no such tool any more".to_owned())
 }
 
-/// What became of a draft. Whoever edited it may say what they changed, in the decision's metadata.
+/// Returns the result of editing a draft. The decision's metadata may say what was changed.
 fn edited(before: &str, after: &str, feedback: Option<&str>, said: Option<&str>) -> Value {
     let changed = before != after;
     let mut reply = json!({ "content": after, "changed": changed, "feedback": feedback });
@@ -140,7 +140,8 @@ fn edited(before: &str, after: &str, feedback: Option<&str>, said: Option<&str>)
     reply
 }
 
-/// How many words came and went, wherever they stand: exact differences of long texts would hold up the transition.
+/// Counts the words that were added and removed, wherever they stand: an exact diff of long texts would hold up the
+/// transition.
 fn summary(before: &str, after: &str) -> String {
     let mut words: BTreeMap<&str, i64> = BTreeMap::new();
     after.split_whitespace().for_each(|word| *words.entry(word).or_default() += 1);
