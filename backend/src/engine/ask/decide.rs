@@ -18,7 +18,7 @@ use super::fit::Fitting;
 use verdict::CheckedVerdict;
 
 impl Builder<'_> {
-    /// Somebody decides a review.
+    /// Applies the decision or the vote of a person.
     pub(in crate::engine) fn decide(
         &mut self,
         id: ReviewId,
@@ -73,7 +73,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What guardrails would do with a decision of somebody who may make it.
+    /// Returns what guardrails would do with a decision of a person who may make it.
     pub(in crate::engine) fn check_only(
         &self,
         id: ReviewId,
@@ -88,7 +88,7 @@ impl Builder<'_> {
         self.check_decision(review, request)
     }
 
-    /// A pending review with which somebody may do what they want.
+    /// Returns a pending review if the person may act on it in this way.
     pub(in crate::engine::ask) fn pending_review<'s>(
         &'s self,
         id: ReviewId,
@@ -102,7 +102,7 @@ impl Builder<'_> {
         Ok(review)
     }
 
-    /// A review with which somebody may do what they want, whether pending or not.
+    /// Returns a review, whether pending or not, if the person may act on it in this way.
     pub(in crate::engine::ask) fn visible_review<'s>(
         &'s self,
         id: ReviewId,

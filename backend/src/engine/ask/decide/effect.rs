@@ -14,23 +14,23 @@ use crate::engine::builder::Builder;
 use crate::engine::next::{NodeAnswer, QuestionAnswer, Then};
 use crate::engine::question::Subject;
 
-/// What counts of a decision, whoever made it.
+/// The parts of a decision that take effect, whoever made it.
 #[derive(Clone, Copy)]
 pub(in crate::engine::ask) struct Counted<'a> {
-    /// What of it goes into the state.
+    /// The values that it puts in, as guardrails have left them.
     pub put_in: &'a PutIn,
-    /// What was said beside.
+    /// The comment.
     pub comment: Option<&'a str>,
-    /// What all later steps know.
+    /// Metadata for all later steps.
     pub metadata: &'a JsonMap,
-    /// Through what it came.
+    /// The channel through which it came.
     pub via: Via,
-    /// In whose name; nobody's where a handler decides.
+    /// The people in whose name it is made; empty for a handler.
     pub by: &'a [Username],
 }
 
 impl Builder<'_> {
-    /// Resolves a review by a decision that fits it, in the name of those who made it. None where nothing waits for it.
+    /// Resolves a review by a decision that fits it, in the name of `by`. `None` if nothing waits for it.
     pub(in crate::engine::ask) fn carry_out(
         &mut self,
         id: ReviewId,
@@ -53,8 +53,8 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// What a decision that fits says to what waits for it. None where they do not go together: what was said fits the
-    /// review, and the review its subject.
+    /// Returns the outcome of a decision, and the answer to its subject. `None` if the verdict does not match the
+    /// subject, which cannot be so for a decision that fits its review.
     pub(in crate::engine::ask) fn effect(
         &mut self,
         review: &Review,
@@ -128,7 +128,7 @@ impl Builder<'_> {
     }
 }
 
-/// The option that was chosen, whatever its kind.
+/// Returns the option that was chosen, whatever its kind.
 fn chosen(verdict: &NodeVerdict) -> Option<&ReviewOption> {
     match verdict {
         NodeVerdict::Accept(option) | NodeVerdict::Stop(option) => Some(option),
@@ -137,7 +137,7 @@ fn chosen(verdict: &NodeVerdict) -> Option<&ReviewOption> {
     }
 }
 
-/// Which kind of handler decided, behind what it decided; nothing for people.
+/// Returns a suffix that says which kind of handler decided; empty for people.
 fn handler_in_words(via: Via) -> &'static str {
     match via {
         Via::Auto => " (automatically)",

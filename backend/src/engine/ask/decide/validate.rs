@@ -12,11 +12,11 @@ use crate::engine::scope::{self, Visit};
 use crate::flow::is_of_object;
 use crate::limits;
 
-/// What is said where the flow says nothing.
+/// The message of a validator that has none of its own.
 const REFUSED: &str = "the response does not meet the flow's conditions";
 
 impl Builder<'_> {
-    /// Checks a response against the validator of its node, with the place in the body of each mistake.
+    /// Checks a response against the validator of its node. `Err` has each mistake with its place in the body.
     pub(in crate::engine::ask) fn validate(
         &self,
         review: &Review,
@@ -32,7 +32,7 @@ impl Builder<'_> {
                 let mistakes = flow.check(schema, &response, "");
                 mistakes.into_iter().map(|mistake| Mistake { path: place(&mistake.path), ..mistake }).collect()
             }
-            // A schema of a text is one of the free text; an option has none.
+            // A schema of a text is for free text; an option has no text.
             Validator::Schema { schema } => match &request.verdict {
                 Verdict::Text { text } => flow.check(schema, &Value::from(text.as_str()), "/verdict/text"),
                 _ => Vec::new(),
@@ -70,7 +70,7 @@ pub(in crate::engine::ask) fn size(request: &DecisionRequest) -> Result<(), Mist
     }
 }
 
-/// What validators see.
+/// Returns the response as validators see it.
 fn response(request: &DecisionRequest) -> Value {
     let (option, text) = match &request.verdict {
         Verdict::Choose { option, .. } => (Some(option), None),
@@ -80,7 +80,7 @@ fn response(request: &DecisionRequest) -> Value {
     json!({ "option": option, "text": text, "edits": request.edits, "metadata": request.metadata })
 }
 
-/// Where in the body a part of the response stands.
+/// Returns the place in the body of a part of the response.
 fn place(path: &str) -> String {
     if path == "/text" {
         "/verdict/text".to_owned()
@@ -91,7 +91,7 @@ fn place(path: &str) -> String {
     }
 }
 
-/// The place of what a condition speaks of: the text, where there is one, or the one value that was edited.
+/// Returns the place of what a condition is about: the text if there is one, or the edited value that it names.
 fn spoken_of(when: &str, request: &DecisionRequest) -> String {
     if matches!(request.verdict, Verdict::Text { .. }) && when.contains("response.text") {
         return "/verdict/text".to_owned();

@@ -13,27 +13,27 @@ use crate::flow::check_value;
 /// The longest free text, comment or message, in bytes.
 const MAX_TEXT: usize = 100_000;
 
-/// What was said, once it fits.
+/// A verdict that fits its review.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::engine::ask) enum CheckedVerdict {
-    /// At a human node.
+    /// An option or free text.
     Node(NodeVerdict),
-    /// An answer to each action, and what the agent is told beside.
+    /// An answer to each action, and additional instructions to the agent.
     Actions(BTreeMap<String, ActionDecision>, Option<String>),
 }
 
-/// What was said at a human node.
+/// A verdict by an option or by free text.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::engine::ask) enum NodeVerdict {
     /// An accept option.
     Accept(ReviewOption),
     /// A correction: an option of that kind, or free text beside options.
     Correct {
-        /// The option; none for free text.
+        /// The option; `None` for free text.
         option: Option<ReviewOption>,
-        /// The free text; none for an option.
+        /// The free text; `None` for an option.
         text: Option<String>,
-        /// What the source step is told.
+        /// The correction, as the source step is told it.
         message: String,
     },
     /// A stop option.
@@ -146,7 +146,7 @@ fn text_said(
     }))
 }
 
-/// What was said, one after the other: the message of an option or the text, then the comment.
+/// Joins the parts of an answer that are not empty: the message of an option or the text, then the comment.
 pub(in crate::engine::ask) fn joined<'a>(parts: impl IntoIterator<Item = Option<&'a str>>) -> String {
     let parts = parts.into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n\n")
@@ -200,7 +200,7 @@ fn check_action(review: &Review, action: &Action, decision: &ActionDecision, pla
     }
 }
 
-/// Edits go with an accept or an answer, name editable items, and fit their schemas.
+/// Checks edits: they are for an accept or an answer, name editable items, and fit their schemas.
 fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&CheckedVerdict>, mistakes: &mut Vec<Mistake>) {
     if matches!(
         said,

@@ -17,7 +17,7 @@ use super::words;
 use crate::engine::builder::Builder;
 
 impl Builder<'_> {
-    /// Fixes who may vote on a new review, and says where nobody could resolve it.
+    /// Fixes the voters of a new review, and says on it if nobody could resolve it.
     pub(in crate::engine::ask) fn open_voting(&mut self, review: &mut Review) {
         self.bar_earlier_deciders(review);
         if !review.policy.is_first() {
@@ -36,14 +36,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Shuts out who decided what this review is to check.
+    /// Bars from a review those who decided what it is to check (`not_same_as`).
     pub(in crate::engine::ask) fn bar_earlier_deciders(&self, review: &mut Review) {
         if let (Some(own), Some(checked)) = (&review.node, &review.reviewers.not_same_as) {
             review.barred = self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect();
         }
     }
 
-    /// A role is asked too: its people may vote with the others. The review, where that changed it.
+    /// Adds the people of a role to the voters of a review. Returns the review; `None` if it does not depend on people.
     pub(in crate::engine::ask) fn admit(&mut self, id: ReviewId, role: &str) -> Option<Review> {
         self.people.as_ref()?;
         let review = self.reviews.get(&id).filter(|review| review.depends_on_people())?.clone();
@@ -57,8 +57,8 @@ impl Builder<'_> {
         Some(review.clone())
     }
 
-    /// The people who have the right to decide a review now, whoever could when it was asked. Where votes are counted,
-    /// those who have one of their own, whoever casts it.
+    /// Returns the people who may decide a review now, whoever could when it was opened. If votes are counted, it is
+    /// those who have a vote of their own, whoever casts it.
     pub(super) fn those_who_may(&mut self, review: &Review) -> Vec<Principal> {
         self.people_asked = true;
         let may = |person: &&Principal| match review.voting {
@@ -68,7 +68,7 @@ impl Builder<'_> {
         self.people.iter().flat_map(|people| people.iter()).filter(may).cloned().collect()
     }
 
-    /// Remembers who decided at a node that others must not check: for `not_same_as`.
+    /// Remembers who decided at a node, if others are to check it (`not_same_as`).
     pub(in crate::engine::ask) fn remember_deciders(&mut self, node: &NodeId, by: impl IntoIterator<Item = Username>) {
         if self.flow.is_checked_by_others(node) {
             self.state.deciders.entry(node.clone()).or_default().extend(by);
@@ -81,7 +81,7 @@ pub(super) fn names_somebody(review: &Review) -> bool {
     !review.reviewers.roles.is_empty() || !review.reviewers.users.is_empty()
 }
 
-/// The members of a policy's groups are among the reviewers, whoever else is.
+/// Adds the roles of a policy's groups to the reviewers.
 fn add_group_roles<'a>(review: &mut Review, roles: impl Iterator<Item = &'a String>) {
     let mut roles = roles.peekable();
     let reviewers = &mut review.reviewers;
@@ -95,7 +95,7 @@ fn add_group_roles<'a>(review: &mut Review, roles: impl Iterator<Item = &'a Stri
     }
 }
 
-/// Lets people vote who could not; too many are none. Answers with who is new.
+/// Adds people to the voters, and returns those who are new. More than [`MAX_VOTERS`] are not added at all.
 pub(super) fn take_in(voting: &mut Voting, people: &[Principal]) -> Vec<Username> {
     if people.len() > MAX_VOTERS {
         return Vec::new();
@@ -107,8 +107,8 @@ pub(super) fn take_in(voting: &mut Voting, people: &[Principal]) -> Vec<Username
     new
 }
 
-/// Puts the voters into the groups whose role they have; one that was not there before only where they
-/// may come in.
+/// Puts the voters into the groups whose role they have. `comes_in` says who may enter a group that they were not in
+/// before.
 pub(super) fn regroup(review: &mut Review, people: &[Principal], comes_in: impl Fn(&Username) -> bool) {
     let Some(voting) = &mut review.voting else { return };
     let has = |name: &Username, role: &str| people.iter().any(|person| person.username == *name && person.has(role));

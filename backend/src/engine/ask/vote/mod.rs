@@ -26,8 +26,8 @@ use tally::{VoteFor, VoteOutcome};
 use void::void;
 
 impl Builder<'_> {
-    /// Takes a vote; a second one of the same person replaces the first. An edit beside it is shown to everybody: the
-    /// votes on what was shown before are void, and this one stands on the new revision.
+    /// Takes a vote; a second one of the same voter replaces the first. If it has edits, everybody sees them: earlier
+    /// votes are void, and this one stands on the new revision.
     pub(super) fn vote(&mut self, id: ReviewId, mut vote: Decision, put_in: &PutIn) -> Option<()> {
         let actor = vote.by.clone();
         let changes = self.reviews.get(&id).map(|review| changes(review, &put_in.edits)).unwrap_or_default();
@@ -74,7 +74,7 @@ impl Builder<'_> {
         self.settle_votes(id)
     }
 
-    /// Resolves a review where what comes of its votes is certain. None where no branch waits for it.
+    /// Resolves a review if the outcome of its votes is certain. `None` if nothing waits for it.
     pub(super) fn settle_votes(&mut self, id: ReviewId) -> Option<()> {
         let review = self.reviews.get(&id)?;
         let choice = match tally::outcome(review) {
@@ -82,25 +82,25 @@ impl Builder<'_> {
             VoteOutcome::Accepted(choice) | VoteOutcome::Refused(choice) => choice,
         };
         let (said, decision, by) = ruling(review, &choice)?;
-        // What is shown was looked at when it was put in.
+        // The shown values were checked when they were put in.
         let put_in = PutIn::looked_at(decision.edits.clone());
         self.carry_out(id, said, &decision, &put_in, &by)
     }
 
-    /// Tells of votes. While they are secret, nobody is named.
+    /// Emits a change by votes, without the actor while votes are secret.
     fn emit_vote(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
         self.emit_updated(review, actor.filter(|_| !review.is_secret()), change);
     }
 }
 
-/// The values that changes stand over. Of what was changed before, this is not the value of the state; that is known
-/// already.
+/// Returns the digests of the values that changes replace. For a value that was edited before, that is not the state's
+/// value, whose digest is already known.
 fn replaced(review: &Review, changes: &JsonMap) -> Vec<Edited> {
     let items = review.items.iter().filter(|item| changes.contains_key(&item.key));
     items.map(|item| Edited { key: item.key.clone(), replaces: digest::of_value(&item.value) }).collect()
 }
 
-/// What is really another value than the one that is shown.
+/// Returns the edits that differ from the values that are shown.
 fn changes(review: &Review, edits: &JsonMap) -> JsonMap {
     let shown = |key: &String| review.items.iter().find(|item| item.key == *key);
     let changed = edits.iter().filter(|(key, value)| shown(key).is_some_and(|item| item.value != **value));
@@ -112,8 +112,8 @@ pub(in crate::engine::ask) fn refresh(review: &mut Review) {
     words::refresh(review);
 }
 
-/// What all who voted for it said together: their comments and texts in order, the metadata of all votes, the edits
-/// that are shown; and who they are. Its verdict is that of the newest of these votes.
+/// Combines the votes for a choice: their comments and texts in order, the metadata of all votes, and the edits that
+/// are shown. The verdict is that of the newest of them. Also returns who cast them.
 fn ruling(review: &Review, choice: &VoteFor) -> Option<(CheckedVerdict, Decision, Vec<Username>)> {
     let winners: Vec<_> = review.decisions.iter().filter(|vote| tally::choice(review, vote) == *choice).collect();
     // Nobody sent it as a whole: what each person sent is with their vote.
@@ -144,7 +144,7 @@ fn ruling(review: &Review, choice: &VoteFor) -> Option<(CheckedVerdict, Decision
     Some((CheckedVerdict::Node(answer), decision, by))
 }
 
-/// What voters have changed of a review, as it is shown now.
+/// Returns the values that voters have edited, as they are shown now.
 pub(super) fn shown_edits(review: &Review) -> JsonMap {
     let shown = |edited: &Edited| review.items.iter().find(|item| item.key == edited.key);
     let edited = review.voting.iter().flat_map(|voting| &voting.edited).filter_map(shown);

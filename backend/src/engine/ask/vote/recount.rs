@@ -1,7 +1,7 @@
 //! Rechecks who may vote: votes of people who have lost the right no longer count.
 //!
-//! If the first decision resolves and people are only named, the users do not come with every input: the server finds
-//! reviews that no one can decide beside the commits, and tells the run to recheck ([`crate::engine::Input::Recount`]).
+//! If the first decision resolves and people are only named, inputs come without the users: beside the commits, the
+//! server looks for reviews that no one can decide, and tells the run to recheck ([`crate::engine::Input::Recount`]).
 
 use shared::access::REVIEWER;
 use shared::id::{ReviewId, Username};
@@ -13,7 +13,7 @@ use super::{tally, words};
 use crate::engine::builder::Builder;
 
 impl Builder<'_> {
-    /// The pending reviews whose voters may have changed. `all`: also those that were delegated, and those for
+    /// Returns the pending reviews whose voters may have changed. `all` adds those that were delegated, and those for
     /// people who are only named.
     pub(in crate::engine) fn to_recount(&self, all: bool) -> Vec<ReviewId> {
         if self.people.is_none() {
@@ -26,10 +26,10 @@ impl Builder<'_> {
         asked.filter(|id| self.reviews.get(id).is_some_and(is_watched)).collect()
     }
 
-    /// Looks again at who may vote on a pending review; whoever has lost the right is no longer counted, nor is their vote.
-    /// Says whether anything changed.
+    /// Rechecks who may vote on a pending review: people who have lost the right are no longer counted, nor are their
+    /// votes. Returns whether anything changed.
     pub(in crate::engine) fn recount(&mut self, id: ReviewId) -> bool {
-        // One that was answered meanwhile waits for nobody.
+        // If the question was answered meanwhile, nobody has to vote.
         if self.state.question(id).is_none() {
             return false;
         }
@@ -67,18 +67,18 @@ impl Builder<'_> {
         true
     }
 
-    /// What was delegated to somebody who cannot decide any more goes back to whoever had it before.
+    /// Returns votes from delegates who cannot decide any more to whoever had them before.
     fn hand_back(&self, review: &mut Review) {
         let Some(people) = &self.people else { return };
         let can = |name: &Username| people.iter().any(|person| person.username == *name && person.has(REVIEWER));
         let gone = |review: &Review| {
-            // Who has their own vote back and is gone has lost it: nobody had it before them.
+            // If an owner holds their own vote and is gone, the vote is lost: nobody had it before them.
             let held = review.holders().into_iter().find(|(owner, holder)| owner != holder && !can(holder));
             held.map(|(owner, holder)| (owner.clone(), holder.clone()))
         };
         while let Some((owner, holder)) = gone(review) {
             review.delegations.retain(|handed| handed.to != holder || *handed.owner() != owner);
-            // Their word on it goes too, and their claim, as when they hand it on.
+            // Their decision and their claim go too, as when they delegate it.
             review.decisions.retain(|decision| decision.by != holder || *decision.voter() != owner);
             review.claimed_by.take_if(|claim| claim.by == holder);
         }

@@ -1,12 +1,12 @@
 //! Counts votes. Pure, and dependent only on the review.
 //!
-//! An accept option is a vote for; a stop, a correction and free text are votes against. With `deny`, so many votes
-//! against end it; without, it ends when it can no longer be accepted. Where `deny` can no longer be reached and
-//! acceptance neither, it ends too: no review waits for what cannot come.
+//! An accept option is a vote for; a stop, a correction and free text are votes against. With `deny`, that many votes
+//! against end the review; without, it ends when it can no longer be accepted. If neither `deny` nor acceptance can be
+//! reached any more, it ends too: no review waits in vain.
 //!
-//! Of several accept options the run follows the one with the most votes, the first in the flow where they tie. Of
-//! several votes against, the one with the most wins (each option is one, and free text is one); a tie goes to stop,
-//! then to the first in the flow.
+//! Among several accept options, the run follows the one with the most votes, or the first in the flow if they tie.
+//! Among several votes against, the one with the most wins (each option is one, and free text is one); a tie goes to
+//! stop, then to the first in the flow.
 
 use std::collections::BTreeSet;
 
@@ -19,27 +19,27 @@ use shared::voting::Voting;
 /// The most people who may vote on one review.
 pub(super) const MAX_VOTERS: usize = 1000;
 
-/// What a vote is for.
+/// What a vote is for: an option, or free text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct VoteFor {
     /// The kind of the option; a correction for free text.
     pub kind: ChoiceKind,
-    /// The option; none for free text.
+    /// The id of the option; `None` for free text.
     pub option: Option<String>,
 }
 
-/// What comes of the votes so far.
+/// The outcome of the votes so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum VoteOutcome {
     /// The votes so far neither accept nor refuse, or the review has no votes.
     Open,
     /// It is accepted.
     Accepted(VoteFor),
-    /// It is not, and this is why.
+    /// It is not accepted, for the choice with the most votes against.
     Refused(VoteFor),
 }
 
-/// What a vote is for.
+/// Returns what a vote is for.
 pub(super) fn choice(review: &Review, vote: &Decision) -> VoteFor {
     let free = VoteFor { kind: ChoiceKind::Correct, option: None };
     let Verdict::Choose { option, .. } = &vote.verdict else { return free };
@@ -47,7 +47,7 @@ pub(super) fn choice(review: &Review, vote: &Decision) -> VoteFor {
     offered.map_or(free, |offered| VoteFor { kind: offered.kind, option: Some(offered.id.clone()) })
 }
 
-/// What comes of the votes.
+/// Returns the outcome of the votes so far.
 pub(super) fn outcome(review: &Review) -> VoteOutcome {
     let Some(voting) = &review.voting else { return VoteOutcome::Open };
     let votes = Votes::of(review, voting);
@@ -64,12 +64,12 @@ pub(super) fn outcome(review: &Review) -> VoteOutcome {
     VoteOutcome::Open
 }
 
-/// Whether those who may vote could accept at all, if everybody did.
+/// Whether the voters could accept at all, if all of them did.
 pub(super) fn is_possible(policy: &Policy, voting: &Voting) -> bool {
     is_enough(policy, voting, &voting.voters.iter().collect())
 }
 
-/// How many accepting votes are needed of all, where the policy has no groups.
+/// Returns the number of accepting votes that a policy without groups needs.
 pub(super) fn needed(policy: &Policy, voting: &Voting) -> u32 {
     let all = count(voting.voters.len());
     match policy {
@@ -80,13 +80,13 @@ pub(super) fn needed(policy: &Policy, voting: &Voting) -> u32 {
     }
 }
 
-/// How many of a group are among these.
+/// Returns how many of these voters are in a group.
 pub(super) fn of_group(voting: &Voting, role: &str, names: &BTreeSet<&Username>) -> u32 {
     let members = voting.groups.iter().filter(|group| group.role == role).flat_map(|group| &group.voters);
     count(members.filter(|name| names.contains(name)).count())
 }
 
-/// Who accepts so far.
+/// Returns the voters who accept so far.
 pub(super) fn accepting(review: &Review) -> BTreeSet<&Username> {
     let accepts = |vote: &&Decision| choice(review, vote).kind == ChoiceKind::Accept;
     review.decisions.iter().filter(accepts).map(Decision::voter).collect()
@@ -112,7 +112,7 @@ fn can_be_accepted(review: &Review, voting: &Voting, votes: &Votes<'_>) -> bool 
     is_enough(&review.policy, voting, &votes.accepting.union(&votes.open).copied().collect())
 }
 
-/// Whether these votes accept.
+/// Whether these accepting voters are enough.
 fn is_enough(policy: &Policy, voting: &Voting, accepting: &BTreeSet<&Username>) -> bool {
     match policy {
         Policy::Groups(groups) => groups.iter().all(|(role, needed)| of_group(voting, role, accepting) >= *needed),
@@ -120,7 +120,7 @@ fn is_enough(policy: &Policy, voting: &Voting, accepting: &BTreeSet<&Username>) 
     }
 }
 
-/// Of the votes of some kinds, what most are for.
+/// Returns the choice with the most votes, among those of the wanted kinds; `None` if they have no votes.
 fn most(review: &Review, wanted: impl Fn(ChoiceKind) -> bool) -> Option<VoteFor> {
     let offered = review.options.iter().map(|option| VoteFor { kind: option.kind, option: Some(option.id.clone()) });
     let free = VoteFor { kind: ChoiceKind::Correct, option: None };

@@ -7,7 +7,7 @@ use shared::voting::Edited;
 use super::words;
 use crate::engine::digest;
 
-/// Makes the votes so far void; answers with whose they were.
+/// Voids the votes so far, and returns whose they were.
 pub(in crate::engine::ask) fn void(review: &mut Review) -> Vec<Username> {
     let voided: Vec<Username> = review.decisions.drain(..).map(|decision| decision.voter().clone()).collect();
     if let Some(voting) = &mut review.voting {
@@ -18,8 +18,8 @@ pub(in crate::engine::ask) fn void(review: &mut Review) -> Vec<Username> {
     voided
 }
 
-/// Puts what voters have changed over the items as the state has them. An edit of a value that has changed since is
-/// gone.
+/// Puts the edits of voters over items from the state, and returns those that still hold. An edit is dropped if the
+/// state's value has changed since.
 pub(in crate::engine::ask) fn overlay(review: &Review, items: &mut [Item]) -> Vec<Edited> {
     let mut kept = Vec::new();
     for edited in review.voting.iter().flat_map(|voting| &voting.edited) {

@@ -8,7 +8,7 @@ use shared::voting::Voting;
 
 use super::tally::{self, MAX_VOTERS};
 
-/// How many people are named.
+/// The maximum number of people who are named.
 const NAMED: usize = 3;
 
 /// Brings the count and the words of a review up to date with its votes.
@@ -21,7 +21,7 @@ pub(super) fn refresh(review: &mut Review) {
     }
 }
 
-/// `2 of 3 accepting votes are needed, 1 is there; tom and eva have not voted`.
+/// Returns the state of the votes, such as `2 of 3 votes for it are needed, 1 is there; tom and eva have not voted`.
 fn standing(review: &Review, voting: &Voting) -> String {
     let secret = review.is_secret();
     let accepting = tally::accepting(review);
@@ -66,7 +66,7 @@ fn standing(review: &Review, voting: &Voting) -> String {
     format!("{needs}{deny}{waits}")
 }
 
-/// Why nobody can resolve a review as things are; `may` is how many have the right to.
+/// Returns why nobody can resolve a review at present; `may` is the number of people who may decide it.
 pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
     const REMEDY: &str = "an admin can give someone the role, or the review can be withdrawn";
     let Some(voting) = &review.voting else {
@@ -96,10 +96,10 @@ pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
     Some(format!("{why}: {REMEDY}"))
 }
 
-/// `, which is for legal and ana`.
+/// Returns whom a review is for, such as `, which is for legal and ana`.
 fn whom(review: &Review) -> String {
     let reviewers = &review.reviewers;
-    // What is handed to a name is for the role and for the person of that name.
+    // A handoff to a name is for the role and the person of that name.
     let users = reviewers.users.iter().map(ToString::to_string).filter(|user| !reviewers.roles.contains(user));
     let named: Vec<_> = reviewers.roles.iter().cloned().chain(users).collect();
     if named.is_empty() { String::new() } else { format!(", which is for {}", listed(&named, NAMED)) }
