@@ -21,7 +21,7 @@ use crate::engine::question::Subject;
 use crate::engine::scope::Visit;
 
 impl<'f> Builder<'f> {
-    /// What is asked about calls that gates hold back.
+    /// Builds the content of a review about calls that gates hold back.
     pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Result<Content, RunError> {
         let (agent, calls) = self.state.calls_of(subject);
         let flow = self.flow.of(&step.node);
@@ -33,7 +33,7 @@ impl<'f> Builder<'f> {
         self.content_of_group(step, (agent, for_whom), self.said_beside(subject), &group)
     }
 
-    /// What the agent said beside its calls.
+    /// Returns the text that the agent wrote beside its calls.
     fn said_beside(&self, subject: &Subject) -> &str {
         let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
         match branch.map(|branch| &branch.phase) {
@@ -118,7 +118,8 @@ impl<'f> Builder<'f> {
         })
     }
 
-    /// What became of a call that was lost. It waits for a person, however long: nothing else can know.
+    /// Builds the content of a review that asks what became of a lost call. It has no time limit: only a person can
+    /// know. `why` is `None` if the worker of the call was lost.
     pub(super) fn content_of_lost(
         &self,
         step: &Step,
@@ -134,7 +135,7 @@ impl<'f> Builder<'f> {
         let seen = Visit { agent, ..call.seen(step) };
         let mut stakes = gate.map(|gate| self.stakes_of(step, gate.stakes(), seen)).transpose()?.unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
-        // Nothing can be done in place of what may have happened.
+        // No alternative can replace a call that may have happened.
         stakes.alternatives.clear();
         let what = match why {
             None => "This call was under way when its worker was lost".to_owned(),
@@ -178,7 +179,7 @@ impl<'f> Builder<'f> {
             name,
             agent: agent.map(str::to_owned),
             arguments: call.arguments.clone(),
-            // What changes a team sends nothing.
+            // A change of a team sends nothing.
             request: call.request.clone().filter(|_| action_type == ActionType::Tool),
             description: tool.as_ref().and_then(|tool| tool.description.clone()),
             schema: own_schema.or_else(|| tool.and_then(|tool| parameters(&tool).map(Cow::into_owned))),
@@ -189,7 +190,7 @@ impl<'f> Builder<'f> {
     }
 }
 
-/// What an edit of a specialist must fit: its name stays.
+/// Returns the schema that an edit of a specialist must fit: its name cannot change.
 fn specialist_schema(call: &ToolCall) -> Value {
     json!({
         "type": "object", "required": ["role", "instructions", "model", "tools"], "additionalProperties": false,
@@ -203,7 +204,7 @@ fn specialist_schema(call: &ToolCall) -> Value {
     })
 }
 
-/// What an edit of a change of strategy must fit.
+/// Returns the schema that an edit of a change of strategy must fit.
 fn strategy_schema(call: &ToolCall) -> Value {
     json!({
         "type": "object", "required": ["from", "to", "reason"], "additionalProperties": false,
@@ -216,13 +217,13 @@ fn strategy_schema(call: &ToolCall) -> Value {
     })
 }
 
-/// What the agent said beside its calls tells why it asks.
+/// Appends what the agent said beside its calls, as its reason.
 fn with_reason(request: String, said: &str) -> String {
     let said = said.trim();
     if said.is_empty() { request } else { format!("{request}\n\n{said}") }
 }
 
-/// The most cautious of several: an error before a rejection, a rejection before an approval.
+/// Ranks what happens after a timeout by caution: an error above a rejection, a rejection above an approval.
 fn caution(on_timeout: &OnTimeout) -> u8 {
     match on_timeout {
         OnTimeout::Approve => 0,
@@ -231,7 +232,8 @@ fn caution(on_timeout: &OnTimeout) -> u8 {
     }
 }
 
-/// What is at stake with several calls: the highest severity, reversible only where all are, everything that follows.
+/// Merges the stakes of several calls: the highest severity, reversible only if all are, all consequences and
+/// alternatives.
 fn merge(mut all: Stakes, more: Stakes) -> Stakes {
     all.severity = all.severity.max(more.severity);
     all.category = all.category.or(more.category);
@@ -261,8 +263,7 @@ fn merge(mut all: Stakes, more: Stakes) -> Stakes {
     all
 }
 
-/// The same answer to all actions, where people give none: they are approved where that is wanted and allowed, or else
-/// rejected.
+/// Gives the same answer to all actions, without a person: approval if it is wanted and allowed, otherwise rejection.
 pub(super) fn answer_all(actions: &[Action], approves: bool, reason: Option<&str>) -> BTreeMap<String, ActionDecision> {
     let answer = |action: &Action| {
         let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);

@@ -15,21 +15,21 @@ use crate::engine::question::{Asked, Subject};
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
-    /// Asks about a subject: its handlers in their order, then people.
+    /// Asks about a subject: its handlers in their order, then people. Returns the id of the review.
     pub(in crate::engine) fn ask(&mut self, subject: Subject) -> ReviewId {
         let review = ReviewId(self.ids.uuid());
         self.ask_handler(Asking { review, subject, handler: 0, advice: Vec::new(), pending: false });
         review
     }
 
-    /// Asks the handler at its place.
+    /// Asks the handler at the question's index, or people if there is none.
     pub(super) fn ask_handler(&mut self, asking: Asking) {
         let asked = match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
             Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
             Some(Handler::Judge(judge)) => self.ask_judge(asking, judge),
             Some(Handler::Webhook(_) | Handler::Function(_)) => self.ask_program(asking),
             Some(Handler::Slack(slack)) => self.ask_channel(asking, slack),
-            // Whoever runs the flow at a terminal is asked as people are.
+            // A person at a terminal is asked as people are.
             Some(Handler::Human | Handler::Cli) | None => self.ask_people(asking, None),
         };
         if let Err((subject, error)) = asked {
@@ -41,7 +41,7 @@ impl Builder<'_> {
         self.ask_handler(Asking { handler: asking.handler + 1, ..asking });
     }
 
-    /// A judge has answered.
+    /// Applies the answer of a judge.
     pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
         let said = self.read_judge(review, answer);
         if let Some((asking, outcome)) = said {
@@ -49,7 +49,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The call of a handler failed.
+    /// Handles a failed call to a handler: retries it, or goes on without an answer.
     pub(in crate::engine) fn handler_failed(&mut self, review: ReviewId, why: &TaskFailure) {
         let asked = self.state.question(review).map(|question| &question.asked);
         let said = match asked {
@@ -62,7 +62,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A program has answered when it was asked.
+    /// Applies the response of a program to the request that asked it.
     pub(in crate::engine) fn program_answered(
         &mut self,
         task: TaskId,
@@ -75,7 +75,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A program answers by itself.
+    /// Applies the callback of a program.
     pub(in crate::engine) fn call_back(
         &mut self,
         review: ReviewId,
@@ -87,7 +87,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A handler has had its time.
+    /// Goes on after the deadline of the handler that is asked.
     pub(super) fn handler_timed_out(&mut self, review: ReviewId) {
         let Some(question) = self.state.question(review) else { return };
         if let (Some(branch), Some((task, _))) = (question.subject.branch(), question.task()) {
@@ -103,7 +103,7 @@ impl Builder<'_> {
         self.go_on(asking, outcome);
     }
 
-    /// A handler decides, or the next is asked.
+    /// Applies the outcome of asking a handler: it decides, the next one is asked, or guardrails ask programs.
     pub(super) fn go_on(&mut self, mut asking: Asking, outcome: HandlerOutcome) {
         match outcome {
             HandlerOutcome::Decides(advice, decided) => {
@@ -118,7 +118,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a handler said is kept where it will be read.
+    /// Keeps the advice of a handler: on the pending review, or with the question.
     fn advise(&mut self, asking: &mut Asking, advice: Advice) {
         if asking.pending {
             self.change_review(asking.review, |review| {

@@ -14,7 +14,7 @@ use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::transition::TaskKind;
 
 impl Builder<'_> {
-    /// Asks in a channel. Without a time limit of its own nobody is asked after it, and that of the review counts.
+    /// Asks in a channel. If it has no time limit, no handler is asked after it, and the deadline of the review holds.
     pub(super) fn ask_channel(&mut self, mut asking: Asking, slack: &SlackHandler) -> Result<(), (Subject, RunError)> {
         let until = slack.timeout.map(|timeout| self.now.after(timeout.0));
         let SlackHandler { channel, reactions, .. } = slack;
@@ -28,7 +28,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Nobody there has decided in time.
+    /// Passes on from a channel in which nobody has decided in time.
     pub(super) fn channel_timed_out(&self, question: &Question) -> HandlerOutcome {
         let by = match handlers(self.flow, &self.state, &question.subject).get(question.handler) {
             Some(Handler::Slack(slack)) => slack.channel.clone(),

@@ -16,15 +16,15 @@ use crate::engine::transition::Refusal;
 const LEASE: Duration = Duration::from_mins(15);
 /// The longest comment, in bytes.
 const MAX_COMMENT: usize = 10_000;
-/// How many comments a review has at most: each version of it holds all of them.
+/// The maximum number of comments on a review: each version of it holds all of them.
 const MAX_COMMENTS: usize = 200;
 
 impl Builder<'_> {
-    /// Somebody works on a review; claiming again in the second half of the lease lengthens it.
+    /// Claims a review for a person. Claiming again in the second half of the lease renews it.
     pub(in crate::engine) fn claim(&mut self, id: ReviewId, by: &Principal, via: Via) -> Result<(), Refusal> {
         let review = self.pending_review(id, by, Act::Handle)?;
         self.refuse_if_claimed(review, by)?;
-        // Each version of a review is kept for ever: a claim that would hardly last longer than it does is none.
+        // Each version of a review is kept for ever, so a claim that would hardly be longer is not written.
         let own = |claim: &Claim| claim.by == by.username && claim.until > self.now.after(LEASE / 2);
         if review.claimed_by.as_ref().is_some_and(own) {
             return Ok(());
@@ -34,7 +34,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Somebody no longer works on a review. Releasing what nobody has claimed changes nothing.
+    /// Releases the claim of a person. Without a claim, nothing changes.
     pub(in crate::engine) fn release(&mut self, id: ReviewId, by: &Principal, via: Via) -> Result<(), Refusal> {
         let review = self.pending_review(id, by, Act::Handle)?;
         self.refuse_if_claimed(review, by)?;
@@ -52,7 +52,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Somebody says something beside a review.
+    /// Adds the comment of a person to a review.
     pub(in crate::engine) fn comment(
         &mut self,
         id: ReviewId,
@@ -78,7 +78,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Changes a review, and tells of it: who did what, and through what.
+    /// Changes a review, and emits the change with its actor.
     pub(in crate::engine) fn update(
         &mut self,
         id: ReviewId,
@@ -91,7 +91,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Somebody opened a review, whether pending or not.
+    /// Emits that a person opened a review, whether it is pending or not.
     pub(in crate::engine) fn viewed(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
         let review = self.visible_review(id, by, Act::SeeReview)?.clone();
         self.emit_viewed(&review, by.username.clone());

@@ -12,19 +12,19 @@ use crate::engine::question::{Question, Subject};
 use crate::engine::state::RunState;
 use crate::flow::Compiled;
 
-/// What is asked.
+/// The content of a question, before it becomes a review.
 #[derive(Debug)]
 pub(in crate::engine) struct Content {
     pub kind: ReviewKind,
-    /// Who asks by itself; none where the flow asks.
+    /// Who asks on their own initiative; `None` if the flow asks.
     pub asked_by: Option<AskedBy>,
     pub title: String,
     pub prompt: String,
     pub stakes: Stakes,
     pub reviewers: Reviewers,
-    /// How long it waits; none: for ever.
+    /// How long the review waits for people; `None` if it has no time limit.
     pub timeout: Option<Span>,
-    /// What happens then; nothing said: reject.
+    /// What happens after that time; `None` means rejection.
     pub on_timeout: Option<OnTimeout>,
     pub items: Vec<Item>,
     pub options: Vec<ReviewOption>,
@@ -34,7 +34,7 @@ pub(in crate::engine) struct Content {
     /// The ids of the actions that a grant may cover.
     pub grantable: Vec<String>,
     pub rules: Rules,
-    /// What guardrails would say of it as it stands.
+    /// What guardrails would find in the content as it stands.
     pub warnings: Vec<Warning>,
 }
 
@@ -46,7 +46,7 @@ pub(in crate::engine) struct Rules {
     pub blind: bool,
 }
 
-/// JSON Schema of what may stand in place of a value: another of its type.
+/// Returns a JSON Schema of what may replace a value: another value of its type.
 pub(super) fn schema_of(value: &Value) -> Value {
     match json_type(value) {
         "null" => json!({}),
@@ -55,7 +55,7 @@ pub(super) fn schema_of(value: &Value) -> Value {
     }
 }
 
-/// The definition of a human node.
+/// Returns the definition of a human node; `None` if the node is no such node.
 pub(super) fn human<'f>(flow: &'f Compiled, node: &NodeId) -> Option<&'f Human> {
     match &flow.node(node)?.kind {
         NodeKind::Human(human) => Some(human),
@@ -63,21 +63,21 @@ pub(super) fn human<'f>(flow: &'f Compiled, node: &NodeId) -> Option<&'f Human> 
     }
 }
 
-/// Who is asked about a subject, in this order: the handlers of its node or gate, else those of its flow's defaults; and
-/// people after them.
+/// Returns the handlers that are asked about a subject before people, in order: those of its node or gate, or else the
+/// defaults of its flow.
 pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subject) -> &'f [Handler] {
     let Some(step) = state.step_of(subject) else { return &[] };
     let own = match subject {
         Subject::Node { .. } => human(flow, &step.node).and_then(|human| human.handlers.as_deref()),
         Subject::Specialist { .. } => return flow.vetting(&step.node).unwrap_or_default(),
-        // What is asked in words, or what became of a lost call, only people can say.
+        // Only people can answer in words, and say what became of a lost call.
         Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Lost { .. } => return &[],
         _ => gate_of(flow, state, subject).and_then(|gate| gate.handlers.as_deref()),
     };
     flow.of(&step.node).handlers(own)
 }
 
-/// The judge that is asked.
+/// Returns the judge that a question asks; `None` if it asks no judge.
 pub(in crate::engine) fn judge_of<'f>(flow: &'f Compiled, state: &RunState, question: &Question) -> Option<&'f Judge> {
     match handlers(flow, state, &question.subject).get(question.handler)? {
         Handler::Judge(judge) => Some(judge),

@@ -10,11 +10,11 @@ use super::content::handlers;
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question};
 
-/// A shorter time has no warning.
+/// The shortest time limit with a warning.
 const SHORT: Duration = Duration::from_mins(5);
 
-/// When people are warned of a deadline: before it by a tenth of the time, but by a minute at least and an hour at
-/// most. Nobody is warned of a time so short that they have just been told.
+/// Returns when people are warned of a deadline: a tenth of the time before it, but at least a minute and at most an
+/// hour. `None` if the time is so short that people have only just been told.
 pub(super) fn warning(from: Timestamp, deadline: Timestamp) -> Option<Timestamp> {
     let time = deadline.since(from);
     if time < SHORT {
@@ -25,15 +25,15 @@ pub(super) fn warning(from: Timestamp, deadline: Timestamp) -> Option<Timestamp>
 }
 
 impl Builder<'_> {
-    /// When the time is up of whoever is asked now; never while guardrails ask about an approval.
+    /// Returns the deadline of whoever is asked now; `None` while guardrails ask about an approval.
     pub(super) fn until(&self, question: &Question) -> Option<Timestamp> {
         let of_people = || self.reviews.get(&question.review)?.expires_at;
         let is_over = matches!(question.asked, Asked::Guardrails { .. });
         if is_over { None } else { question.until().or_else(of_people) }
     }
 
-    /// When people come too late to decide; never where they still may once that time is up: where others are asked too, or
-    /// a handler passes on that was asked beside them.
+    /// Returns the time from which on people cannot decide any more. `None` if they still can after the deadline,
+    /// because the review escalates, or because the next handler does not decide at once.
     pub(super) fn closes_at(&self, id: ReviewId) -> Option<Timestamp> {
         let question = self.state.question(id)?;
         let closes = if question.asked == Asked::People {

@@ -10,11 +10,11 @@ use shared::time::Timestamp;
 
 use crate::engine::builder::Builder;
 
-/// What is remembered.
+/// The decision of a human node, as later steps see it.
 #[derive(Serialize)]
 pub(super) struct Remembered<'a> {
     pub option: Option<&'a str>,
-    /// The option, where it is one of the alternatives.
+    /// The option, if it is one of the alternatives.
     pub alternative: Option<&'a str>,
     pub kind: Option<ChoiceKind>,
     pub text: Option<&'a str>,
@@ -27,7 +27,8 @@ pub(super) struct Remembered<'a> {
 }
 
 impl Builder<'_> {
-    /// What somebody said beside a decision is known to all later steps. What the launch said stays as it was.
+    /// Adds the metadata of a decision to that of the run, for all later steps. Members that the launch gave stay as
+    /// they are.
     pub(super) fn merge_metadata(&mut self, metadata: &JsonMap) {
         let state = &mut self.state;
         let added = metadata.iter().filter(|(key, _)| !state.launch_metadata.contains(*key));

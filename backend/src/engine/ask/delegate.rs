@@ -11,12 +11,12 @@ use super::vote;
 use crate::engine::builder::Builder;
 use crate::engine::transition::Refusal;
 
-/// How often votes on one review change hands.
+/// The maximum number of delegations of votes on one review.
 const MAX_DELEGATIONS: usize = 20;
 
 impl Builder<'_> {
-    /// Somebody hands every vote that they have on a review to somebody else. Their own word on it, where they had
-    /// given one, goes with the vote; so does their claim.
+    /// Hands all votes that a person has on a review to somebody else. A decision that the person has made on it no
+    /// longer counts, and their claim ends.
     pub(in crate::engine) fn delegate(
         &mut self,
         id: ReviewId,

@@ -19,19 +19,20 @@ use crate::engine::builder::Builder;
 use crate::engine::question::Subject;
 use crate::engine::transition::Refusal;
 
-/// A decision that fits.
+/// A decision that fits its review.
 #[derive(Debug)]
 pub(super) struct Fitting {
-    /// What is said.
+    /// The verdict.
     pub said: CheckedVerdict,
-    /// What of it goes into the state.
+    /// The values that it puts in, as guardrails have left them.
     pub put_in: PutIn,
-    /// What the calls will send whose arguments it changes, by the action's id.
+    /// The requests of the calls whose arguments it changes, by the action's id.
     pub requests: BTreeMap<String, Request>,
 }
 
 impl Builder<'_> {
-    /// Checks a decision whole: that it says something that is offered, and that what it puts in may be there.
+    /// Checks a decision completely: that its verdict is one that is offered, and that the values that it puts in are
+    /// valid and not blocked.
     pub(super) fn fit(
         &self,
         review: &Review,
@@ -47,7 +48,8 @@ impl Builder<'_> {
                 Refusal::Invalid(vec![Mistake::new("/verdict/option", "not_offered", message)])
             };
             let source = self.source(node).ok_or_else(no_source)?;
-            // Where it has used up its own visits too, the corrected content could not be shown, and the run would fail.
+            // If the human node has no visits left either, the corrected content could not be shown, and the run would
+            // fail.
             for (node, visits, max_visits) in
                 [Some((&source.node, source.visits, source.max_visits)), self.only_visits(node)].into_iter().flatten()
             {
@@ -75,13 +77,14 @@ impl Builder<'_> {
         Ok(Fitting { said, put_in, requests })
     }
 
-    /// The visits of a node so far and at most; none where it names another node for when they are used up.
+    /// Returns a node with its visits so far and their maximum; `None` if it redirects to another node when they are
+    /// used up.
     fn only_visits<'n>(&self, id: &'n NodeId) -> Option<(&'n NodeId, u32, u32)> {
         let node = self.flow.node(id).filter(|node| node.on_visit_limit.is_none())?;
         Some((id, self.state.visits.get(id).copied().unwrap_or(0), node.max_visits()))
     }
 
-    /// What the calls will send whose arguments a decision changes.
+    /// Renders the requests of the calls whose arguments a decision changes, by the action's id.
     fn edited_requests(
         &self,
         subject: &Subject,
@@ -113,7 +116,7 @@ impl Builder<'_> {
         if mistakes.is_empty() { Ok(requests) } else { Err(mistakes) }
     }
 
-    /// A handler says yes or no, and what it would change. A no always fits.
+    /// Checks a yes or no of a handler, with the changes that it makes. A no always fits.
     pub(super) fn fit_yes_or_no(
         &self,
         review: &Review,
@@ -135,7 +138,7 @@ impl Builder<'_> {
         Ok(HandlerDecision { said, put_in, comment, metadata, via })
     }
 
-    /// A program decides: as a person would, or by yes or no.
+    /// Checks the decision of a program: a verdict as of a person, or yes or no.
     pub(super) fn fit_program(
         &self,
         review: &Review,
@@ -168,8 +171,8 @@ impl Builder<'_> {
     }
 }
 
-/// Yes or no to what is asked, in the words of a decision. At a human node the first option that accepts is taken, or a
-/// stop; actions are all approved that may be, or all rejected. `Err`: nothing can be approved.
+/// Turns yes or no into a verdict. With options, it is the first accept option, or a stop option or a refusal. With
+/// actions, all that may be are approved, or all are rejected. `Err` says why nothing can be approved.
 pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Result<CheckedVerdict, String> {
     if !review.actions.is_empty() {
         return Ok(CheckedVerdict::Actions(answer_all(&review.actions, approves, reason), None));
@@ -190,7 +193,7 @@ fn mistake(path: &str, message: impl Into<String>) -> Refusal {
     Refusal::Invalid(vec![Mistake::new(path, "invalid", message.into())])
 }
 
-/// The decision of a person who would approve with these changes.
+/// Returns the decision of a person who would approve with these changes.
 fn approval(review: &Review, changes: &Changes) -> Result<DecisionRequest, Refusal> {
     let Changes { arguments, edits, instructions } = changes;
     let verdict = if review.actions.is_empty() {
@@ -214,7 +217,7 @@ fn approval(review: &Review, changes: &Changes) -> Result<DecisionRequest, Refus
     Ok(DecisionRequest { revision, digest, verdict, edits: edits.clone(), comment: None, metadata: JsonMap::new() })
 }
 
-/// What a program changes, as a judge would say it.
+/// Converts the modifications of a program into changes like a judge's.
 fn changes(review: &Review, modifications: Modifications) -> Result<Changes, Refusal> {
     let Modifications { tool_args, output, instructions } = modifications;
     let mut changes = Changes { instructions, ..Changes::default() };
@@ -232,8 +235,8 @@ fn changes(review: &Review, modifications: Modifications) -> Result<Changes, Ref
     Ok(changes)
 }
 
-/// What a handler changes of the values under review: those that may be edited, or what a run gives out. They are laid over
-/// the values that are there. The arguments of a call are no output.
+/// Adds new values for an output to the changes of a handler: as edits, or merged into the output that a flow is about
+/// to return. `Err` if the review is about something else: arguments of a call are no output.
 pub(super) fn change_output(review: &Review, changes: &mut Changes, output: JsonMap) -> Result<(), Refusal> {
     match &review.actions[..] {
         [] => changes.edits.extend(output),
@@ -250,7 +253,7 @@ pub(super) fn change_output(review: &Review, changes: &mut Changes, output: Json
     Ok(())
 }
 
-/// Whoever takes a step over writes its texts: what is blank is no text.
+/// Checks that whoever took over a step leaves none of its texts blank.
 fn check_written(review: &Review, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
     let is_blank = |item: &&Item| {
         let value = put_in.edits.get(&item.key).unwrap_or(&item.value);

@@ -12,11 +12,12 @@ use crate::engine::scope::{self, Visit};
 use crate::engine::state::RunState;
 use crate::flow::Compiled;
 
-/// How often the gates of a call may let it pass before it counts as refused: programs that each undo what the other has
-/// edited would go on for ever.
+/// The maximum number of passes by the gates of a call, before it is refused: programs that undo each other's edits
+/// would go on for ever.
 const MAX_PASSES: usize = 20;
 
-/// The gate that asks about a call, or asked last; of a call that none has asked about, the first that closes, or would.
+/// Returns the gate that asks about a call, or asked last. If none has asked yet, it is the first gate that closes, or
+/// else the first one.
 fn gate_of_call<'f>(
     flow: &'f Compiled,
     state: &RunState,
@@ -32,13 +33,15 @@ fn gate_of_call<'f>(
     gates().find(|gate| closes(flow, state, gate, &step.node, seen)).or_else(|| gates().next())
 }
 
-/// Whether a gate closes before what its condition sees. One whose `when` meets a missing field, or cannot be evaluated, does.
+/// Whether a gate closes, given what its condition sees. It also closes if its `when` meets a missing field or cannot
+/// be evaluated.
 fn closes(flow: &Compiled, state: &RunState, gate: &Gate, node: &NodeId, seen: Visit<'_>) -> bool {
     let scope = || scope::of(flow, state, node, seen);
     gate.when.as_ref().is_none_or(|when| !flow.of(node).opens(when, &scope()))
 }
 
-/// The gate that holds back what a question is about: of several calls, that of the first. None at a human node.
+/// Returns the gate that holds back what a question is about: of several calls, that of the first. `None` if no gate is
+/// involved, as at a human node.
 pub(super) fn gate_of<'f>(flow: &'f Compiled, state: &RunState, subject: &Subject) -> Option<&'f Gate> {
     let step = state.step_of(subject)?;
     let of = flow.of(&step.node);
@@ -61,17 +64,18 @@ pub(super) fn gate_of<'f>(flow: &'f Compiled, state: &RunState, subject: &Subjec
 }
 
 impl<'f> Builder<'f> {
-    /// The gate that holds back what a question is about.
+    /// Returns the gate that holds back what a question is about.
     pub(super) fn gate_of(&self, subject: &Subject) -> Option<&'f Gate> {
         gate_of(self.flow, &self.state, subject)
     }
 
-    /// The gate of a call, whatever its condition says.
+    /// Returns the gate of a call, whether it closes or not.
     pub(super) fn tool_gate(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Option<&'f Gate> {
         gate_of_call(self.flow, &self.state, step, agent, call)
     }
 
-    /// Holds a call back where one of its gates closes that has not let it pass as it stands: that gate asks next.
+    /// Holds a call back if one of its gates closes and has not let it pass in its present form. Returns that gate,
+    /// which asks next.
     pub(in crate::engine) fn hold_back(
         &self,
         step: &Step,
@@ -87,7 +91,8 @@ impl<'f> Builder<'f> {
         };
         let of = self.flow.of(&step.node);
         let permission = of.permission_gate(agent.map(|agent| agent.gates_of), &call.tool).map(|_| gates.len() - 1);
-        // Whom the gate before it, that of the same tool, has asked about the call as it is has given the permission.
+        // If the gate before it, that of the same tool, has asked about the call in its present form, the permission is
+        // given.
         let is_permitted = |place: usize| {
             permission == Some(place)
                 && call.passes.iter().any(|pass| pass.gate + 1 == place && pass.digest == call.digest)
@@ -100,8 +105,8 @@ impl<'f> Builder<'f> {
         Some(gate)
     }
 
-    /// The gate that asked about a call, at this place, has let it pass as it is now: the next that closes asks, if there is
-    /// one. An error says why it does not happen at all.
+    /// Records that the gate at the index `asked` has let a call pass in its present form. Returns the next gate that
+    /// closes, if there is one. `Err` says why the call does not happen at all.
     pub(in crate::engine) fn pass_gate(
         &self,
         step: &Step,
@@ -118,7 +123,7 @@ impl<'f> Builder<'f> {
         Ok(next)
     }
 
-    /// The place of the gate that asks about a call; none where none does.
+    /// Returns the index of the gate that asks about a call; `None` if none does.
     pub(in crate::engine) fn asking_gate(
         &self,
         step: &Step,
@@ -131,7 +136,7 @@ impl<'f> Builder<'f> {
         call.gate.or_else(of_old_state)
     }
 
-    /// Whether guardrails look at a call: unless each gate that has asked about it says that they do not.
+    /// Whether guardrails check a call: unless each gate that has asked about it turns them off.
     pub(super) fn is_guarded(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> bool {
         let gates: Vec<_> = self.gates_of_call(step, agent, call).collect();
         let passed = call.passes.iter().filter_map(|pass| gates.get(pass.gate).copied());
@@ -155,20 +160,20 @@ impl<'f> Builder<'f> {
         self.flow.of(&step.node).tool_gates(agent.map(|agent| agent.gates_of), &call.tool)
     }
 
-    /// Whether a gate closes before what its condition sees.
+    /// Whether a gate closes, given what its condition sees.
     pub(in crate::engine) fn closes(&self, gate: &Gate, node: &NodeId, seen: Visit<'_>) -> bool {
         closes(self.flow, &self.state, gate, node, seen)
     }
 
-    /// The headline that a gate gives; one that cannot be rendered gives none.
+    /// Returns the title that a gate gives; `None` if it gives none, or one that cannot be rendered.
     pub(super) fn given_title(&self, step: &Step, gate: &Gate, seen: Visit<'_>) -> Option<String> {
         let scope = || scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
         let rendered = gate.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
         rendered?.ok().and_then(|title| title::of_template(&title))
     }
 
-    /// What happens when nobody decides in time. What the defaults say of branches is for nodes: an action happens, or it
-    /// does not.
+    /// Returns what happens if nobody decides in time: as the gate says, or else as the flow's defaults say, adapted to
+    /// calls, since an action happens or does not.
     pub(super) fn gate_timeout(&self, step: &Step, gate: &Gate) -> Option<OnTimeout> {
         let default = || self.flow.of(&step.node).flow.defaults.on_timeout.as_ref().map(OnTimeout::for_calls);
         gate.on_timeout.clone().or_else(default)
@@ -176,20 +181,19 @@ impl<'f> Builder<'f> {
 }
 
 impl ToolCall {
-    /// What a gate's condition and title see of it.
+    /// Returns what a gate's condition and title see of the call.
     pub(super) fn seen(&self, step: &Step) -> Visit<'_> {
         Visit { number: step.visit, arguments: Some(&self.arguments), ..Visit::default() }
     }
 }
 
-/// Those that are asked before people, who come last whether they are named or not.
+/// Returns the handlers that are asked before people, who come last whether they are named or not.
 fn before_people(handlers: &[Handler]) -> &[Handler] {
     let people = handlers.iter().position(|handler| *handler == Handler::Human);
     people.map_or(handlers, |people| &handlers[..people])
 }
 
-/// Whether two gates say the same of whom they ask, what is at stake and what happens then: who has let a call pass at
-/// one has answered for the other.
+/// Whether two gates differ at most in condition and title: then a pass by one also holds for the other.
 fn are_alike(one: &Gate, other: &Gate) -> bool {
     let beside_their_conditions = |gate: &Gate| Gate { when: None, title: None, ..gate.clone() };
     beside_their_conditions(one) == beside_their_conditions(other)

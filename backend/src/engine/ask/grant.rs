@@ -21,13 +21,13 @@ use crate::engine::question::{Approval, Subject};
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
 
-/// How many grants may hold for one run at once.
+/// The maximum number of grants that hold for one run at once.
 const MAX_GRANTS: usize = 100;
-/// How many arguments a grant may name.
+/// The maximum number of arguments that a grant names.
 const MAX_ARGUMENTS: usize = 50;
 
 impl<'f> Builder<'f> {
-    /// What a decision allows for later calls, or every reason why it may not.
+    /// Returns the grants that a decision gives. `Err` has every reason why it may not.
     pub(in crate::engine) fn remembered(
         &mut self,
         review: &Review,
@@ -110,12 +110,12 @@ impl<'f> Builder<'f> {
         self.ungrantable(step, agent, call, self.tool_gate(step, agent, call))
     }
 
-    /// The calls that a review is about.
+    /// Returns the calls that a review is about.
     pub(super) fn calls_asked(&self, review: ReviewId) -> impl Iterator<Item = &ToolCall> {
         self.state.question(review).into_iter().flat_map(|question| self.state.calls_of(&question.subject).1)
     }
 
-    /// Takes over what a decision allows.
+    /// Adds the grants of a decision to the transition.
     pub(in crate::engine) fn give(&mut self, granted: Vec<Granted>) {
         for granted in granted {
             self.emit_granted(&granted.grant);
@@ -124,8 +124,8 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Whether a grant allows a call that its gate would hold back. The review that would have been asked is on the record
-    /// then. Where a handler decides at once, nobody's grant is needed.
+    /// Approves a call that its gate would hold back, if a grant covers it; returns whether one does. The review that
+    /// would have been opened is recorded as resolved. No grant is used if a handler decides at once.
     pub(super) fn is_granted(&mut self, subject: &Subject, gate: &'f Gate) -> bool {
         if self.grants.is_empty() {
             return false;
@@ -198,15 +198,16 @@ impl<'f> Builder<'f> {
     }
 }
 
-/// A tool as grants name it: that of a nested flow behind the calls that lead there, since flows may have tools of the
-/// same name.
+/// Returns a tool as grants name it. In a nested flow, the calls that lead there come first, since flows may have tools
+/// of the same name.
 fn tool_at(node: Option<&NodeId>, tool: &str) -> String {
     let place = node.filter(|node| !node.frame().is_empty()).map(NodeId::place);
     let calls = place.as_deref().and_then(|place| place.rsplit_once('/')).map(|(calls, _)| calls);
     calls.map_or_else(|| tool.to_owned(), |calls| format!("{calls}/{tool}"))
 }
 
-/// The values that the named arguments have in the approved call; or which name it has not.
+/// Returns the values that the named arguments have in the approved call. `Err` has the index of a name that cannot be
+/// remembered, and why.
 fn named(action: &Action, remember: &Remember) -> Result<JsonMap, (usize, String)> {
     let mut values = JsonMap::new();
     for (index, name) in remember.arguments.iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallingAgent, ToolCall};
 
 impl Builder<'_> {
-    /// Why no grant can cover calls like this one, whoever gives it; none where one can.
+    /// Returns why no grant can cover calls like this one, whoever gives it; `None` if one can.
     pub(super) fn ungrantable(
         &self,
         step: &Step,
@@ -31,7 +31,7 @@ impl Builder<'_> {
 
 /// Whether calls behind a gate may be allowed beforehand.
 fn grantable(gate: &Gate) -> bool {
-    // What a template says may be critical.
+    // A severity that a template gives may be critical.
     gate.severity.value().is_some_and(|severity| *severity != Severity::Critical)
         && gate.allowed_decisions().contains(&ActionKind::Approve)
 }

@@ -6,9 +6,9 @@ use crate::engine::builder::Builder;
 use crate::engine::question::Subject;
 
 impl<'f> Builder<'f> {
-    /// Asks about gated calls of a branch's turn: one question, or one for each set of handlers and reviewers where the
-    /// gates name different ones, so that nobody decides what another gate reserves for others. What a grant allows is not
-    /// asked.
+    /// Asks about gated calls of a branch's turn: one question for each set of handlers and reviewers that the gates
+    /// name, so that nobody decides what another gate reserves for others. Calls that a grant covers are not asked
+    /// about.
     pub(in crate::engine) fn ask_about(&mut self, branch: u32, gated: &[(String, &'f Gate)]) {
         let mut groups: Vec<(&'f Gate, Vec<String>)> = Vec::new();
         for (call, gate) in gated {
@@ -18,7 +18,7 @@ impl<'f> Builder<'f> {
             }
             let group = groups.iter_mut().find(|(first, calls)| {
                 let others = Subject::Calls { branch, calls: calls.clone() };
-                // What changes a team is asked about by itself.
+                // A change of a team is asked about by itself.
                 !self.changes_team(&others) && self.are_asked_together(&lone, first, gate)
             });
             match group {

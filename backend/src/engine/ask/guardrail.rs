@@ -23,34 +23,34 @@ use crate::engine::transition::Refusal;
 use crate::engine::{carrier, scope, view};
 use crate::flow::guardrail::{Finding, GuardrailVerdict, Inquiry, Matter, action};
 
-/// What somebody puts in at a human node, as it counts.
+/// The values that a decision puts into the run.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct PutIn {
     /// The edits by key, as guardrails have left them.
     pub edits: JsonMap,
-    /// The free text; none where there is none.
+    /// The free text, if there is one, as guardrails have left it.
     pub text: Option<String>,
-    /// What goes with the option.
+    /// The fields of the option, as guardrails have left them.
     pub fields: JsonMap,
-    /// Each with its place in the decision.
+    /// The findings of guardrails, each with its place in the decision.
     findings: Vec<(String, Finding)>,
 }
 
 impl PutIn {
-    /// What guardrails found.
+    /// Returns the findings of guardrails.
     pub(super) fn into_findings(self) -> impl Iterator<Item = Finding> {
         self.findings.into_iter().map(|(_, finding)| finding)
     }
 
-    /// Edits that were looked at before.
+    /// Creates it from edits that were checked before.
     pub(in crate::engine) fn looked_at(edits: JsonMap) -> Self {
         Self { edits, ..Self::default() }
     }
 }
 
 impl Builder<'_> {
-    /// What becomes of calls that were decided. A call that is redacted is rendered and looked at again: what cannot be
-    /// redacted there does not happen.
+    /// Returns the rulings on calls that were decided. A redacted call is rendered and checked again: if it cannot be
+    /// redacted, it does not happen.
     pub(super) fn rule_calls(
         &self,
         review: &Review,
@@ -106,7 +106,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What somebody says in place of a result.
+    /// Returns the ruling on a text that somebody gives in place of a result.
     pub(super) fn rule_response<T>(
         &self,
         about: &str,
@@ -120,7 +120,7 @@ impl Builder<'_> {
         (said.map_or_else(|refused| refused, answered), findings)
     }
 
-    /// What guardrails leave of it, or why nothing of it counts.
+    /// Returns what somebody said as guardrails leave it; `Err` has the refusal.
     fn rule_said<T>(
         &self,
         about: &str,
@@ -170,7 +170,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The call as it is redacted, if that is a call that may happen.
+    /// Returns a call with redacted arguments, if it is valid and nothing is left in it to be blocked or redacted.
     fn redacted(
         &self,
         step: &Step,
@@ -203,7 +203,7 @@ impl Builder<'_> {
         self.look(&about, &step.node, GuardrailScope::Actions, what, call.arguments.clone(), call.request.as_ref())
     }
 
-    /// `about`: names it in the run.
+    /// Lets guardrails check values; `about` identifies them in the run.
     pub(super) fn look(
         &self,
         about: &str,
@@ -219,13 +219,13 @@ impl Builder<'_> {
         self.flow.of(node).look(&matter, || scope::of_run(&self.state), &answered)
     }
 
-    /// What conditions of guardrails see of a call: what people see of it.
+    /// Returns what conditions of guardrails see of a call: the same as people.
     fn seen_action(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Value {
         let (kind, name) = self.kind_of(step, call);
         action(kind.into(), &name, agent.map(|agent| agent.name))
     }
 
-    /// What guardrails would say of calls as they stand.
+    /// Returns what guardrails would find in calls as they stand.
     pub(in crate::engine) fn warnings<'c>(
         &self,
         step: &Step,
@@ -234,15 +234,15 @@ impl Builder<'_> {
     ) -> Vec<Warning> {
         let of = |call: &'c ToolCall| {
             let findings = self.rule_run(step, agent, call.clone()).1;
-            // What a program would say is asked only once it is approved.
+            // Programs are asked only after approval.
             let known = findings.into_iter().filter(|finding| finding.inquiry.is_none());
             known.map(move |finding| warning(&(Some(call.id.clone()), finding)))
         };
         calls.into_iter().flat_map(of).collect()
     }
 
-    /// What somebody puts in at a human node, as it counts. What is blocked is a mistake at its place: nothing has happened
-    /// yet, so it can be changed.
+    /// Returns the values that a decision puts in, as guardrails leave them. A blocked value is a mistake at its place:
+    /// nothing has happened yet, so it can be changed.
     pub(in crate::engine) fn put_in(&self, review: &Review, request: &DecisionRequest) -> Result<PutIn, Refusal> {
         let put_in = self.look_at_put_in(review, request);
         let unasked = inquiries(put_in.findings.iter().map(|(_, finding)| finding));
@@ -263,7 +263,7 @@ impl Builder<'_> {
             _ => (None, JsonMap::new()),
         };
         let mut put_in = PutIn { edits: request.edits.clone(), text, fields, findings: Vec::new() };
-        // A question that no flow asks is checked as one that an agent asks.
+        // A question of a carrier is checked like one that an agent asks.
         let Some(id) = &review.node.clone().or_else(carrier::node) else { return put_in };
         let kind = self.flow.node(id).map(|node| &node.kind);
         if !review.actions.is_empty() || matches!(kind, Some(NodeKind::Human(human)) if human.guardrails == Some(false))
@@ -280,7 +280,7 @@ impl Builder<'_> {
             let place =
                 |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
             for finding in findings {
-                // What is said of all keys together is read at each of them.
+                // A finding about all keys together is shown at each of them.
                 let everywhere = finding.key.is_none() && finding.inquiry.is_none();
                 let keys: Vec<_> =
                     if everywhere { values.keys().cloned().map(Some).collect() } else { vec![finding.key.clone()] };
@@ -300,14 +300,15 @@ impl Builder<'_> {
         put_in
     }
 
-    /// What guardrails find in the output of the run.
+    /// Returns what guardrails find in the output of the run.
     pub(in crate::engine) fn find_in_output(&self) -> GuardrailVerdict {
         let output = view::output(self.flow, &self.state.keys);
         let what = action("output", self.state.flow.as_str(), None);
         self.look("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output, None)
     }
 
-    /// What guardrails say of the output before it is given: what of it is redacted, or why it is not given.
+    /// Lets guardrails check the output of the run before it is returned. Returns the redacted output, if they redact
+    /// it; `Err` if they block it.
     pub(in crate::engine) fn look_at_output(&mut self) -> Result<Option<JsonMap>, RunError> {
         let GuardrailVerdict { findings, redacted } = self.find_in_output();
         self.emit_findings(None, findings.iter().map(|finding| (None, finding)));
@@ -321,13 +322,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Tells what guardrails found in what was decided.
+    /// Emits the findings of guardrails about decided actions.
     pub(in crate::engine) fn emit_decided_findings(&mut self, review: ReviewId, findings: &Findings) {
         let findings = findings.0.iter().map(|(action, finding)| (action.as_deref(), finding));
         self.emit_findings(Some(review), findings);
     }
 
-    /// Tells what guardrails found in what somebody put in.
+    /// Emits the findings of guardrails about the values that a decision puts in.
     pub(in crate::engine) fn emit_edit_findings(&mut self, review: ReviewId, put_in: &PutIn) {
         self.emit_findings(Some(review), put_in.findings.iter().map(|(_, finding)| (None, finding)));
     }
@@ -347,9 +348,9 @@ impl Builder<'_> {
 
 /// Why a call cannot be redacted.
 enum Unredacted {
-    /// What is left of it is blocked.
+    /// A guardrail blocks the redacted call.
     Found(Box<Finding>),
-    /// What is left of it cannot be called.
+    /// The redacted call is not valid, or would have to be redacted again.
     Unfit(String),
 }
 
@@ -359,18 +360,18 @@ impl From<String> for Unredacted {
     }
 }
 
-/// A text by itself, as a value that is looked at.
+/// Wraps a text as a value that guardrails check.
 fn of_text(text: &str) -> JsonMap {
     JsonMap::from_iter([("text".to_owned(), text.into())])
 }
 
-/// What is left of it.
+/// Returns the text from values that guardrails have checked.
 fn text_of(redacted: Option<&JsonMap>) -> Option<&str> {
     redacted?.get("text")?.as_str()
 }
 
-/// What whoever waits for a call is told where an alternative to it was chosen: as later steps see a decision at a human
-/// node. None where the review does not offer it.
+/// Returns the result of a call for which an alternative was chosen, in the form in which later steps see a decision at
+/// a human node. `None` if the review does not offer the alternative.
 fn chosen(review: &Review, call: &str, alternative: &str, message: Option<&str>) -> Option<JsonMap> {
     let action = review.actions.iter().find(|action| action.id == call)?;
     let choice = review.choices_for(action).find(|choice| choice.id == alternative)?;
@@ -384,7 +385,7 @@ fn chosen(review: &Review, call: &str, alternative: &str, message: Option<&str>)
     Some(JsonMap::from_iter([("decision".to_owned(), decision)]))
 }
 
-/// Why a person did not let a call run.
+/// Returns the reason why a person rejected a call.
 fn denial(message: Option<&str>, tool: &str) -> String {
     let message = message.map(str::trim).filter(|message| !message.is_empty());
     message.map_or_else(|| format!("a reviewer did not allow `{tool}`"), str::to_owned)

@@ -12,7 +12,7 @@ use crate::engine::transition::Refusal;
 use crate::flow::guardrail::{GuardrailAnswer, Inquiry};
 
 impl Builder<'_> {
-    /// Programs have answered what guardrails asked.
+    /// Applies the answers of programs to guardrails, and repeats the approval.
     pub(in crate::engine) fn guardrails_answered(&mut self, task: TaskId, looked: Vec<Looked>) -> Result<(), Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
         let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
@@ -22,7 +22,7 @@ impl Builder<'_> {
         };
         let approval = approval.clone();
         self.looked = [before.clone(), looked].concat();
-        // What was asked is answered, whatever became of it: nothing is asked twice.
+        // An inquiry without an answer counts as failed, so that nothing is asked twice.
         for inquiry in inquiries {
             if answer_to(&self.looked, inquiry).is_none() {
                 let reason = "there was no answer".to_owned();
@@ -34,14 +34,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// They could not be asked.
+    /// Counts all inquiries of a task as failed, since the programs could not be asked.
     pub(in crate::engine) fn guardrails_unanswered(&mut self, task: TaskId, why: &str) -> Result<(), Refusal> {
         let failed = |inquiry: &Inquiry| Looked::new(inquiry, GuardrailAnswer::Fails { reason: why.to_owned() });
         let looked = self.inquiries_of(task).unwrap_or_default().iter().map(failed).collect();
         self.guardrails_answered(task, looked)
     }
 
-    /// Whether a task is to ask programs for guardrails.
+    /// Whether a task asks programs for guardrails.
     pub(in crate::engine) fn is_look(&self, task: TaskId) -> bool {
         self.inquiries_of(task).is_some()
     }
@@ -53,7 +53,7 @@ impl Builder<'_> {
         })
     }
 
-    /// It is approved again, with what the programs have said.
+    /// Repeats an approval, with the answers of the programs.
     fn approve_again(&mut self, question: Question, approval: Approval) {
         let review = question.review;
         match approval {
@@ -80,7 +80,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The run comes to its end again.
+    /// Ends the step of the output, so that the run comes to its end again.
     fn end_again(&mut self, subject: &Subject) {
         let branch = subject.branch().and_then(|branch| self.state.branches.remove(&branch));
         if let Some(Phase::Returning { mut step }) = branch.map(|branch| branch.phase) {

@@ -18,7 +18,7 @@ use crate::engine::question::{Approval, Subject};
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
-    /// An `auto` handler decides at once, whatever is asked.
+    /// Lets an `auto` handler decide at once, whatever is asked.
     pub(super) fn ask_auto(&mut self, asking: Asking, auto: &AutoHandler) -> Result<(), (Subject, RunError)> {
         let review = self.review_to_show(&asking)?;
         let (approves, reason) = match auto {
@@ -42,7 +42,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A handler decides.
+    /// Applies the decision of a handler.
     pub(super) fn handled(&mut self, asking: Asking, decided: HandlerDecision) {
         let review = match self.review_to_show(&asking) {
             Ok(review) => review,
@@ -52,7 +52,7 @@ impl Builder<'_> {
         let (id, subject) = (asking.review, asking.subject);
         let comment = comment.filter(|comment| !comment.trim().is_empty());
         let counted = Counted { put_in: &put_in, comment: comment.as_deref(), metadata: &metadata, via, by: &[] };
-        // What was said fits the review, and the review its subject.
+        // The decision fits the review, and the review its subject.
         let Some((outcome, answer)) = self.effect(&review, &subject, said, counted) else { return };
         if asking.pending {
             self.resolve_pending(id, outcome, comment, via, answer.findings());

@@ -25,13 +25,13 @@ use crate::engine::transition::{Refusal, TaskKind};
 use crate::engine::view;
 use crate::flow::check_value;
 
-/// What a judge is called where agents are named.
+/// The name of a judge among the names of agents.
 const NAME: &str = "judge";
-/// How often it is asked until its answer can be read.
+/// The maximum number of turns until its answer can be read.
 const MAX_TURNS: u32 = 3;
 /// The longest reason that is kept, in characters: a reviewer reads it beside everything else.
 const MAX_REASON: usize = 2_000;
-/// How much of the run's history a judge is told, in bytes.
+/// The maximum length of the run's history that a judge is told, in bytes.
 const MAX_HISTORY: usize = 64 * 1024;
 
 /// JSON Schema of a judge's answer.
@@ -73,8 +73,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Reads what a judge has answered. One that is sure of what is still so decides; else it passes on. None where it is
-    /// asked again.
+    /// Reads the answer of a judge. It decides if it is confident enough and the content is unchanged, otherwise it
+    /// passes on. `None` if it is asked again.
     pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Asking, HandlerOutcome)> {
         let (mut question, step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
@@ -82,7 +82,7 @@ impl Builder<'_> {
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
         conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
         let read = match parse(|answer| check_value(&ANSWER, answer, ""), &answer.text) {
-            // Read from the text: of an answer that says two things at once, neither counts.
+            // Parsed from the text again: an answer that has a member twice does not count.
             Ok(_) => serde_json::from_str::<Judged>(without_fence(&answer.text)).map_err(|error| error.to_string()),
             Err(mistakes) if conversation.turn < MAX_TURNS => {
                 conversation.say_again(&mistakes);
@@ -131,7 +131,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The same again, once guardrails have asked about it.
+    /// Weighs the answer of a judge again, after guardrails have asked programs about it.
     pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> HandlerOutcome {
         match (judge_of(self.flow, &self.state, question), self.review_to_show(&question.clone().into())) {
             (Some(judge), Ok(review)) if review.digest == digest => self.weigh(judge, &review, &question.subject, said),
@@ -139,7 +139,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The call of a judge failed. None where it is tried again.
+    /// Handles a failed call of a judge. `None` if it is retried.
     pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
         let (mut question, mut step) = self.take_question(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
@@ -162,12 +162,12 @@ impl Builder<'_> {
         None
     }
 
-    /// A judge has had its time.
+    /// Passes on from a judge that has not answered in time.
     pub(super) fn judge_timed_out(&self, question: &Question) -> HandlerOutcome {
         self.unable(judge_of(self.flow, &self.state, question), "It did not answer in time.")
     }
 
-    /// A judge decides nothing, because of this.
+    /// Passes on from a judge that cannot decide, for this reason.
     fn unable(&self, judge: Option<&Judge>, why: &str) -> HandlerOutcome {
         let by = judge.map_or(NAME, |judge| judge.model.as_str());
         HandlerOutcome::Passes(self.advice(by, None, why.chars().take(MAX_REASON).collect()))
@@ -177,7 +177,8 @@ impl Builder<'_> {
         Advice { by: by.to_owned(), via: Via::Judge, at: self.now, verdict, reason, changes: None, answer: None }
     }
 
-    /// What has happened in the run so far, as a judge is told it: the newest, where all is too much.
+    /// Returns what has happened in the run so far, as a judge is told it. If it is too long, the oldest parts are left
+    /// out.
     fn history(&self) -> Value {
         let state = &self.state;
         let mut calls: Vec<_> = state.agent_calls.iter().map(|call| json!(call)).collect();
@@ -216,7 +217,7 @@ fn instructions(judge: &Judge) -> String {
     )
 }
 
-/// What a judge is shown: as JSON, so that no value can pass for anything else.
+/// Returns what a judge is shown: as JSON, so that no value can pass for anything else.
 fn material(step: &Step, review: &Review, history: Value) -> String {
     let items: Vec<_> = review
         .items

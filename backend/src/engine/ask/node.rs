@@ -22,11 +22,11 @@ use crate::engine::scope::{self, Visit};
 
 /// The most options that a state key may hold.
 const MAX_OPTIONS: usize = 20;
-/// What is asked where the flow says nothing.
+/// The prompt of a human node that has none.
 const DEFAULT_PROMPT: &str = "Please review.";
 
 impl Builder<'_> {
-    /// What a human node asks as things are.
+    /// Builds the current content of a human node's review.
     pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, RunError> {
         let prompt = self.human_prompt(step, human)?;
         let source = self.source(&step.node);
@@ -54,7 +54,7 @@ impl Builder<'_> {
         })
     }
 
-    /// What a human node shows as things are.
+    /// Returns the items that a human node shows, with their current values.
     pub(super) fn shown_items(&self, step: &Step, human: &Human) -> Vec<Item> {
         items(
             human,
@@ -63,12 +63,12 @@ impl Builder<'_> {
         )
     }
 
-    /// Who may decide at a node, where it or its gate names these.
+    /// Returns who may decide at a node, given the reviewers that it or its gate names.
     pub(super) fn reviewers_at(&self, node: &NodeId, own: &Reviewers) -> Reviewers {
         self.flow.of(node).flow.reviewers_at(node.own(), own)
     }
 
-    /// What may be chosen: what the flow says or the state holds, and the alternatives behind what accepts.
+    /// Returns the options: those of the flow or of a state key, with the alternatives after the last accept option.
     fn options(&self, step: &Step, human: &Human, stakes: &Stakes) -> Result<Vec<ReviewOption>, RunError> {
         let mut options = match &human.options_key {
             None => human.options.iter().map(option).collect(),
@@ -78,7 +78,7 @@ impl Builder<'_> {
             let message = format!("an option and an alternative have the id `{}`", twice.id);
             return Err(failure(FlowCode::FlowCondition, &step.node, message));
         }
-        // What the flow itself says was looked at when it was saved; what the state holds and templates make was not.
+        // Texts in the flow itself were checked when it was saved. Texts from the state and from templates were not.
         let is_held = human.options_key.is_some();
         let text = |option: &ReviewOption| option_text(&option.label, option.description.as_deref());
         let held = options.iter().filter(|_| is_held).map(text);
@@ -95,7 +95,7 @@ impl Builder<'_> {
         Ok(options)
     }
 
-    /// What may be chosen, as the state holds it.
+    /// Reads the options from a state key.
     fn options_held(&self, step: &Step, key: &str) -> Result<Vec<ReviewOption>, RunError> {
         let wrong =
             |why: String| failure(FlowCode::FlowCondition, &step.node, format!("the options in `{key}`: {why}"));
@@ -125,8 +125,9 @@ impl Builder<'_> {
         Ok(options)
     }
 
-    /// The headline that the flow gives; else the question, which is followed by what the run is about where it is the
-    /// same in every run. A headline that cannot be rendered is no reason to ask nobody.
+    /// Returns the title of a human node's review: the flow's own, or else the question, followed by the topic of the
+    /// run if the question is the same in every run. A title that cannot be rendered does not keep anybody from being
+    /// asked.
     fn human_title(&self, step: &Step, human: &Human, prompt: &str) -> String {
         let visit = Visit { number: step.visit, ..Visit::default() };
         let scope = || scope::of(self.flow, &self.state, &step.node, visit);
@@ -141,7 +142,8 @@ impl Builder<'_> {
         title::of_prompt(prompt, about.as_deref())
     }
 
-    /// `prompt_key` names a state key, then a key of `context.metadata`; else the template.
+    /// Returns the prompt: the value under `prompt_key` in the state or else in `context.metadata`, or else the
+    /// template.
     fn human_prompt(&self, step: &Step, human: &Human) -> Result<String, RunError> {
         let held = human.prompt_key.as_ref().and_then(|key| {
             let readable = self.flow.node(&step.node).is_none_or(|node| scope::may_read(node, key));
@@ -160,7 +162,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The step that a correction at a human node runs again, with its visits as they are now.
+    /// Returns the step that a correction at a human node runs again, with its current visits.
     pub(in crate::engine) fn source(&self, human: &NodeId) -> Option<Source> {
         let node = self.flow.source_of(human)?;
         let max_visits = self.flow.node(&node)?.max_visits();
@@ -181,7 +183,7 @@ fn option(choice: &Choice) -> ReviewOption {
     }
 }
 
-/// The option by which an alternative is chosen.
+/// Returns the option by which an alternative is chosen.
 pub(super) fn alternative(choice: &AlternativeChoice) -> ReviewOption {
     ReviewOption {
         id: choice.id.clone(),
@@ -194,8 +196,8 @@ pub(super) fn alternative(choice: &AlternativeChoice) -> ReviewOption {
     }
 }
 
-/// The review keys, then the edit keys that are not among them; a key that is both is one item, and one that the node may
-/// not read is none.
+/// Returns the items of the review keys, then of the other edit keys. A key that is both is one item; one that the node
+/// may not read is left out.
 fn items<'s>(human: &Human, may_read: impl Fn(&str) -> bool, value: impl Fn(&str) -> Option<&'s Value>) -> Vec<Item> {
     let value = |key: &str| value(key).cloned().unwrap_or(Value::Null);
     let edit_key = |key: &str| human.edit_keys.iter().find(|edit| edit.key == key);
@@ -219,7 +221,8 @@ fn items<'s>(human: &Human, may_read: impl Fn(&str) -> bool, value: impl Fn(&str
         .collect()
 }
 
-/// A string with line breaks or signs of markup is markdown, another string is text, a list of objects is a table.
+/// Guesses how a value is shown: a string with line breaks or signs of markup as Markdown, another string as text, a
+/// list of objects as a table.
 fn guess_content_type(value: &Value) -> ContentType {
     match value {
         Value::String(text) if looks_like_markdown(text) => ContentType::Markdown,

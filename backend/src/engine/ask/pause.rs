@@ -13,13 +13,13 @@ use crate::engine::digest;
 use crate::engine::question::Subject;
 
 impl Builder<'_> {
-    /// Whether what was said is that an agent is to wait.
+    /// Whether a verdict tells whoever asked to wait.
     pub(super) fn pauses(&self, id: ReviewId, said: &CheckedVerdict) -> bool {
         let asks = self.reviews.get(&id).is_some_and(|review| review.kind == ReviewKind::Checkpoint);
         asks && matches!(said, CheckedVerdict::Node(NodeVerdict::Accept(option)) if option.id == PAUSE)
     }
 
-    /// It waits, for as long as it takes. Who said so is on the record with the review's next revision.
+    /// Pauses a question, without a time limit. The next revision of its review records who did so.
     pub(super) fn pause(&mut self, id: ReviewId, decision: &Decision) -> Option<()> {
         self.merge_metadata(&decision.metadata);
         let question = self.state.question_mut(id)?;

@@ -22,7 +22,7 @@ use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, Snapshot, TaskKind};
 use crate::flow::{Compiled, host_of};
 
-/// How long a function may take: as long as a judge. What takes longer is for a reviewer, who has all the time.
+/// The time limit of a function, the same as the default of a judge. Whatever takes longer is for a reviewer.
 const FUNCTION_TIMEOUT: Span = Span::secs(300);
 /// The longest reason that is kept, in characters: a reviewer reads it beside everything else.
 const MAX_REASON: usize = 2_000;
@@ -44,7 +44,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Reads what a program has answered when it was asked. None where it answers later.
+    /// Reads the response of a program to the request that asked it. `None` if it answers later.
     pub(super) fn read_program(
         &mut self,
         task: TaskId,
@@ -66,7 +66,7 @@ impl Builder<'_> {
         Ok(Some((self.end_asking(question), handler_outcome)))
     }
 
-    /// Reads a decision of a program on what it was shown.
+    /// Checks the decision of a program on the content with this digest.
     pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> HandlerOutcome {
         let review = match self.review_to_show(&asking(question)) {
             Ok(review) => review,
@@ -88,7 +88,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A program will answer later. Until then people may decide.
+    /// Opens the review, so that people may decide until the program answers.
     fn answers_later(&mut self, question: Question) -> Result<(), (Subject, RunError)> {
         let (by, via) = name(self.program_at(&question));
         let Asked::Program { since, until, task, tries, .. } = question.asked else { return Ok(()) };
@@ -111,7 +111,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Reads what a program answers by itself: it names what it was shown, and decides as a person does.
+    /// Reads the callback of a program, which names the revision and digest that it saw, and decides as a person does.
     pub(super) fn read_callback(
         &mut self,
         id: ReviewId,
@@ -146,7 +146,7 @@ impl Builder<'_> {
         Ok((self.end_asking(question), handler_outcome))
     }
 
-    /// A program could not be asked. None where it is tried again: as long as it has time.
+    /// Handles a failed request to a program. `None` if it is retried, which it is until its deadline.
     pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, HandlerOutcome)> {
         let (mut question, mut step) = self.take_question(review)?;
         let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
@@ -165,7 +165,7 @@ impl Builder<'_> {
         None
     }
 
-    /// A program has had its time. One that has said that it answers later only passes on.
+    /// Goes on after the deadline of a program. If it had said that it answers later, it passes on.
     pub(super) fn program_timed_out(&self, question: &Question, answers_later: bool) -> HandlerOutcome {
         let why = "It did not answer in time.";
         if answers_later {
@@ -175,7 +175,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A program decides nothing, because of this: then the flow says whether what is asked is rejected.
+    /// Goes on from a program that cannot decide, for this reason: a webhook rejects if its `on_error` says so,
+    /// otherwise it passes on.
     fn unable_program(&self, question: &Question, why: &str) -> HandlerOutcome {
         let advice = self.said(question, why);
         let rejects = match self.program_at(question) {
@@ -212,13 +213,13 @@ impl Builder<'_> {
     }
 }
 
-/// The handler that is asked, where it is a program.
+/// Returns the handler that a question asks; `None` if it is no program.
 pub(in crate::engine) fn program_of(flow: &Compiled, state: &RunState, question: &Question) -> Option<Handler> {
     let handler = handlers(flow, state, &question.subject).get(question.handler)?;
     matches!(handler, Handler::Webhook(_) | Handler::Function(_)).then(|| handler.clone())
 }
 
-/// What is asked, as people would have seen it when the handler was asked.
+/// Returns the review of a question, as people would have seen it when the handler was asked.
 pub(in crate::engine) fn composed(
     flow: &Compiled,
     state: &RunState,
@@ -242,7 +243,7 @@ fn timeout(handler: Option<&Handler>) -> Span {
     }
 }
 
-/// What a program is called in what it says, and what kind of handler it is.
+/// Returns the name of a program in its advice, and the kind of handler.
 fn name(handler: Option<&Handler>) -> (String, Via) {
     match handler {
         Some(Handler::Webhook(webhook)) => {

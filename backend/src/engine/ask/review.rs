@@ -25,8 +25,8 @@ use crate::engine::transition::TaskKind;
 use crate::engine::{digest, view};
 
 impl Builder<'_> {
-    /// Asks people, and nobody else any more: a new review, or one that is pending already. They may be told in a channel.
-    /// The task of the deadline, where the review has one, is due at the warning first.
+    /// Asks people only: opens a review, or keeps the one that is pending. A channel may tell them. The task of the
+    /// deadline, if there is one, is due at the warning first.
     pub(super) fn ask_people(
         &mut self,
         asking: Asking,
@@ -59,7 +59,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What is asked about a subject, as a review.
+    /// Returns the review about a subject as it would be opened now.
     pub(super) fn review_about(
         &self,
         id: ReviewId,
@@ -71,7 +71,7 @@ impl Builder<'_> {
         Ok(self.review_of(id, step, content, advice))
     }
 
-    /// A handler resolves a review that is pending.
+    /// Resolves a pending review in the name of a handler.
     pub(super) fn resolve_pending(
         &mut self,
         id: ReviewId,
@@ -84,7 +84,7 @@ impl Builder<'_> {
         self.leave_pending(id, resolution, None, None, findings);
     }
 
-    /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
+    /// Records a review that is resolved as soon as it is made; `decision` is `None` if a handler resolved it.
     pub(in crate::engine) fn record(
         &mut self,
         mut review: Review,
@@ -123,7 +123,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What is asked, as a pending review.
+    /// Makes a pending review from its content.
     pub(super) fn review_of(&self, id: ReviewId, step: &Step, content: Content, advice: Vec<Advice>) -> Review {
         let expires_at = content.timeout.map(|timeout| self.now.after(timeout.0));
         let mut review = Review {
@@ -182,7 +182,7 @@ impl Builder<'_> {
         review
     }
 
-    /// From where a review comes; from nowhere where its run only carries it.
+    /// Sets the run and the node that a review comes from. For a carrier, it sets only the title that was sent.
     fn name_origin(&self, review: &mut Review, step: &Step) {
         let Some(run) = self.state.shown_id() else {
             let title = carrier::title(&self.state.input).and_then(title::of_template);
@@ -195,7 +195,7 @@ impl Builder<'_> {
         (review.node, review.visit, review.part) = (Some(step.node.clone()), Some(step.visit), step.part);
     }
 
-    /// Pending reviews follow the state: where a shown value has changed, the review gets a new revision, and the
+    /// Updates pending reviews of human nodes: if a shown value has changed, the review gets a new revision, and its
     /// votes so far are void.
     pub(in crate::engine) fn refresh_reviews(&mut self) {
         let is_of_node = |question: &&Question| question.pending && matches!(question.subject, Subject::Node { .. });
@@ -213,7 +213,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What is shown has changed: a new revision with its digest, and the votes so far are void.
+    /// Gives a review new items, with a new revision and digest. Its votes so far are void.
     pub(in crate::engine) fn revise(&mut self, id: ReviewId, items: Vec<Item>, edited: Vec<Edited>) {
         let mut voided = Vec::new();
         let revised = self.change_review(id, |review| {
@@ -231,7 +231,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A review is resolved by a decision of these people. Votes are on it already.
+    /// Resolves a review by a decision in the name of `by`. Votes are on the review already.
     pub(super) fn resolve(
         &mut self,
         id: ReviewId,
@@ -266,7 +266,7 @@ impl Builder<'_> {
         self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, answer.findings());
     }
 
-    /// A review's time is up.
+    /// Expires a review at its deadline.
     pub(super) fn expire(&mut self, id: ReviewId, reason: &str, answer: &QuestionAnswer) {
         let reason = Some(reason.to_owned());
         let expired = self.undecided(ReviewStatus::Expired, Outcome::Expired, Via::Timeout, None, reason);
@@ -274,14 +274,15 @@ impl Builder<'_> {
         self.leave_pending(id, resolution, None, None, answer.findings());
     }
 
-    /// A question is taken back, by somebody or since the run ended. One that people were not asked is not on the record.
+    /// Withdraws a question, for a person or because what asked it has ended. If its review was never opened, nothing
+    /// is recorded.
     pub(in crate::engine) fn withdraw(&mut self, id: ReviewId, via: Via, by: Option<Username>, reason: &str) {
         let reason = Some(reason.to_owned());
         let resolution = self.undecided(ReviewStatus::Withdrawn, Outcome::Withdrawn, via, by.clone(), reason);
         self.leave_pending(id, resolution, None, by, None);
     }
 
-    /// A resolution by no decision of people.
+    /// Returns a resolution without a decision of people.
     fn undecided(
         &self,
         status: ReviewStatus,
@@ -294,7 +295,7 @@ impl Builder<'_> {
         Resolution { status, outcome, by, at: self.now, via, decision: None, reason, vetoes: Vec::new(), answer: None }
     }
 
-    /// A question is over, and its review with it; nobody waits for a handler that is still asked.
+    /// Ends a question with its review, and abandons the call of a handler that is still asked.
     fn leave_pending(
         &mut self,
         id: ReviewId,

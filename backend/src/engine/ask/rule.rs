@@ -18,11 +18,11 @@ use crate::engine::ruling::{Findings, inquiries, veto, warning};
 use crate::engine::transition::Refusal;
 use crate::flow::guardrail::Finding;
 
-/// The argument by which an agent that begins, and a specialist, is told what it is.
+/// The argument that has the instructions of an agent that begins, or of a specialist.
 const INSTRUCTIONS: &str = "instructions";
 
 impl Builder<'_> {
-    /// What becomes of what a question is about, once it was decided as the review shows it.
+    /// Returns the rulings on what a question is about, from the decisions on its review.
     pub(super) fn rule(
         &self,
         review: &Review,
@@ -42,8 +42,9 @@ impl Builder<'_> {
         }
     }
 
-    /// The same decisions, where what is said beside becomes part of what happens: an agent that is about to begin, or a
-    /// specialist, has instructions of its own. Guardrails then look at them as at any edit.
+    /// Adds the instructions of a reviewer to the decisions: they become part of the own instructions of an agent that
+    /// begins, or of a specialist, so that guardrails check them like any edit. `None` if there is no such agent or it
+    /// is not approved.
     fn instructed(
         &self,
         subject: &Subject,
@@ -77,7 +78,7 @@ impl Builder<'_> {
         tool.is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SpawnSpecialist))
     }
 
-    /// Refuses what guardrails ask programs about before it can count.
+    /// Refuses decisions that guardrails must ask programs about before they can count.
     pub(super) fn refuse_unasked(
         &self,
         review: &Review,
@@ -91,8 +92,8 @@ impl Builder<'_> {
         if unasked.is_empty() { Ok(()) } else { Err(Refusal::unasked(unasked)) }
     }
 
-    /// What guardrails would do with a decision, without making it. What is still missing in it, or does not fit, is for the
-    /// decision itself to say.
+    /// Returns what guardrails would do with a decision, without making it. Parts that are missing or do not fit are
+    /// reported only when the decision is made.
     pub(in crate::engine) fn check_decision(
         &self,
         review: &Review,

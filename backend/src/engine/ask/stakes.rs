@@ -12,7 +12,7 @@ use crate::engine::scope::{self, Visit};
 use crate::flow::Scope;
 
 impl Builder<'_> {
-    /// What is at stake, as it is before what its templates see.
+    /// Returns the stakes, with their templates rendered from what the gate or node sees.
     pub(super) fn stakes_of(
         &self,
         step: &Step,
@@ -73,7 +73,7 @@ impl Builder<'_> {
             })
         };
         let alternatives: Vec<Alternative> = setting.alternatives.iter().map(alternative).collect::<Result<_, _>>()?;
-        // What the flow itself says was looked at when it was saved.
+        // Texts in the flow itself were checked when it was saved.
         let written = setting.alternatives.iter().filter_map(Alternative::choice);
         let is_made = written.into_iter().any(|choice| TemplateText::is_one(&choice.description));
         let choices = alternatives.iter().filter(|_| is_made).filter_map(Alternative::choice);
@@ -84,7 +84,7 @@ impl Builder<'_> {
     }
 }
 
-/// Two things that can be chosen read the same.
+/// Makes the error for two choices that read the same.
 pub(super) fn alike(node: &NodeId, label: &str) -> RunError {
     let message = format!("two choices read `{label}`: people could not tell them apart");
     failure(FlowCode::FlowCondition, node, message)

@@ -8,7 +8,7 @@ use crate::engine::builder::Builder;
 use crate::engine::question::Subject;
 
 impl Builder<'_> {
-    /// What is asked about a subject, as things are.
+    /// Builds the current content of the question about a subject.
     pub(super) fn content(&self, subject: &Subject) -> Result<Content, RunError> {
         let step = self.state.step_of(subject).ok_or_else(nothing_waits)?;
         match subject {

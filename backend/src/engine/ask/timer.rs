@@ -22,8 +22,8 @@ use crate::engine::question::{Approval, Asked, Question, Subject};
 use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
-    /// Lets the time be up whose end came first: a pending review expires or escalates, a handler passes on. Says whether
-    /// there was one.
+    /// Applies the earliest deadline that has passed: a pending review expires or escalates, a handler passes on.
+    /// Returns whether there was one.
     pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
         let due = self.state.questions.iter().filter_map(|question| {
             let until = self.until(question)?;
@@ -33,14 +33,14 @@ impl Builder<'_> {
         first.inspect(|review| self.time_is_up(*review)).is_some()
     }
 
-    /// The review whose timer a task is.
+    /// Returns the review whose timer is this task.
     pub(in crate::engine) fn timed_by(&self, task: TaskId) -> Option<ReviewId> {
         let is_its = |question: &&Question| question.timer.is_some_and(|timer| timer.task == task);
         self.state.questions.iter().find(is_its).map(|question| question.review)
     }
 
-    /// Tells that a deadline is near, where it is, and sets the task to its next time. Where it is not, the clock of
-    /// whoever claimed the task is ahead of this one.
+    /// Emits that a deadline is near if its warning is due, and moves the task to its next time. If nothing is due, the
+    /// clock of whoever claimed the task is ahead of this one.
     pub(in crate::engine) fn warn(&mut self, id: ReviewId) {
         if let Some(until) = self.state.question(id).and_then(Question::until) {
             return self.set_timer(id, Some(until), None);
@@ -54,7 +54,7 @@ impl Builder<'_> {
         self.set_timer(id, review.expires_at, early);
     }
 
-    /// A deadline is at another time, with its warning before.
+    /// Moves the task of a timer to a deadline, or to the warning before it.
     fn set_timer(&mut self, id: ReviewId, expires_at: Option<Timestamp>, warn_at: Option<Timestamp>) {
         let subject = self.state.question(id).map(|question| question.subject.clone());
         let step = subject.and_then(|subject| self.state.step_of(&subject).cloned());
@@ -98,15 +98,15 @@ impl Builder<'_> {
         self.answer(subject, answer);
     }
 
-    /// Others are asked too, and have their own time from now on, however late the timer is. What is asked stays the
-    /// same, so that votes and drafts of those who were asked before still count.
+    /// Escalates a review: people of another role are asked too, with their own time from now on, however late the
+    /// timer is. The content stays the same, so that earlier votes and drafts still count.
     fn escalate(&mut self, id: ReviewId, next: Escalate) {
         let Escalate { escalate: role, extend, then } = next;
         let expires_at = self.now.after(extend.0);
         let escalated = self.change_review(id, |review| {
             let Reviewers { roles, users, .. } = &mut review.reviewers;
             if roles.is_empty() && users.is_empty() {
-                // Nobody named is every reviewer: they are named now, so that they stay.
+                // If nobody is named, every reviewer may decide: they are named now, so that they still may.
                 roles.push(REVIEWER.to_owned());
             }
             if !roles.contains(&role) {
@@ -124,8 +124,9 @@ impl Builder<'_> {
         self.set_timer(id, Some(expires_at), warning(self.now, expires_at));
     }
 
-    /// `approve` acts as the first accept option, on the content that is shown by then; `reject` as stop; `follow` and
-    /// `goto` go on without an answer, so that nothing of what voters have changed counts.
+    /// Returns the answer of a human node after its deadline. `approve` acts as the first accept option, on the content
+    /// that is shown by then; `reject` as stop; `follow` and `goto` continue without an answer, so edits of voters do
+    /// not count.
     fn node_timed_out(&self, review: &Review, on_timeout: OnTimeout, reason: &str) -> NodeAnswer {
         let kind = match on_timeout {
             OnTimeout::Approve => Some(ChoiceKind::Accept),

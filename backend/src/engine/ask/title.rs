@@ -4,21 +4,21 @@
 use shared::review::Action;
 use shared::topic::{LONGEST_TOPIC, cut, plain, topic};
 
-/// How many things are named; the others are counted.
+/// The maximum number of things that are named; the others are counted.
 const NAMED: usize = 2;
 /// The longest headline, in characters.
 const LONGEST: usize = 120;
 /// A line up to this many characters is a headline as it is; of a longer one only the first sentence.
 const SHORT: usize = 80;
 
-/// The headline that a flow gives, as rendered: one line, not too long. None where nothing is left of it.
+/// Returns a rendered title as one line that is not too long; `None` if it is blank.
 pub(in crate::engine) fn of_template(rendered: &str) -> Option<String> {
     let line = rendered.split_whitespace().collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then(|| cut(&line, LONGEST))
 }
 
-/// The question itself: the first line of the prompt or its first sentence, without its markup, and the topic where one
-/// is given.
+/// Returns the question itself: the first line of the prompt, or its first sentence, without its markup, followed by
+/// the topic if there is one.
 pub(in crate::engine) fn of_prompt(prompt: &str, topic: Option<&str>) -> String {
     let text = prompt.lines().map(plain).find(|line| !line.is_empty()).unwrap_or_default();
     let question = if text.chars().count() <= SHORT { text.trim_end_matches('.') } else { first_sentence(&text) };
@@ -30,7 +30,7 @@ pub(in crate::engine) fn of_prompt(prompt: &str, topic: Option<&str>) -> String 
     }
 }
 
-/// What is to be called, and about what: `publish: The ocean`, `delete_file ×3: a.txt, b.txt and 1 more`.
+/// Returns what is to be called, and about what: `publish: The ocean`, `delete_file ×3: a.txt, b.txt and 1 more`.
 pub(in crate::engine) fn of_calls(actions: &[Action]) -> String {
     let mut tools: Vec<(&str, u32)> = Vec::new();
     let mut topics: Vec<String> = Vec::new();
@@ -45,7 +45,7 @@ pub(in crate::engine) fn of_calls(actions: &[Action]) -> String {
     let tools =
         tools.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name.to_owned() });
     let tools = listed(&tools.collect::<Vec<_>>());
-    // Of several tools nobody could tell whose topic is which.
+    // With several tools, nobody could tell whose topic is which.
     if topics.is_empty() || several { tools } else { cut(&format!("{tools}: {}", listed(&topics)), LONGEST) }
 }
 
@@ -57,7 +57,8 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Up to the first full stop, question or exclamation mark that a space follows. A full stop at its end is left out.
+/// Returns the text up to the first full stop, question mark or exclamation mark that ends it or precedes a space. A
+/// final full stop is left out.
 fn first_sentence(text: &str) -> &str {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {

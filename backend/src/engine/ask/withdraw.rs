@@ -18,7 +18,7 @@ use crate::engine::question::Subject;
 use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
-    /// Somebody takes a review back.
+    /// Withdraws a review for a person.
     pub(in crate::engine) fn take_back(
         &mut self,
         id: ReviewId,
