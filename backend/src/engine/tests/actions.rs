@@ -63,7 +63,7 @@ fn an_agent_begins_once_somebody_has_given_leave() {
     assert_eq!(play.heard("ask"), [Message::User { text: "Reply to Ann.".to_owned() }]);
     play.model("ask", text(r#"{"reply": "Dear Ann"}"#));
 
-    // A correction is a visit of its own: it is asked about again, and what was said for the last one is gone.
+    // A correction is a visit of its own: it is asked about again, and edits of the earlier visit are gone.
     play.decide(choose("again"));
     let again = play.review();
     assert_eq!((again.visit, &again.actions[0].arguments["correction"]), (Some(2), &json!("Shorter.")));

@@ -117,7 +117,7 @@ fn a_routers_agent_chooses_among_the_targets_that_have_visits_left() {
     assert_eq!(told, [Message::User { text: expected.to_owned() }]);
     play.model("where", text("hm"));
     play.model("where", text("`Left`."));
-    // `left` has no visits left now, so that `right` is taken without a model.
+    // `left` has no visits left now, so `right` is taken without asking a model.
     assert_eq!(play.status(), RunStatus::Completed);
     assert_eq!(play.snapshot.state.keys, object(json!({ "left": 1, "right": true })));
 

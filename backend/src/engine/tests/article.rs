@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The flow of the product's page.
+/// The flow that the product's page shows.
 pub(super) const ARTICLE: &str = r#"
 id: article
 title: Write, review and publish an article

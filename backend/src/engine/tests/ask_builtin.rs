@@ -1,4 +1,4 @@
-//! What agents ask by themselves.
+//! Questions that agents ask on their own initiative.
 
 use super::*;
 use shared::review::{AskedBy, Outcome, ReviewKind};
@@ -193,7 +193,7 @@ fn what_nobody_answers_in_time_is_told() {
     while play.status() == RunStatus::WaitingForHuman {
         play.now = play.now.after(Duration::from_mins(40));
         let task = *play.tasks.iter().min_by_key(|(_, task)| task.due_at).unwrap().0;
-        // Of several deadlines that have passed, all count at once; their tasks may be over then.
+        // All passed deadlines are applied at once, so the task of a later one may have ended already.
         let _ = play.try_apply(Input::Due { task });
     }
     let results = results(&play);

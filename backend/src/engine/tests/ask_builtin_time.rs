@@ -1,4 +1,4 @@
-//! What comes of what agents ask when nobody answers in time: each builtin with each timer.
+//! Questions of agents that nobody answers in time: each builtin with each setting of `on_timeout`.
 
 use shared::definition::OnTimeout;
 
@@ -38,7 +38,7 @@ fn time_is_up(play: &mut Play) {
     play.apply(Input::Due { task });
 }
 
-/// What the agent is told; or that its step has failed, and with what.
+/// Returns the result that the agent gets, or the error with which its step fails.
 fn came(play: &Play) -> Value {
     if let Some(step) = play.steps.iter().find(|step| step.status == StepStatus::Failed) {
         assert_eq!((play.status(), play.key("apology")), (RunStatus::Completed, &json!("yes")));
@@ -58,7 +58,7 @@ fn each_builtin_with_each_timer_comes_to_what_the_flow_says() {
     let refused = || json!({ "approved": false, "reason": "nobody decided in time" });
     let proceeds = || json!({ "decision": "continue" });
     for (builtin, arguments) in asks() {
-        // Where nothing is said; approve; reject; error; follow.
+        // In this order: no setting, approve, reject, error, follow.
         let comes = match builtin {
             "ask_human" => [late(), late(), late(), late(), late()],
             "request_edit" => [unchanged(), unchanged(), late(), late(), unchanged()],
@@ -73,7 +73,7 @@ fn each_builtin_with_each_timer_comes_to_what_the_flow_says() {
             assert_eq!(play.past(review.id).status, ReviewStatus::Expired);
             assert_eq!(came(&play), comes, "{builtin}, on_timeout: {timer}");
 
-            // Others are asked too first, and have their own time; then it is the same.
+            // After an escalation, whose people have their own time, the outcome is the same.
             if !timer.is_empty() {
                 let escalates = format!("{{ escalate: boss, extend: 2h, then: {timer} }}");
                 let mut play = start(builtin, &escalates, &arguments);

@@ -1,4 +1,4 @@
-//! `auto` handlers: nobody waits, and everything is on the record.
+//! `auto` handlers: nobody waits, and everything is recorded.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The chain of handlers: each that may pass on, before and after every other.
+//! The chain of handlers: each handler that may pass on, before and after each other one.
 
 use shared::definition::Handler;
 
@@ -7,7 +7,8 @@ use super::*;
 
 const JUDGE: &str = "{ judge: { model: demo/judge, criteria: Be kind. } }";
 
-/// Every handler that may pass on, before every other: each is asked, in order, and what each said is on the record.
+/// Tests every handler that may pass on before every other one: they are asked in order, and the advice of each is
+/// recorded.
 #[test]
 fn handlers_are_asked_in_their_order_whatever_they_are() {
     type Pass = fn(&mut Play);
@@ -51,7 +52,7 @@ fn handlers_are_asked_in_their_order_whatever_they_are() {
 
 const OWN: &str = "{ function: own }";
 
-/// A function can be named in no file: the flow is built.
+/// A function cannot be named in a file, so the flow is built.
 fn asked_of_built(handlers: &[&str]) -> Play {
     let file = ASKED.replace("HANDLERS", "human");
     let mut flow = flow::check(&file).flow.unwrap();

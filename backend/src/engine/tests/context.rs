@@ -1,5 +1,5 @@
-//! For whom a run goes: user, tenant, session and metadata are carried through every pause, and what a decision adds is
-//! known to every later step. And while one branch waits for a person, the others go as far as they can.
+//! The context of a run: user, tenant, session and metadata are kept through every pause, and every later step sees the
+//! metadata that a decision adds. And while one branch waits for a person, the others continue.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn whom() -> Context {
 }
 
 impl Play {
-    /// The one pending review is decided, with this beside the decision.
+    /// Decides the only pending review, with this metadata.
     fn decide_beside(&mut self, verdict: Verdict, metadata: Value) {
         let review = self.review();
         let request = DecisionRequest { metadata: object(metadata), ..request(&review, verdict) };
@@ -57,13 +57,14 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     let first = play.review();
     assert_eq!((first.prompt.as_str(), &first.context), ("mara of acme?", &whom()));
 
-    // A condition on the way out, the instructions and the prompt of the next step.
+    // The metadata is seen by a condition of an edge, and by the instructions and the prompt of the next step.
     play.decide_beside(choose("take"), json!({ "ticket": "T-7" }));
     let Work::Model(request) = play.work_at("answer") else { panic!("a model is called") };
     assert_eq!(request.instructions.as_deref(), Some("You answer for acme."));
     assert_eq!(play.heard("answer"), [Message::User { text: "Ticket T-7 of mara.".to_owned() }]);
 
-    // The gate's condition and its review. What is sent after it is what was shown, without what its decision added.
+    // It is also seen by the gate's condition and its review. What is sent is what was shown, without what the decision
+    // at the gate has added.
     play.model("answer", calls([("book", json!({ "what": 1 }))]));
     let gate = play.review();
     let known = |more: Value| {
@@ -79,13 +80,13 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     assert_eq!(Some(play.tool_work(&task).request), gate.actions[0].request);
     assert_eq!(json!(play.snapshot.state.context.metadata), all);
 
-    // A question that a decision brought; the newest value counts.
+    // A prompt may come from metadata of a decision; the newest value counts.
     play.returned(&task, json!("booked"));
     play.model("answer", text("Done."));
     let check = play.review();
     assert_eq!((check.prompt.as_str(), &check.context), ("Is this right?", &known(all)));
 
-    // Through a correction, and into what comes last.
+    // Metadata is kept through a correction, and is seen by the last step.
     play.decide_beside(choose("redo"), json!({ "ticket": "T-8" }));
     play.model("answer", text("Shorter."));
     play.decide_beside(choose("ok"), json!({}));
@@ -112,7 +113,7 @@ nodes:
     assert_eq!(gate.actions.len(), 1, "the call is held back: {gate:?}");
     assert_eq!(Value::Object(gate.context.metadata), json!({ "tier": "guest", "mood": "fine" }));
 
-    // What a launch did not say, a decision may; and a launch that was recorded before is replayed as it went.
+    // A decision may add what the launch did not set. Launches from before this rule are replayed as they went.
     let mut play = Play::try_start_for(compile(source), json!({}), &[ana()], Context::default()).unwrap();
     play.decide_beside(choose("ok"), json!({ "tier": "trusted" }));
     assert!(!play.snapshot.reviews.values().any(Review::is_pending), "the call runs");
@@ -149,7 +150,7 @@ nodes:
     play.model("polish", text("A better text."));
     assert_eq!((play.status(), play.key("polish")), (RunStatus::WaitingForHuman, &json!("A better text.")));
 
-    // Each by its own id, in any order; the other stays as it was.
+    // Each review is decided by its own id, in any order; the other stays as it was.
     let (legal, price) = (play.past(id("Legal?")).clone(), play.past(id("Price?")).clone());
     play.decide_on(&price, choose("ok"));
     assert_eq!((play.past(legal.id), play.status()), (&legal, RunStatus::WaitingForHuman));

@@ -1,4 +1,4 @@
-//! Which decisions are taken, and what else people do at a review.
+//! Which decisions are accepted, and what else people do at a review.
 
 use shared::request::Request;
 

@@ -1,4 +1,4 @@
-//! Reviews that change hands, and claims that run out.
+//! Delegated reviews, and claims that run out.
 
 use super::*;
 
@@ -12,7 +12,7 @@ nodes:
       reviewers: { roles: [legal], not_requester: true }
 ";
 
-/// A run whose inputs do not say who exists.
+/// Starts a run whose inputs come without the users who exist.
 fn start() -> Play {
     let mut play = Play::start(ASK, json!({}));
     play.people = None;
@@ -64,7 +64,7 @@ fn what_was_delegated_to_somebody_who_is_gone_goes_back() {
         (vec![lea(), person("tom", &["editor"])], None),
     ] {
         play.people = Some(people.into());
-        // Nothing has changed at first.
+        // The first recount may change nothing, and is refused then.
         let _ = play.try_apply(Input::Recount);
         assert_eq!(holder(&play).as_deref(), expected);
     }

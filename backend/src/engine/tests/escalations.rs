@@ -1,4 +1,4 @@
-//! Agents that cannot go on, that ask whether to, and that hand something over.
+//! Escalations, checkpoints and handoffs of agents.
 
 use super::*;
 use shared::review::{Outcome, ReviewKind};

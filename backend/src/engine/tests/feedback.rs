@@ -1,4 +1,4 @@
-//! Feedback: on the record of its run, and told to agents that want it.
+//! Feedback: recorded with its run, and given to agents that want it.
 
 use serde_json::json;
 use shared::access::Involvement;
@@ -35,7 +35,7 @@ fn give(by: &Principal, feedback: NewFeedback) -> Input {
     Input::Feedback { by: by.clone(), involvement: Involvement::None, feedback }
 }
 
-/// Feedback as the store would read it, newest first.
+/// Creates feedback as the store would read it.
 fn said(agent: &str, content: &str) -> Feedback {
     let NewFeedback { agent, feedback_type, aspect, content, importance, context } = new(agent, content);
     let (by, at) = ("ana".parse().unwrap(), Timestamp(0));
@@ -62,7 +62,7 @@ fn an_agent_is_told_the_newest_feedback_on_it_and_the_same_until_its_step_is_ove
     let expected = "What people said of your earlier work, the newest first:\n\
          - correction (accuracy, importance 4 of 5): Third.";
     assert_eq!(told(&play, "edit").as_deref(), Some(expected));
-    // What is said meanwhile is for the next time.
+    // Feedback that comes meanwhile is for the next conversation.
     play.snapshot.feedback = vec![said("editor", "Fourth.")];
     play.model("edit", calls([("nothing", json!({}))]));
     assert_eq!(told(&play, "edit").as_deref(), Some(expected));

@@ -1,4 +1,4 @@
-//! States as earlier versions stored them go on under this one.
+//! States that earlier versions stored continue under this version.
 
 use super::*;
 
@@ -20,7 +20,7 @@ nodes:
   serve: { agent: clerk, prompt: Serve. }
 "#;
 
-/// A state as the store reads it.
+/// Upgrades and reads a stored state, as the store does.
 fn stored(state: &Value) -> RunState {
     let mut state = state.clone();
     assert!(!RunState::is_current(&state.to_string()));
@@ -28,7 +28,7 @@ fn stored(state: &Value) -> RunState {
     serde_json::from_value(state).unwrap()
 }
 
-/// A run of format 1, in which a call waits for leave: what it sends was rendered when it was sent.
+/// Returns a run of format 1, in which a call waits for approval: requests were rendered only when they were sent.
 fn waiting() -> (Compiled, Snapshot, Review) {
     let fixture: Value = serde_json::from_str(include_str!("fixtures/gated_call_format_1.json")).unwrap();
     let state = stored(&fixture["state"]);
@@ -38,7 +38,7 @@ fn waiting() -> (Compiled, Snapshot, Review) {
     (compile(FLOW), Snapshot { state, reviews, grants: Vec::new(), people: None, feedback: Vec::new() }, review)
 }
 
-/// The calls that are made once a person has answered.
+/// Returns the calls that are made once a person has decided.
 fn made(decision: ActionDecision) -> Vec<ToolRequest> {
     let (flow, snapshot, review) = waiting();
     let request = request(&review, answer_actions([("c1-1", decision)]));
@@ -80,7 +80,7 @@ fn a_call_that_waited_for_leave_in_format_1_is_not_made_where_it_is_rejected() {
     assert_eq!(made(ActionDecision::Reject { message: None }), []);
 }
 
-/// The state as format 2 had it: what is asked stood in the phase that waited for it.
+/// Returns the state in format 2: a question stood in the phase that waited for it.
 fn in_format_2(state: &RunState) -> Value {
     let mut stored = json!(state);
     stored["format"] = json!(2);
@@ -136,17 +136,18 @@ nodes:
 ";
     let mut play = Play::start(source, json!({}));
     play.snapshot.state = stored(&in_format_2(&play.snapshot.state));
-    // It had no time limit then.
+    // A judge had no time limit then.
     play.tasks.retain(|_, task| task.kind.is_call());
     let verdict = json!({ "approved": true, "confidence": 1, "reasoning": "Because." });
     play.model("ask", text(&verdict.to_string()));
-    // What it was shown is not known to be what is asked now: it decides nothing, and people are asked.
+    // The content may have changed since the judge was asked: it decides nothing, and people are asked.
     assert_eq!(play.review().advice[0].verdict, None);
     play.decide(choose("yes"));
     assert_eq!(play.status(), RunStatus::Completed);
 }
 
-/// The state as format 4 had it: a review was pending where people were asked, and what handlers had said stood twice.
+/// Returns the state in format 4: a review was pending if people were asked, and the advice of handlers was stored
+/// twice.
 fn in_format_4(state: &RunState) -> Value {
     let mut stored = json!(state);
     stored["format"] = json!(4);
@@ -177,7 +178,7 @@ fn what_was_asked_in_format_4_is_still_asked_by_whom_it_was_and_as_long() {
     assert_eq!(stored(&in_format_4(&play.snapshot.state)), expected);
 }
 
-/// The state as format 9 had it: what a member of a team had used before its turn was counted together with the turn.
+/// Returns the state in format 9: the earlier usage of a member of a team was counted together with that of its turn.
 fn in_format_9(state: &RunState) -> Value {
     let mut stored = json!(state);
     stored["format"] = json!(9);

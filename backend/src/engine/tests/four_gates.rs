@@ -1,4 +1,4 @@
-//! The gates that hold back no call of a tool: each answer at each of them, and what comes of it when nobody answers.
+//! The gates that do not hold back calls of tools: each answer at each of them, and what happens if nobody answers.
 
 use super::teams::{due, request_of, results, says};
 use super::*;
@@ -27,7 +27,7 @@ use Gate::{Agent, Emergent, Return, Strategy};
 const ALL: [Gate; 4] = [Agent, Emergent, Return, Strategy];
 
 impl Gate {
-    /// A run that has come to it.
+    /// Starts a run that waits at this gate.
     fn holds(self, settings: &str) -> Play {
         let (gate, kind) = match self {
             Agent => (format!("before_agent: {{ first: {settings} }}"), ReviewKind::Agent),
@@ -55,7 +55,7 @@ impl Gate {
         play
     }
 
-    /// What has come of it, in words; `happens` where what was held back does.
+    /// Describes the outcome in words: `happens` if what was held back happens.
     fn came(self, play: &Play) -> String {
         if let Some(error) = summary(&play.snapshot.state).error {
             return format!("fails: {}: {}", error.code, error.message);
@@ -76,7 +76,7 @@ impl Gate {
         held.unwrap_or_else(|| "happens".to_owned())
     }
 
-    /// The log tells of what happened, with all that it was, and of nothing else.
+    /// Checks that the log has exactly what happened, in full.
     fn told(self, play: &Play, happened: bool) {
         let of = |kind: EntryKind| play.events.iter().filter(move |event| event.kind == kind).map(|event| &event.data);
         let made: Vec<_> = of(EntryKind::SpecialistMade).collect();

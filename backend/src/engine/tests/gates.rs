@@ -84,7 +84,7 @@ fn gated_calls_of_a_turn_are_one_review_and_the_others_run_with_those_that_were_
     assert_eq!(play.tasks.len(), 4);
     assert_eq!(play.tool_work(&play.call_task("c1-3")).arguments, object(json!({ "amount": 12 })));
 
-    // In any order; the agent hears them in its own.
+    // The results come in any order; the agent gets them in the order of its calls.
     for call in ["c1-4", "c1-1", "c1-3", "c1-2"] {
         let task = play.call_task(call);
         play.returned(&task, json!(call));
@@ -226,7 +226,7 @@ fn a_gate_whose_condition_meets_a_missing_field_or_an_error_stays_closed() {
     assert!(held("[1, 2, 3].map(x, x)[arguments.amount] == 1", json!({ "amount": 7 })), "an index out of bounds");
     let many: Vec<u32> = (0..2000).collect();
     assert!(held("arguments.xs.all(a, arguments.xs.all(b, a + b >= 0))", json!({ "xs": many })), "no answer in time");
-    // Known not to hold: the call runs.
+    // The condition certainly does not hold: the call runs.
     assert!(!held("arguments.amount > 10.0", json!({ "amount": 5 })));
     assert!(!held("has(arguments.amount) && arguments.amount > 10.0", missing()));
     assert!(!held("arguments.amount > 10.0 && false", missing()));

@@ -1,4 +1,4 @@
-//! Calls that were allowed beforehand.
+//! Calls that a grant covers.
 
 use shared::grant::{GrantScope, Remember};
 
@@ -30,7 +30,7 @@ fn deploy(play: &mut Play, to: &str, what: &str) {
     play.model("ship", calls([("deploy", json!({ "to": to, "what": what }))]));
 }
 
-/// The tool has returned.
+/// Returns a result for a call of the tool.
 fn done(play: &mut Play, call: &str) {
     let task = play.call_task(call);
     play.returned(&task, json!("done"));

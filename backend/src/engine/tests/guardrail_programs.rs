@@ -1,4 +1,4 @@
-//! Guardrails that ask a program: nothing happens before it has answered, whoever gave leave.
+//! Guardrails that ask a program: nothing happens before it has answered, whoever approved.
 
 use shared::definition::Effect;
 use shared::grant::{GrantScope, Remember};
@@ -9,7 +9,7 @@ use crate::flow::guardrail::GuardrailAnswer;
 mod ends;
 
 impl Play {
-    /// What programs say that a task of guardrails asks.
+    /// Returns the answers of the programs that a task of guardrails asks.
     pub(super) fn looked(&self, task: &Task) -> Input {
         let Some(Work::Look(inquiries)) = work(&self.flow, &self.snapshot.state, task) else {
             return Input::GuardrailsAnswered { task: task.id, attempt: 1, looked: Vec::new() };
@@ -19,8 +19,8 @@ impl Play {
     }
 }
 
-/// What the program of a guardrail says: it objects to falcons, and breaks where something is broken. Dice say something of
-/// everything, always the same.
+/// Returns the answer of a guardrail's program: it objects to falcons, and fails at whatever is broken. Dice answer any
+/// inquiry at random, but always in the same way.
 pub(super) fn program(inquiry: &Inquiry) -> GuardrailAnswer {
     let holds = |what: &str| json!(inquiry).to_string().contains(what);
     let dice = inquiry.guardrail.contains("dice").then(|| digest_of_inquiry(inquiry).bytes().last().unwrap_or(0) % 4);
@@ -59,7 +59,7 @@ fn run(play: &mut Play, command: &str) {
     play.model("serve", calls([("shell", json!({ "command": command }))]));
 }
 
-/// The task of asking programs.
+/// Returns the task that asks programs.
 fn looks(play: &Play) -> Option<Task> {
     play.tasks.values().find(|task| matches!(task.kind, TaskKind::Look { .. })).cloned()
 }
@@ -69,7 +69,7 @@ fn answer(play: &mut Play) {
     play.apply(play.looked(&task));
 }
 
-/// How the call ended: what the agent hears of it, or that it runs.
+/// Returns how the call ended: its result for the agent, or that it runs.
 fn outcome(play: &Play) -> String {
     let runs = play.tasks.values().find(|task| matches!(task.kind, TaskKind::Tool { .. }));
     runs.map_or_else(
@@ -129,7 +129,7 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
 
 type Give = fn(&mut Play);
 
-/// Gates at which nobody gives leave who waits for an answer, and how each does.
+/// Gates at which nobody who approves waits for an answer, and how each approves.
 fn givers() -> [(&'static str, Give); 4] {
     [
         ("handlers: [{ auto: approve }]", |_| {}),

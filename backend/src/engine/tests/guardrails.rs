@@ -1,4 +1,4 @@
-//! Guardrails: what leave was given for is looked at before it happens, whoever gave it.
+//! Guardrails: what was approved is checked before it happens, whoever approved it.
 
 use shared::definition::Effect;
 use shared::grant::{GrantScope, Remember};

@@ -5,8 +5,7 @@ use shared::request::Request;
 use super::*;
 
 impl Play {
-    /// What a call sends follows from its arguments, once it is made: nothing that happens meanwhile changes it, and it is
-    /// what its gate shows.
+    /// Checks that what a call sends follows from its arguments alone, once it is made, and is what its gate shows.
     pub(super) fn check_requests(&mut self) {
         let state = &self.snapshot.state;
         for (number, branch) in &state.branches {
@@ -26,7 +25,7 @@ impl Play {
                     let shown =
                         self.snapshot.reviews[&question.review].actions.iter().find(|action| action.id == call.id);
                     let shown = shown.map(|action| (action.arguments.clone(), action.request.clone()));
-                    // What changes a team sends nothing.
+                    // A change of a team sends nothing.
                     let sent = |request: &Option<Request>| request.as_ref().is_none_or(|request| *request == now.1);
                     assert!(shown.is_none_or(|shown| shown.0 == now.0 && sent(&shown.1)));
                 }
@@ -34,7 +33,8 @@ impl Play {
         }
     }
 
-    /// What a guardrail blocks does not happen, and what is given of a run is what its guardrails let pass.
+    /// Checks that what a guardrail blocks does not happen, and that the output of a run is what its guardrails let
+    /// pass.
     pub(super) fn check_guardrails(&self) {
         for event in self.events.iter().filter(|event| event.kind == EntryKind::GuardrailFired) {
             let review = event.review_id.map(|id| &self.snapshot.reviews[&id]);
@@ -60,7 +60,7 @@ impl Play {
             let action = flow::guardrail::action("output", "x", None);
             let subject = shared::definition::GuardrailScope::Outputs;
             let matter = flow::guardrail::Matter { id: String::new(), subject, action, values: output, request: None };
-            // Programs were asked of what it was before something of it was redacted.
+            // Programs were asked about it before any redaction.
             let answered = |_: &Inquiry| Some(GuardrailAnswer::Allows);
             let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state), &answered);
             assert!(!found.is_veto() && found.redacted.is_none(), "{found:?}");

@@ -1,4 +1,4 @@
-//! Judges: a model decides what it is sure of, and people the rest.
+//! Judges: a model decides if it is confident enough, and people decide the rest.
 
 use shared::decision::Via;
 use shared::review::{Outcome, ReviewStatus};
@@ -149,7 +149,7 @@ nodes:
   serve: { agent: clerk, prompt: Serve. }
 "#;
 
-/// An agent wants to pay and to write, and a judge is asked about both.
+/// Starts a run in which an agent wants to pay and to write, and a judge is asked about both.
 fn gated(last: &str, allowed: &str) -> Play {
     let mut play = Play::start(&GATED.replace("LAST", last).replace("ALLOWED", allowed), json!({}));
     play.decide(choose("yes"));

@@ -1,4 +1,4 @@
-//! Results that come when the run is over.
+//! Results that come after the end of the run.
 
 use super::*;
 
@@ -15,7 +15,7 @@ nodes:
   muse: { agent: sage, prompt: Muse. }
 "#;
 
-/// The run was cancelled while a model, a call and a sleep were under way.
+/// Returns a run that was cancelled while a model call, a tool call and a sleep were under way.
 fn cancelled() -> (Play, Task, Task, Task) {
     let mut play = Play::start(FLOW, json!({}));
     play.model("think", calls([("send", json!({ "to": "ana" })), ("nap", json!({ "duration": "1h" }))]));

@@ -1,4 +1,4 @@
-//! Maps: one branch an item, several reviews in one run, results in the order of the list.
+//! Maps: a branch for each item, several reviews in one run, results in the order of the list.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn each_item_is_asked_about_by_its_own_review_and_the_answers_come_in_the_lists_
     let parts = || pending(&play).into_iter().filter_map(|review| Some((review.part?.number, review.visit?)));
     assert_eq!(parts().collect::<BTreeSet<_>>(), [(1, 1), (2, 2), (3, 3)].into());
     assert_eq!(Part::again(second.part, 2), None, "the visits of a mapped node are its items");
-    // Nobody answers in the list's order, and each is decided by its own id.
+    // The answers come in another order than the list's, and each is for its own id.
     let third = titled(&play, "(3 of 3)");
     let mut edited = request(&third, choose("pay"));
     edited.edits = object(json!({ "claim": { "n": "c", "sum": 0.5 } }));
@@ -129,7 +129,7 @@ fn calls_of_items_are_gated_and_made_one_by_one_each_with_its_own_key() {
     }
     assert_eq!(keys.len(), 3);
     assert_eq!(play.key("each"), &json!(["to x", "to y", "to z"]));
-    // A correction after the map runs it again, and each item hears of it.
+    // A correction after the map runs it again, and each item sees the correction.
     let ask = play.review();
     play.decide_on(&ask, choose("no"));
     let work = play.tool_work(&tasks_of(&play)[0]);

@@ -1,4 +1,4 @@
-//! The engine, played through: flows as they are written, people and workers as inputs.
+//! Tests of the engine: flows as they are written, with people and workers as inputs.
 
 mod actions;
 mod agents;
@@ -61,22 +61,22 @@ use crate::flow;
 use article::ARTICLE;
 use guardrail_programs::program;
 
-/// A run that is played, with everything that the store would keep. Each transition is checked against the invariants
-/// of the engine, and made twice, to see that it is the same.
+/// A run under test, with everything that the store would keep. Each transition is checked against the invariants of
+/// the engine, and made twice to see that the result is the same.
 #[derive(Debug)]
 struct Play {
     flow: Arc<Compiled>,
     snapshot: Snapshot,
     tasks: BTreeMap<TaskId, Task>,
-    /// The calls whose run ended while they may have been under way.
+    /// The abandoned calls that may still be under way.
     abandoned: BTreeMap<TaskId, Task>,
     steps: Vec<Step>,
     /// The events of the last transition.
     events: Vec<shared::log::Event>,
     resolved: BTreeSet<ReviewId>,
-    /// What each call sends, with these arguments.
+    /// The request of each call, with the arguments that it was rendered from.
     requests: BTreeMap<(StepId, String), (JsonMap, shared::request::Request)>,
-    /// The people who exist, where the flow asks for them.
+    /// The users who exist, if the flow asks for them.
     people: Option<Arc<[Principal]>>,
     now: Timestamp,
     moves: u8,
@@ -143,7 +143,7 @@ impl Play {
         Moment { now, seed: [moves; 16] }
     }
 
-    /// The same, to be played in another way from here.
+    /// Returns a copy, to continue in another way from here.
     fn again(&self) -> Self {
         Self {
             flow: Arc::clone(&self.flow),
@@ -167,12 +167,12 @@ impl Play {
         Self::try_start_among(flow, input, &[ana()])
     }
 
-    /// The same where these people exist.
+    /// Starts a run in which these users exist.
     fn try_start_among(flow: Compiled, input: Value, people: &[Principal]) -> Result<Self, Refusal> {
         Self::try_start_for(flow, input, people, Context::default())
     }
 
-    /// The same for somebody.
+    /// Starts a run with a context, in which these users exist.
     fn try_start_for(flow: Compiled, input: Value, people: &[Principal], context: Context) -> Result<Self, Refusal> {
         let people: Option<Arc<[Principal]>> = flow.needs_people().then(|| people.into());
         let now = Timestamp(1_800_000_000_000_000);
@@ -214,8 +214,8 @@ impl Play {
         Ok(play)
     }
 
-    /// Applies an input a second after the last one. What guardrails ask programs about a decision, they are asked as the
-    /// store does.
+    /// Applies an input a second after the last one. If guardrails must ask programs about a decision, they are asked
+    /// as the store does it.
     fn try_apply(&mut self, mut input: Input) -> Result<Option<Refusal>, Refusal> {
         loop {
             match (self.try_apply_once(input.clone()), &mut input) {
@@ -256,7 +256,7 @@ impl Play {
         assert_eq!(self.try_apply(input).unwrap(), None);
     }
 
-    /// What the store does with a transition, and what must be true of it.
+    /// Does with a transition what the store does, and checks the invariants.
     fn take(&mut self, transition: Transition) {
         self.snapshot.fold(transition.state.clone(), transition.reviews.clone());
         for grant in &transition.given {
@@ -304,7 +304,7 @@ impl Play {
         (error.code, error.message)
     }
 
-    /// The one pending review.
+    /// Returns the only pending review.
     fn review(&self) -> Review {
         let pending: Vec<_> = self.snapshot.reviews.values().filter(|review| review.is_pending()).collect();
         assert_eq!(pending.len(), 1, "{:?}", pending.iter().map(|review| &review.title).collect::<Vec<_>>());
@@ -341,7 +341,7 @@ impl Play {
         self.apply(Input::ModelAnswered { task, attempt: 1, answer });
     }
 
-    /// What the model at a node is told.
+    /// Returns the messages that the model at a node gets.
     fn heard(&self, node: &str) -> Vec<Message> {
         match work(&self.flow, &self.snapshot.state, &self.task_at(node)) {
             Some(Work::Model(request)) => request.messages,

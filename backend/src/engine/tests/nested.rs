@@ -1,4 +1,4 @@
-//! Nested flows: a flow in a flow, with people inside.
+//! Nested flows: a flow inside a flow, with people inside.
 
 use super::*;
 use crate::flow::Library;
@@ -37,7 +37,7 @@ nodes:
       options: [{ id: send, label: Send }, { id: redo, kind: correct, label: Redo, message: "Shorter." }]
 "#;
 
-/// The last flow, which may call those before it.
+/// Compiles the last flow, which may call those before it.
 fn compile_all(sources: &[&str]) -> Compiled {
     let (last, before) = sources.split_last().unwrap();
     let mut library = Library::default();
@@ -69,7 +69,7 @@ fn a_flow_runs_inside_another_with_keys_decisions_and_visits_of_its_own() {
     assert_eq!(inner.node.as_deref(), Some("polish:1/review"));
     assert_eq!((inner.title.as_str(), inner.prompt.as_str()), ("Is this warm enough? (1)", "Is this warm enough? (1)"));
     assert_eq!(inner.source.as_ref().map(|source| &*source.node), Some("polish:1/edit"));
-    // A correction runs the step inside again, which hears its own last answer.
+    // A correction runs the step inside again, whose agent sees its own last answer.
     play.decide(choose("again"));
     let heard = play.heard("polish:1/edit");
     assert_eq!(heard.len(), 3);
@@ -80,7 +80,7 @@ fn a_flow_runs_inside_another_with_keys_decisions_and_visits_of_its_own() {
     let mut edited = request(&again, choose("fine"));
     edited.edits = object(json!({ "text": "My dear" }));
     play.try_decide(again.id, &ana(), edited).unwrap();
-    // Its output is the node's; what was inside is nowhere else.
+    // The output of the flow is the node's result; nothing else of the flow remains.
     assert_eq!(play.key("text"), "My dear");
     assert_eq!(play.key("tone"), &Value::Null);
     assert!(play.snapshot.state.frames.is_empty() && play.snapshot.state.decisions.is_empty());
@@ -180,7 +180,7 @@ fn leave_for_a_tool_of_one_flow_is_none_for_that_of_another_with_the_same_name()
     assert_eq!(work.idempotency_key, format!("{}.polish:1/edit.1.c1-1", play.snapshot.state.id));
     assert!(format!("{:?}", work.tool).contains("https://x"), "the called flow's own tool");
     play.returned(&task, json!("found"));
-    // The same tool again: allowed. That of the calling flow: asked.
+    // The grant covers the same tool, but not that of the calling flow.
     play.model("polish:1/edit", calls([("look_up", json!({}))]));
     let task = play.call_task("c2-1");
     play.returned(&task, json!("found"));
@@ -211,7 +211,7 @@ fn what_does_not_fit_the_called_flow_is_found_when_it_is_saved_or_fails_at_the_c
         let errors = errors(&calling(call));
         assert!(matches!(&errors[..], [one] if one.starts_with(found)), "{call}: {errors:#?}");
     }
-    // One that would come back to itself is refused however long the way is.
+    // A flow that would call itself is refused, however many flows are in between.
     library
         .add(Arc::new(Compiled::calling(parsed(&calling("{ id: polish, input: { text: x } }")), 1, &library).unwrap()));
     let back = POLISH.replace("nodes:\n", "nodes:\n  first: { flow: { id: f }, next: edit }\n");

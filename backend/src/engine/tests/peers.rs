@@ -1,4 +1,5 @@
-//! What peers keep too: settings of gates, gated calls among others, counts and kinds of decisions, agents below.
+//! More settings and cases: settings of gates, gated calls among others, counts and kinds of decisions, agents called
+//! by agents.
 
 use super::teams::{results, says, task_of};
 use super::*;
@@ -16,7 +17,7 @@ gates: { before_tool: GATES }
 nodes: { serve: { agent: clerk, prompt: Serve. } }
 "#;
 
-/// What is read is not asked about.
+/// Reading is not gated.
 const GATES: &str =
     "{ write: { allowed_decisions: [approve, edit, reject] }, wipe: { allowed_decisions: [approve, reject] } }";
 
@@ -24,7 +25,7 @@ fn start(gates: &str) -> Play {
     Play::start(&FILES.replace("GATES", gates), json!({}))
 }
 
-/// Calls of these tools without arguments.
+/// Returns calls of these tools, without arguments.
 fn calls_of(tools: &[&str]) -> ModelAnswer {
     let call = |(index, tool): (usize, &&str)| ModelToolCall {
         provider_id: format!("p{index}"),
@@ -109,7 +110,7 @@ fn calls_without_a_gate_run_with_those_that_were_approved_wherever_they_stand() 
         assert_eq!((ids(&review), play.tasks.len()), (asked.to_vec(), 0), "nothing runs yet: {made:?}");
         play.decide_on(&review, approve(asked));
         assert_eq!(play.tasks.len(), made.len(), "{made:?}");
-        // The last returns first; the agent hears them in its own order.
+        // The last call returns first; the agent gets the results in the order of its calls.
         for index in (1..=made.len()).rev() {
             let task = play.call_task(&format!("c1-{index}"));
             play.returned(&task, json!(index));
@@ -226,7 +227,7 @@ tools:
 nodes: { serve: { agent: desk, prompt: Serve. } }
 "#;
 
-/// The desk has the expert do something, who makes these calls.
+/// Starts a run in which the desk delegates to the expert, who makes these calls.
 fn delegated(made: ModelAnswer) -> Play {
     let mut play = Play::start(DESK, json!({}));
     says(&mut play, "desk", calls([("ask_expert", json!({ "task": "Tidy up." }))]));
@@ -321,7 +322,7 @@ fn an_agent_that_works_for_another_asks_by_itself_once_its_gated_calls_are_decid
     assert_eq!((&told[0]["text"], &told[1]), (&json!("The second."), &json!("written")));
 }
 
-/// An agent asks this.
+/// Starts a run in which an agent asks this question.
 fn asked(question: Value) -> Play {
     let source = "id: ask\nagents: { clerk: { model: demo/clerk, tools: [ask] } }\n\
         tools: { ask: { builtin: ask_human } }\nnodes: { serve: { agent: clerk, prompt: Serve. } }\n";

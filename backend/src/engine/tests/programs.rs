@@ -27,7 +27,7 @@ nodes:
 const WEBHOOK: &str = "{ webhook: { url: 'https://ok.test:8443/decide?key=s3cret' } }";
 pub(super) const PASSING: &str = "{ webhook: { url: 'https://soft.test/decide', on_error: pass, timeout: 10m } }";
 
-/// People have an hour where they are asked at all.
+/// Returns the flow with these handlers; people have an hour if they are asked at all.
 pub(super) fn source(handlers: &str) -> String {
     let timeout = if handlers.contains("auto") { "" } else { "      timeout: 1h\n" };
     ASKED.replace("      timeout: 1h\n", timeout).replace("HANDLERS", handlers)
@@ -44,7 +44,7 @@ fn program(answer: Value) -> ProgramAnswer {
 }
 
 impl Play {
-    /// What the program that is asked at a node is shown.
+    /// Returns what the program that is asked at a node is shown.
     fn shown(&self, node: &str) -> Review {
         match work(&self.flow, &self.snapshot.state, &self.task_at(node)) {
             Some(Work::Ask(request)) => request.review,
@@ -74,7 +74,7 @@ impl Play {
         self.try_apply(Input::call_back(review.id, task, program(answer)))
     }
 
-    /// Fires the one deadline.
+    /// Fires the only deadline.
     pub(super) fn deadline(&mut self) {
         let timer = self.tasks.values().find(|task| matches!(task.kind, TaskKind::Deadline { .. })).unwrap().clone();
         self.now = self.now.max(timer.due_at);

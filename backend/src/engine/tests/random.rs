@@ -99,7 +99,7 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
     Verdict::Actions { decisions, instructions: pick.is_multiple_of(2).then(|| "mind this".to_owned()) }
 }
 
-/// What a program says of this review: as a person would, or yes or no; of other content too.
+/// Returns some answer of a program to this review: as a person would answer, or yes or no; sometimes to other content.
 fn some_program_answer(review: &Review, pick: u8) -> ProgramAnswer {
     let stale = u32::from(pick.is_multiple_of(7));
     let named = ProgramAnswer {
@@ -114,7 +114,7 @@ fn some_program_answer(review: &Review, pick: u8) -> ProgramAnswer {
     ProgramAnswer { verdict: Some(some_verdict(review, pick)), ..named }
 }
 
-/// What a program says that is asked.
+/// Returns some response of a program that is asked.
 fn some_handler_answer(play: &Play, task: &Task, pick: u8) -> Input {
     let (digest, answer) = match work(&play.flow, &play.snapshot.state, task) {
         Some(Work::Ask(asked)) if pick % 4 > 1 => {
@@ -127,7 +127,7 @@ fn some_handler_answer(play: &Play, task: &Task, pick: u8) -> Input {
     Input::HandlerAnswered { task: task.id, attempt: 1, digest, answer }
 }
 
-/// A program answers by itself about this review, in its time or later.
+/// Returns some callback of a program about this review, in time or late.
 fn some_callback(play: &Play, review: &Review, pick: u8) -> Input {
     let asked = play.snapshot.state.question(review.id).map(|question| &question.asked);
     let task = match asked {
@@ -137,7 +137,7 @@ fn some_callback(play: &Play, review: &Review, pick: u8) -> Input {
     Input::call_back(review.id, task, some_program_answer(review, pick))
 }
 
-/// An input that could come now, or could have come once.
+/// Returns some input that could come now, or could have come earlier.
 fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     let tasks: Vec<_> = play.tasks.values().chain(play.abandoned.values()).collect();
     let stale = pick % 16 == 7;
@@ -173,7 +173,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     }
     let review = review()?;
     let people = everybody();
-    // Mostly somebody who may.
+    // It is mostly somebody who may decide.
     let by = people[[0_usize, 1, 0, 1, 2][usize::from(which % 5)]].clone();
     let (id, via) = (review.id, Via::Human);
     Some(match (what % 16, pick) {
@@ -220,7 +220,7 @@ fn goes_on(mut play: Play, inputs: Vec<((u8, u8, u8), bool)>) {
             play.now = play.now.after(Duration::from_hours(3));
         }
         if let Some(input) = some_input(&play, input) {
-            // Refused or not: nothing is half applied.
+            // Whether it is refused or not, nothing is half applied.
             let _ = play.try_apply(input);
         }
     }

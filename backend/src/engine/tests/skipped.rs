@@ -1,8 +1,8 @@
-//! Gates that no branch comes to, and gates that stay open: nobody is asked, and nothing waits for it.
+//! Gates that no branch reaches, and gates that stay open: nobody is asked, and nothing waits.
 
 use super::*;
 
-/// One branch for each kind of gate, and one that asks nobody; they meet.
+/// One branch for each kind of gate, and one without a gate; all of them meet.
 const WAYS: &str = r#"
 id: ways
 input: { type: object, properties: { ways: { type: array } } }
@@ -30,7 +30,7 @@ fn pending(play: &Play) -> Vec<Review> {
     pending
 }
 
-/// Leave is given, and what then happens succeeds.
+/// Approves a review, and lets succeed what then happens.
 fn goes(play: &mut Play, review: &Review) {
     match &*review.node.clone().unwrap() {
         "ask" => play.decide_on(review, say("Fine.")),

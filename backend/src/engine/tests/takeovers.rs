@@ -1,4 +1,4 @@
-//! Steps that are handed from agent to agent: the limits of each hold for all that it does in the step.
+//! Steps that are handed from agent to agent: the limits of each agent hold for all that it does in the step.
 
 use super::teams::{due, says, task_of};
 use super::*;
@@ -36,14 +36,14 @@ fn stuck() -> ModelAnswer {
     calls([("stuck", json!({ "reason": "out_of_scope", "explanation": "Not mine." }))])
 }
 
-/// An agent cannot go on, and its step is given to another one.
+/// Lets an agent escalate, and gives its step to another one.
 fn hands_over(play: &mut Play, from: &str, to: &str) {
     says(play, from, stuck());
     let fields = object(json!({ "agent": to, "instructions": "Help out." }));
     play.decide(Verdict::Choose { option: "delegate".to_owned(), fields });
 }
 
-/// The same answer for no tokens.
+/// Returns the same answer with a usage of no tokens.
 fn for_nothing(answer: ModelAnswer) -> ModelAnswer {
     ModelAnswer { tokens: 0, ..answer }
 }

@@ -1,4 +1,4 @@
-//! What members change about their team: specialists that they make, and how the team works.
+//! Changes that members make to their team: specialists, and the strategy.
 
 use super::teams::{TEAM, due, request_of, results, says, start_with};
 use super::*;
@@ -142,7 +142,7 @@ fn a_specialist_that_is_rejected_or_that_the_judge_does_not_approve_is_not_made(
 
 #[test]
 fn a_specialist_is_held_to_the_gates_of_whoever_made_it() {
-    // The maker's own gate, which no gate of the flow repeats.
+    // The gate is the creating agent's own, and no gate of the flow repeats it.
     let source =
         TEAM.replace("MORE", "strategy: sequential, emergent: { enabled: true, max: 2 }").replace("GATES", "").replace(
             "instructions: You research., tools: [look, put, grow, steer]",
@@ -156,7 +156,8 @@ fn a_specialist_is_held_to_the_gates_of_whoever_made_it() {
     let review = play.review();
     assert_eq!((&*review.actions[0].name, review.actions[0].agent.as_deref()), ("look", Some("tester")));
 
-    // Whose beginning is looked at, that of an agent that it makes is too, whatever it calls it.
+    // If a gate holds back the beginning of an agent, it also holds back the specialists that the agent creates,
+    // whatever their names.
     let gates = "gates: { before_agent: { researcher: true, '*': false } }";
     let mut play = start_with("strategy: sequential, emergent: { enabled: true, max: 2 }", gates);
     play.decide(answer_actions([("agent", ActionDecision::APPROVE)]));

@@ -24,7 +24,7 @@ pub(super) fn start_with(more: &str, gates: &str) -> Play {
     Play::start(&TEAM.replace("MORE", more).replace("GATES", gates), json!({ "q": "it" }))
 }
 
-/// Whose turn is due, in order.
+/// Returns the agents whose turns are due, in order.
 pub(super) fn due(play: &Play) -> Vec<String> {
     let state = &play.snapshot.state;
     let talks = |branch: &Branch| branch.phase.conversation().filter(|talk| talk.model_task.is_some()).cloned();
@@ -289,7 +289,7 @@ fn the_limits_of_a_member_hold_for_all_its_turns_in_the_step() {
     play.returned(&look, json!("seen"));
     says(&mut play, "critic", text("B"));
     says(&mut play, "researcher", text("C"));
-    // Its third model call.
+    // This is its third model call.
     says(&mut play, "critic", calls([("look", json!({}))]));
     assert_eq!(play.error().0, FlowCode::ModelFailed, "{:?}", play.error());
 }

@@ -135,7 +135,7 @@ fn a_timer_may_follow_the_edges_with_a_null_decision_or_go_to_a_node() {
         play
     };
     let play = routed(", on_timeout: follow, on_reject: late");
-    // `late` is reached by `on_reject` here, and by the timer below.
+    // `on_reject` leads to `late` here, and so does the timer below.
     let decision = play.key("said");
     assert_eq!(
         (&decision["option"], &decision["kind"], &decision["via"]),
@@ -227,6 +227,6 @@ gates: { before_tool: { send: true, drop: true, wipe: { on_timeout: { escalate: 
     play.decide_on(&wipe, answer_actions([("c1-2", ActionDecision::APPROVE)]));
     pass(&mut play, Duration::from_hours(1));
     let review = play.review();
-    // A call cannot go on without an answer: what the defaults say of branches rejects it.
+    // A call cannot proceed without an answer: a default that sends branches on rejects it.
     assert_eq!((&review.escalated[..], &review.on_timeout), (&["lead".to_owned()][..], &Some(OnTimeout::Reject)));
 }

@@ -1,8 +1,8 @@
-//! Headlines of reviews: what tells one from the next in an inbox.
+//! Titles of reviews: what distinguishes one from the next in an inbox.
 
 use super::*;
 
-/// The titles of what waits for people, in the order in which it was asked.
+/// Returns the titles of pending reviews, in the order in which they were opened.
 fn titles(flow: &str, input: Value) -> Vec<String> {
     let play = Play::start(flow, input);
     let mut pending: Vec<_> = play.snapshot.reviews.values().filter(|review| review.is_pending()).collect();
@@ -20,7 +20,7 @@ fn a_human_node_is_headed_by_its_title_else_its_question_and_what_the_run_is_abo
         ("title: 'Credit for {{ input.customer }}', prompt: Give it?", "Credit for Acme"),
         ("prompt: 'Give {{ input.customer }} credit? It cannot be undone.'", "Give Acme credit? It cannot be undone"),
         ("prompt: Give credit?", "Give credit? · Acme"),
-        // A title is no reason to fail.
+        // A title that cannot be rendered is no reason to fail.
         ("title: '{{ input.unknown }}', prompt: Give credit?", "Give credit? · Acme"),
         ("title: '  ', prompt: Give credit?", "Give credit? · Acme"),
     ] {

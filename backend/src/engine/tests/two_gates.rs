@@ -1,4 +1,4 @@
-//! Calls that two gates hold back: what changes a team has the team's gate and that of its tool.
+//! Calls that two gates hold back: a change of a team has the team's gate and that of its tool.
 
 use super::teams::{TEAM, due, results, says, start_with};
 use super::*;
@@ -13,7 +13,7 @@ fn grow(play: &mut Play, instructions: &str) {
     says(play, "researcher", calls([("grow", made)]));
 }
 
-/// The one pending review, and whom it is for.
+/// Returns the only pending review, and the role that it is for.
 fn asked(play: &Play) -> (Review, String) {
     let mut pending = play.snapshot.reviews.values().filter(|review| review.is_pending());
     let review = pending.next().expect("somebody is asked").clone();
@@ -35,7 +35,7 @@ fn edit(review: &Review, instructions: &str) -> ActionDecision {
 }
 
 fn joined(play: &Play) -> bool {
-    // While it waits for an answer, it has no turn.
+    // While its call waits for an answer, it has no turn.
     due(play) == ["researcher"] && results(play, "researcher").last().is_some_and(|told| told.get("joined").is_some())
 }
 
@@ -72,7 +72,7 @@ fn an_edit_asks_the_gate_that_it_closes_and_those_who_let_something_else_pass() 
     let (review, role) = asked(&play);
     assert_eq!((&*role, &review.actions[0].arguments["instructions"]), ("editors", &json!("Test, then delete.")));
 
-    // What the leads have seen is not what the editors make of it.
+    // What the leads have approved is not what the editors made of it.
     decide(&mut play, &review, edit(&review, "Test, then delete all."));
     let (review, role) = asked(&play);
     assert_eq!((&*role, &review.actions[0].arguments["instructions"]), ("leads", &json!("Test, then delete all.")));
@@ -157,7 +157,7 @@ nodes: { work: { agent: clerk, prompt: Pay. } }
 #[test]
 fn a_tool_that_asks_permission_asks_where_the_condition_of_its_gate_opens_it() {
     let pay = |amount: i64| ActionDecision::Edit { arguments: object(json!({ "amount": amount })) };
-    // What is asked first, how that is answered, and who is asked then.
+    // The amount, the role that the first review is for, the answer, and whether a second review is opened then.
     for (amount, first, answer, then) in [
         (50, None, ActionDecision::APPROVE, false),
         (50, None, pay(60), false),

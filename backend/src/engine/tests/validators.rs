@@ -1,4 +1,4 @@
-//! What a response must fulfil, and where it is said that it does not.
+//! Validators: what a response must fulfil, and where a mistake in it is reported.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use shared::review::Outcome;
 
 use super::*;
 
-/// A person is asked about a text that an agent made; `rules` says how many decide.
+/// Returns a flow in which people are asked about a text of an agent; `rules` says how many decide.
 fn committee(rules: &str, reviewers: &str) -> String {
     format!(
         r#"
@@ -69,7 +69,7 @@ impl Play {
         (self.key("said"), self.key("by"))
     }
 
-    /// Somebody's roles change: the server looks again.
+    /// Changes somebody's roles (`None` removes the user), and rechecks the voters as the server does.
     fn roles(&mut self, name: &str, roles: Option<&[&str]>) -> Result<Option<Refusal>, Refusal> {
         let mut all: Vec<_> = self.people.iter().flat_map(|people| people.iter()).cloned().collect();
         all.retain(|person| &*person.username != name);
@@ -89,10 +89,10 @@ fn a_review_resolves_as_soon_as_the_outcome_is_certain() {
         ("policy: { groups: { editor: 1, legal: 1 } }", &[("ana", "yes"), ("cid", "yes")], json!("yes")),
         // Somebody with both roles counts in both groups.
         ("policy: { groups: { editor: 1, legal: 1 } }", &[("bob", "yes")], json!("yes")),
-        // Of several accept options the one with most votes; the first in the flow where they tie.
+        // Among accept options, the one with the most votes counts; the first in the flow if they tie.
         ("policy: unanimous", &[("ana", "later"), ("bob", "yes"), ("cid", "later")], json!("later")),
         ("policy: { quorum: 2 }", &[("ana", "later"), ("bob", "yes")], json!("yes")),
-        // `deny` says how many votes against end it, however many could still accept.
+        // `deny` is the number of votes against that end it, however many could still accept.
         ("policy: { quorum: 2 }\n      deny: 2", &[("ana", "no"), ("bob", "yes"), ("cid", "yes")], json!("yes")),
         (
             "policy: unanimous\n      deny: 2",
@@ -127,10 +127,10 @@ fn votes_against_end_it_when_it_can_no_longer_be_accepted_or_when_there_are_enou
         ("policy: { quorum: 2 }", &[("ana", "redo"), ("bob", "redo")], Corrected),
         ("policy: { quorum: 1 }\n      deny: 1", &[("ana", "no")], Stopped),
         ("policy: { groups: { legal: 2 } }", &[("ana", "yes"), ("cid", "no")], Stopped),
-        // The one with most votes wins, and a tie goes to stop.
+        // The choice with the most votes against counts, and a tie goes to stop.
         ("policy: { quorum: 1 }", &[("ana", "redo"), ("bob", "no"), ("cid", "redo")], Corrected),
         ("policy: { quorum: 2 }", &[("ana", "redo"), ("bob", "no")], Stopped),
-        // What can neither be accepted nor denied any more does not wait.
+        // A review that can neither be accepted nor denied any more does not wait.
         ("policy: unanimous\n      deny: 2", &[("ana", "no"), ("bob", "yes"), ("cid", "yes")], Stopped),
         ("policy: unanimous\n      deny: 9", &[("ana", "no")], Stopped),
     ] {
@@ -154,16 +154,16 @@ fn who_is_asked_by_role_must_have_the_tags_besides() {
     let mut by_cid = play.again();
     by_cid.try_vote("cid", choose("yes")).unwrap();
     assert_eq!(by_cid.status(), RunStatus::Completed);
-    // Whoever loses a tag can no longer decide, and where nobody is left the review says so.
+    // Whoever loses a tag can no longer decide, and if nobody is left, the review says so.
     let mut alone = play.again();
     alone.people = Some([person("ana", &["reviewer", "editor"]), person("cid", &["reviewer"])].into());
     alone.try_apply(Input::Recount).unwrap();
     assert!(alone.review().problem.is_some());
-    // Those to whom it is escalated are asked whatever their tags.
+    // After an escalation, people of the role may decide whatever their tags.
     play.now = play.review().expires_at.unwrap();
     play.try_vote("ana", choose("yes")).unwrap();
     assert_eq!(play.key("by"), &json!(["ana"]));
-    // Votes are counted of those who have them.
+    // With votes, those with the tag are the voters.
     let mut play = asked_with("policy: unanimous", "reviewers: { tags: [legal] }");
     play.votes(&[("bob", "yes"), ("cid", "yes")]);
     assert_eq!(play.key("by"), &json!(["bob", "cid"]));
@@ -266,7 +266,7 @@ fn who_may_vote_is_fixed_when_it_is_asked_less_those_who_have_lost_the_right() {
     let review = play.review();
     let refused = play.try_decide(id, &eve, request(&review, choose("no"))).unwrap_err();
     assert_eq!(refused, Refusal::Forbidden("the voters were fixed when the review was requested".to_owned()));
-    // All who are left have accepted.
+    // All remaining voters have accepted.
     assert_eq!(play.roles("cid", None), Ok(None));
     assert_eq!(play.said(), (&json!("yes"), &json!(["ana", "bob"])));
 }
@@ -277,7 +277,7 @@ fn a_vote_goes_with_the_right_to_vote_whoever_notices_it_first() {
     play.votes(&[("ana", "yes")]);
     let all: Vec<_> = people().into_iter().filter(|person| &*person.username != "ana").collect();
     play.people = Some(all.into());
-    // Nobody told the engine; the next vote finds out. Of two, both are needed.
+    // The engine was not told of the change, and finds out at the next vote. Two voters are left, and both are needed.
     play.votes(&[("bob", "yes")]);
     let voting = play.review().voting.unwrap();
     assert_eq!((voting.votes, voting.voters.len()), (1, 2));
@@ -325,7 +325,7 @@ nodes:
     play.roles("ana", Some(&["reviewer"])).unwrap();
     assert!(play.review().problem.unwrap().starts_with("nobody may decide this, which is for counsel: "));
     assert_eq!(play.roles("ana", Some(&["editor"])), Err(Refusal::Unchanged));
-    // Others are asked too: whether there is one of them is looked at anew.
+    // An escalation clears the problem until voters are checked again.
     play.people = None;
     play.now = play.now.after(Duration::from_hours(1));
     let task = *play.tasks.keys().next().unwrap();

@@ -36,7 +36,7 @@ fn roles(index: usize) -> Vec<&'static str> {
     roles
 }
 
-/// Whether so many votes are enough, said in the plainest way.
+/// Whether these accepting votes are enough, computed in the simplest way.
 fn enough(policy: &Policy, all: &[usize], accepting: &BTreeSet<usize>) -> bool {
     let of = |role: &str| accepting.iter().filter(|index| roles(**index).contains(&role)).count();
     match policy {
@@ -48,7 +48,7 @@ fn enough(policy: &Policy, all: &[usize], accepting: &BTreeSet<usize>) -> bool {
     }
 }
 
-/// Whether it is accepted, refused, or neither yet.
+/// Returns whether the review is accepted; `None` if it is still open.
 fn expected(policy: &Policy, deny: Option<u32>, all: &[usize], votes: &BTreeMap<usize, bool>) -> Option<bool> {
     let accepting: BTreeSet<_> = votes.iter().filter(|(_, accepts)| **accepts).map(|(index, _)| *index).collect();
     if enough(policy, all, &accepting) {

@@ -1,4 +1,4 @@
-//! Reviews that are taken back.
+//! Withdrawn reviews.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn withdraw(play: &mut Play, by: &Principal, reason: Option<&str>) -> Result<Opt
     play.try_apply(Input::Withdraw { review, by: by.clone(), via: Via::Human, reason: reason.map(str::to_owned) })
 }
 
-/// Who started the run.
+/// The user who started the run.
 fn dev() -> Principal {
     person("dev", &[])
 }

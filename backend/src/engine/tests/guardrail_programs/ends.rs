@@ -1,8 +1,9 @@
-//! How asking ends while leave waits for it: without an answer, after a restart, with its run or with its review.
+//! How asking programs ends while an approval waits for it: without an answer, after a restart, with its run or with
+//! its review.
 
 use super::*;
 
-/// The run as a server finds it that was started anew.
+/// Reads the run from its stored form, as a restarted server does.
 fn restart(play: &mut Play) {
     let stored = serde_json::to_string(&play.snapshot.state).unwrap();
     assert_eq!(serde_json::from_str::<RunState>(&stored).unwrap(), play.snapshot.state);

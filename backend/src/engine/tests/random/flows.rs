@@ -9,8 +9,8 @@ use crate::flow::Library;
 /// One node: its kind, the nodes that it leads to, whether it waits for all, how often it may be visited, and a detail.
 pub(super) type Shape = (u8, u8, bool, u8, u8);
 
-/// Any graph over a few nodes that call another one, also such as `flow::check` would not let pass: the engine must bear
-/// them all.
+/// Returns any graph over a few nodes that call another flow, including graphs that `flow::check` would refuse: the
+/// engine must cope with all of them.
 pub(super) fn random_flow(shapes: &[Shape], called: &[Shape]) -> Compiled {
     let mut library = Library::default();
     library.add(Arc::new(Compiled::new(some_flow("called", called, 7), 1).unwrap()));
@@ -149,7 +149,7 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
     .unwrap()
 }
 
-/// Any question that a program may ask without a flow.
+/// Returns any question that a program may ask without a flow.
 pub(super) fn some_question((kind, detail): (u8, u8)) -> Carrier {
     let mut asked = match kind % 6 {
         0 => json!({
@@ -175,7 +175,7 @@ pub(super) fn some_question((kind, detail): (u8, u8)) -> Carrier {
     Carrier::of(&serde_json::from_value(asked).unwrap()).unwrap()
 }
 
-/// The settings that gates before what is no call of a tool may have.
+/// Returns settings of a gate for anything but a tool call.
 fn some_gate(pick: u8, judge: &Value, webhook: &Value, slack: &Value) -> Value {
     match pick % 9 {
         0 => json!(false),
@@ -190,7 +190,7 @@ fn some_gate(pick: u8, judge: &Value, webhook: &Value, slack: &Value) -> Value {
     }
 }
 
-/// Gates that win over those of the flow.
+/// Returns gates of an agent, which take precedence over those of the flow.
 fn own_gates(pick: u8) -> Value {
     match pick % 4 {
         0 => json!({ "gated": false, "*": true }),
@@ -199,12 +199,12 @@ fn own_gates(pick: u8) -> Value {
     }
 }
 
-/// What can be chosen in place of a call, or as an option.
+/// Returns alternatives, to a call or among options.
 fn some_alternatives() -> Value {
     json!(["Nothing.", { "id": "alt", "description": "Something else", "tradeoffs": "some" }])
 }
 
-/// The words are those of the random answers and arguments.
+/// Returns guardrails whose words occur in the random answers and arguments.
 fn some_guardrails(pick: u8) -> Value {
     let program = |name: &str, more: Value| {
         let mut program = json!({ "name": name, "webhook": { "url": "https://x.test" } });
