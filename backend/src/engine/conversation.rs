@@ -207,7 +207,7 @@ pub enum Purpose {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
     },
-    /// It is the result of a call.
+    /// It is the result of a call by another agent or a tool node.
     Task {
         /// The branch that made the call.
         of: u32,
@@ -275,7 +275,7 @@ pub struct ToolCall {
     /// The provider's id, sent back with the result. Empty for the call of a tool node.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provider_id: String,
-    /// The name of the tool; `delegate_to_<member>` where a lead calls a member of its team.
+    /// The name of the tool; `delegate_to_<member>` if a lead calls a member of its team.
     pub tool: String,
     /// The arguments: rendered once, shown, and executed as they are.
     pub arguments: JsonMap,

@@ -88,7 +88,7 @@ pub enum Input {
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// The digest of what it was shown.
+        /// The digest of the review that the program was shown.
         digest: String,
         /// The program's answer.
         answer: HandlerAnswer,
@@ -207,13 +207,13 @@ pub enum Input {
         /// The reason, in the words of the person.
         reason: Option<String>,
     },
-    /// Somebody says how an agent of the run worked.
+    /// Somebody gives feedback on an agent of the run.
     Feedback {
         /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Whether they may decide one of the run's reviews, or have.
+        /// Whether the person may decide one of the run's reviews, or has decided one.
         involvement: Involvement,
-        /// What they say.
+        /// The feedback.
         feedback: NewFeedback,
     },
     /// Somebody opened a review; for the audit only.
@@ -331,7 +331,7 @@ impl ModelAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub enum HandlerAnswer {
-    /// It decides; the decision is checked as a person's is.
+    /// It decides; the decision is checked like a person's.
     Decides {
         /// Its decision, as it was sent.
         answer: Box<ProgramAnswer>,
@@ -359,9 +359,9 @@ pub struct ModelToolCall {
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFailure {
-    /// `MODEL_FAILED`, `TOOL_FAILED` or `HANDLER_FAILED`.
+    /// The code of the error, such as `MODEL_FAILED`, `TOOL_FAILED` or `HANDLER_FAILED`.
     pub code: FlowCode,
-    /// What went wrong, in words for people; where the step fails, it is the message of its error.
+    /// What went wrong, in words for people. If the step fails, it is the message of its error.
     pub message: String,
     /// Whether another attempt may help.
     pub retryable: bool,

@@ -2,7 +2,7 @@
 //! pure: it never awaits, reads no clock and touches no database; the same inputs give the same transition, so a logged
 //! run can be replayed and checked.
 //!
-//! Imports only `shared`, `crate::clock` (for [`Moment`]) and `crate::flow`.
+//! Of this crate, it imports only `crate::clock` (for [`Moment`]), `crate::flow` and `crate::limits`.
 
 mod accounts;
 mod advance;
@@ -118,7 +118,7 @@ fn expire_overdue(builder: &mut Builder<'_>) -> bool {
     expired
 }
 
-/// Rechecks who may vote; `all`: also if people are only named. Returns whether anything changed.
+/// Rechecks who may vote. `all` includes reviews of people who are only named. Returns whether anything changed.
 fn recount(builder: &mut Builder<'_>, all: bool) -> bool {
     let mut changed = false;
     for review in builder.to_recount(all) {

@@ -17,7 +17,8 @@ use super::spent::Spent;
 /// A branch on its way to a node.
 #[derive(Debug, Clone)]
 pub(super) struct Arrival {
-    /// The number of the branch; of several that leave a node, the first keeps the number of the one that came.
+    /// The number of the branch. If several branches leave a node, the first keeps the number of the one that entered
+    /// it.
     pub branch: u32,
     /// The node that it goes to.
     pub node: NodeId,
@@ -92,7 +93,7 @@ pub(super) enum StepEnd {
 /// The answer to a question, on its way to what waits for it.
 #[derive(Debug)]
 pub(super) struct Answered {
-    /// What waits for it.
+    /// What waits for the answer.
     pub subject: Subject,
     pub answer: QuestionAnswer,
 }
@@ -150,7 +151,7 @@ impl QuestionAnswer {
     }
 }
 
-/// A turn of a team that is over.
+/// A turn of a team that has ended.
 #[derive(Debug)]
 pub(super) struct TurnEnded {
     /// The member whose turn it is.
@@ -194,12 +195,12 @@ pub(super) enum Reply {
     TakesOver {
         /// The result of its call, for the log.
         result: Value,
-        /// What becomes of its step.
+        /// How its step goes on.
         then: Takeover,
     },
 }
 
-/// What becomes of the step of an agent that does not go on.
+/// How the step of an agent that does not continue goes on.
 #[derive(Debug)]
 pub(super) enum Takeover {
     /// Somebody answers in its place.
@@ -229,7 +230,7 @@ pub(super) enum Takeover {
 /// The answer at a human node.
 #[derive(Debug)]
 pub(super) struct NodeAnswer {
-    /// What flows see of it: `decision`, and `decisions["<node>"]`.
+    /// The decision as templates and conditions see it: `decision`, and `decisions["<node>"]`.
     pub decision: Value,
     /// A few words for the list of steps.
     pub note: Option<String>,

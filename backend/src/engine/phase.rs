@@ -16,7 +16,7 @@ use super::team::TeamWork;
 pub struct Branch {
     /// The node that it stands at, or waits to enter.
     pub node: NodeId,
-    /// What it does there.
+    /// The phase of the branch.
     pub phase: Phase,
 }
 

@@ -1,5 +1,5 @@
-//! The questions that must be answered before a run continues. A question is stored beside its subject, which it names:
-//! so judges, gates, human nodes and timers work the same for every subject.
+//! The questions of a run that are not answered yet. A question is stored beside its subject, which it names, so that
+//! judges, gates, human nodes and timers work the same for every subject.
 
 use serde::{Deserialize, Serialize};
 use shared::JsonMap;
@@ -48,7 +48,7 @@ impl Question {
         }
     }
 
-    /// Whether the run goes no further without the answer.
+    /// Whether a branch of the run waits for the answer.
     pub fn blocks(&self) -> bool {
         self.subject.branch().is_some()
     }
@@ -106,7 +106,7 @@ pub enum Subject {
     Specialist {
         /// The branch that made the call.
         branch: u32,
-        /// The id of the call that would make the specialist.
+        /// The id of the call that would create the specialist.
         call: String,
     },
     /// Something that an agent has handed over. Nothing waits for it, and it stays when its step and its run are over.
@@ -119,7 +119,7 @@ pub enum Subject {
         /// The call by which it was handed over.
         call: Box<ToolCall>,
     },
-    /// An agent's step that is about to begin.
+    /// An agent that is about to begin its step.
     Agent {
         /// The branch at its node.
         branch: u32,
@@ -229,7 +229,7 @@ pub enum Asked {
 pub enum Approval {
     /// An `auto` handler.
     Auto,
-    /// A judge that was sure enough.
+    /// A judge that was confident enough.
     Judge {
         /// The judge's answer.
         said: Box<Judged>,

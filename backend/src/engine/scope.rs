@@ -63,7 +63,8 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
         names.insert("arguments".to_owned(), Value::Object(arguments.clone()));
     }
     if let Some(agent) = visit.agent {
-        // A flow that was saved before the name was reserved may have a state key of it, which its conditions mean.
+        // A flow that was saved before the name was reserved may have a state key of this name, which its conditions
+        // refer to.
         names.entry("agent").or_insert_with(|| agent.into());
     }
     if let Some(response) = visit.response {

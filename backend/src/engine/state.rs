@@ -22,13 +22,13 @@ pub struct RunState {
     pub format: u32,
     /// The run's id, which people see unless the run only carries a question ([`RunState::shown_id`]).
     pub id: RunId,
-    /// The flow that runs; of a run that only carries a question, it is not stored.
+    /// The flow that runs. If the run only carries a question, its flow is not stored.
     pub flow: FlowId,
     /// The flow's title when the run started.
     pub title: String,
     /// The flow's version.
     pub version: u32,
-    /// Raised by every transition.
+    /// The number of transitions so far.
     pub revision: u64,
     /// The user who started the run.
     pub requested_by: Username,
@@ -49,7 +49,7 @@ pub struct RunState {
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
     /// The executions of nested flows that are under way, by the calls that lead there ([`NodeId::frame`]). What
-    /// belongs to one node (visits, decisions, …) stands with that of all nodes, under its whole id.
+    /// belongs to one node (visits, decisions, …) is stored with that of all nodes, under the node's full id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub frames: BTreeMap<String, Frame>,
     /// The newest decision of each human node.
@@ -259,7 +259,7 @@ pub struct Frame {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// No branch was left.
+    /// It completed: no branch was left.
     Completed {
         /// The time of the end.
         at: Timestamp,
@@ -292,7 +292,7 @@ pub enum Unanswered {
         step: Step,
         /// The agent whose turn it was; `judge` for a judge.
         agent: String,
-        /// The model, as `provider/model`; empty where the flow no longer names it.
+        /// The model, as `provider/model`; empty if the flow no longer names it.
         model: String,
         /// The turn, from 1.
         turn: u32,

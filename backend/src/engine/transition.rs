@@ -56,7 +56,7 @@ pub struct Granted {
     pub giver: Principal,
 }
 
-/// A step of the engine: all of it is committed, or nothing.
+/// A transition of the run: all of it is committed, or nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
     /// The run after it; its revision is one more than before.
@@ -194,7 +194,7 @@ fn overtaken(until: Timestamp, asked: &[String]) -> String {
     format!("this came before the deadline {until}, which passed while guardrails were checked: {asked}")
 }
 
-/// Something that a worker does, or that happens at a time.
+/// Something that a worker executes, or a time that has to come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The task's id, which stays the same when the task is tried again or moved.

@@ -20,14 +20,14 @@ impl Builder<'_> {
         self.state.questions.push(asking.of(asked, None));
     }
 
-    /// Does the same for a question that is open, in place of whoever is asked at present.
+    /// Like [`Self::ask_guardrails`], for a question that is open, in place of whoever is asked at present.
     pub(super) fn ask_guardrails_instead(&mut self, review: ReviewId, approval: Approval, inquiries: Vec<Inquiry>) {
         let Some((question, _)) = self.take_question(review) else { return };
         let asking = self.end_asking(question);
         self.ask_guardrails(asking, approval, inquiries);
     }
 
-    /// Does the same about an output of the run that needs no approval.
+    /// Like [`Self::ask_guardrails`], about an output of the run that needs no approval.
     pub(in crate::engine) fn ask_about_end(&mut self, branch: u32, inquiries: Vec<Inquiry>) {
         let (review, subject) = (ReviewId(self.ids.uuid()), Subject::Output { branch });
         let asking = Asking { review, subject, handler: 0, advice: Vec::new(), pending: false };

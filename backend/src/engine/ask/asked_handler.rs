@@ -1,4 +1,4 @@
-//! A question while a handler is asked: what the handler sees, what people see of it, and its end.
+//! A question while a handler is asked: what the handler and people see of it, and how the asking ends.
 
 use shared::error::RunError;
 use shared::id::{ReviewId, TaskId};

@@ -21,7 +21,7 @@ pub(super) struct Asking {
     pub handler: usize,
     /// The advice of handlers that is on no review yet.
     pub advice: Vec<Advice>,
-    /// Whether the review is pending already.
+    /// Whether the review is pending.
     pub pending: bool,
 }
 

@@ -38,7 +38,7 @@ pub(in crate::engine) struct Content {
     pub warnings: Vec<Warning>,
 }
 
-/// How several decisions become one; by default the first resolves.
+/// How several decisions become one. By default, the first one resolves the review.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Rules {
     pub policy: Policy,

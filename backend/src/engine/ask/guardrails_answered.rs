@@ -1,5 +1,5 @@
-//! Repeats an approval after programs have answered the questions of guardrails about it: in the same name, with the
-//! answers known.
+//! Repeats an approval after programs have answered what guardrails asked about it: in the same name, and with these
+//! answers.
 
 use shared::JsonMap;
 use shared::id::TaskId;

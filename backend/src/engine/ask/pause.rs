@@ -1,5 +1,5 @@
-//! Pauses: an agent that asked whether to continue is told to wait. Its review stays pending, without a time limit, and
-//! offers to continue or to end.
+//! Pauses: whoever asked at a checkpoint is told to wait. The review stays pending without a time limit, and offers to
+//! resume, to change the plan or to abort.
 
 use shared::decision::Decision;
 use shared::id::ReviewId;

@@ -1,7 +1,7 @@
 //! Programs that are asked before people: webhooks, and functions of the program that runs the flow. A worker asks
 //! them; their answers are checked like those of people, and have no actor. A webhook may say that it answers later:
-//! then the review is pending, and the first answer decides. If a program cannot be reached or gives no valid answer,
-//! the review is rejected, unless the flow says that it passes on.
+//! then the review is pending, and the first answer decides. If a webhook cannot be reached or gives no valid answer,
+//! the review is rejected, unless the flow says that it passes on; a function passes on.
 
 use shared::decision::{ProgramAnswer, Via};
 use shared::definition::{Handler, OnHandlerError};

@@ -1,4 +1,4 @@
-//! What is at stake at human nodes and gates: templates are rendered once, when the question is asked.
+//! The stakes at human nodes and gates: templates are rendered once, when the question is asked.
 
 use shared::definition::{
     Alternative, AlternativeChoice, Cost, Severity, Stakes, StakesSetting, TemplateText, read_twice,

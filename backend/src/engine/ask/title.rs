@@ -1,14 +1,15 @@
-//! Headlines of reviews, for scanning an inbox: first the question, then what distinguishes it from the next one. A
-//! decision is bound to them too, so they depend only on the flow, its input and its calls. Knows nothing of runs.
+//! Titles of reviews, for scanning an inbox: first the question, then what distinguishes it from the next one. A
+//! decision is bound to them too, so they depend only on the flow, its input and its calls. This module knows nothing
+//! of runs.
 
 use shared::review::Action;
 use shared::topic::{LONGEST_TOPIC, cut, plain, topic};
 
 /// The maximum number of things that are named; the others are counted.
 const NAMED: usize = 2;
-/// The longest headline, in characters.
+/// The longest title, in characters.
 const LONGEST: usize = 120;
-/// A line up to this many characters is a headline as it is; of a longer one only the first sentence.
+/// A line up to this many characters is a title as it is; of a longer one, only the first sentence is.
 const SHORT: usize = 80;
 
 /// Returns a rendered title as one line that is not too long; `None` if it is blank.

@@ -1,5 +1,6 @@
-//! Withdraws a review while its run continues. No one decided, so nothing that was asked may take effect: the branch
-//! continues as after a rejection. A human node stops, or goes to `on_reject`; calls are rejected, with the reason.
+//! Withdraws a review while its run continues. Nobody has decided, so nothing that was asked about may take effect: the
+//! branch continues as after a rejection. A human node stops, or goes to `on_reject`; calls are rejected, with the
+//! reason.
 
 use serde_json::json;
 use shared::JsonMap;

@@ -1,4 +1,4 @@
-//! How people see a question of an agent: the headline, the content, and the possible answers.
+//! How people see a question of an agent: the title, the content, and the possible answers.
 
 use serde_json::{Value, json};
 use shared::definition::{Alternative, ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};

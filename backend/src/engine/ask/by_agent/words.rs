@@ -1,4 +1,4 @@
-//! The ids of the answers to an agent's question, as the contract names them.
+//! The ids of the answers to an agent's question, which are part of the API.
 
 /// The key of a draft among the items of its review.
 pub(in crate::engine::ask) const CONTENT: &str = "content";

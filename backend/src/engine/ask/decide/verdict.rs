@@ -38,9 +38,9 @@ pub(in crate::engine::ask) enum NodeVerdict {
     },
     /// A stop option.
     Stop(ReviewOption),
-    /// A handler refuses where there is no stop option.
+    /// A refusal by a handler, without a stop option.
     Refuse,
-    /// Free text, where there are no options.
+    /// Free text that is the answer itself, without options.
     Text(String),
 }
 

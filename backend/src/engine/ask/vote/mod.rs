@@ -45,7 +45,7 @@ impl Builder<'_> {
                         values.insert(item.key.clone(), std::mem::replace(&mut item.value, value.clone()));
                     }
                 }
-                // The record says what was seen and what was changed, also where the votes are secret until the end.
+                // The record says what the voter saw and changed, even if votes are secret until the end.
                 let shown = Shown { revision: vote.revision, digest: std::mem::take(&mut vote.digest), values };
                 vote.shown = Some(Box::new(shown));
                 review.revision += 1;
@@ -116,7 +116,7 @@ pub(in crate::engine::ask) fn refresh(review: &mut Review) {
 /// are shown. The verdict is that of the newest of them. Also returns who cast them.
 fn ruling(review: &Review, choice: &VoteFor) -> Option<(CheckedVerdict, Decision, Vec<Username>)> {
     let winners: Vec<_> = review.decisions.iter().filter(|vote| tally::choice(review, vote) == *choice).collect();
-    // Nobody sent it as a whole: what each person sent is with their vote.
+    // Nobody sent the combined decision: what each person sent is with their vote.
     let mut decision = Decision { sent: None, shown: None, ..(*winners.last()?).clone() };
     let by = winners.iter().map(|vote| vote.by.clone()).collect();
     let pieces: Vec<_> = winners.iter().flat_map(|vote| [text_of(vote), vote.comment.as_deref()]).collect();
