@@ -146,7 +146,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Creates a refusal until programs were asked, without a deadline.
+    /// Creates the refusal of an input about which programs must be asked first, without a deadline.
     pub(super) fn unasked(inquiries: Vec<Inquiry>) -> Self {
         Self::Unasked { inquiries, until: None }
     }

@@ -1,5 +1,5 @@
-//! Guardrails, which check what was approved before it takes effect, whoever approved it. Calls take only this path
-//! ([`Builder::rule`]): the outcome of a decided call is a [`Ruling`], and nothing else starts a call.
+//! Guardrails, which check what was approved before it takes effect, whoever approved it. Decided calls take only this
+//! path ([`Builder::rule`]): the outcome of each is a [`Ruling`], and nothing else starts it.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl PutIn {
         self.findings.into_iter().map(|(_, finding)| finding)
     }
 
-    /// Creates it from edits that were checked before.
+    /// Creates the values from edits that were checked before.
     pub(in crate::engine) fn looked_at(edits: JsonMap) -> Self {
         Self { edits, ..Self::default() }
     }

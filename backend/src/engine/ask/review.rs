@@ -1,5 +1,5 @@
 //! Requests, revises, resolves and withdraws reviews. A review leaves `pending` exactly once: only
-//! [`Builder::resolve`], [`Builder::expire`] and [`Builder::withdraw`] do that.
+//! [`Builder::resolve`], [`Builder::resolve_pending`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
 use shared::decision::{Decision, Via};
 use shared::definition::OnTimeout;
