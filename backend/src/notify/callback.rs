@@ -1,6 +1,6 @@
-//! Answers that are posted to programs that asked without a flow, if they requested it: once the review is over, signed
-//! like webhooks, with a separate secret. The URL is read from the question, because it may contain a secret of the
-//! receiver: no list and no log contains it.
+//! Callbacks: once a review without a flow is over, its answer is posted to the program that asked, if it gave a URL.
+//! They are signed like webhooks, with a separate secret. The URL is read from the question, because it may contain a
+//! secret of the receiver: no list and no log contains it.
 
 use shared::access::{Act, access};
 use shared::notification::Occasion;
@@ -14,18 +14,18 @@ use super::{Error, Outlets};
 use crate::standard_webhooks::{SECRET, SigningKeys};
 use crate::store::{self, ClaimedDelivery, NewDelivery, Store, UserRecord};
 
-/// Why nothing is posted on a server that nobody has set up for it.
+/// The error if a callback is requested from a server that has no secret for callbacks.
 pub const NO_CALLBACKS: &str =
     "this server has no COUNTERSIGN_CALLBACK_SECRET: set it, or leave this out and read the answer with GET";
-/// Where the secret stands.
+/// The environment variable of the secret.
 const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
 
-/// Posts answers to whoever asked without a flow, signed with these keys.
+/// Posts answers to programs that asked without a flow, signed with these keys.
 #[derive(Clone)]
 pub(super) struct Callbacks(SigningKeys);
 
 impl Callbacks {
-    /// With the secret of the environment; none where there is none: then nothing is posted.
+    /// Reads the keys from the environment. Returns `None` if the secret is not set: then nothing is posted.
     pub fn new(secrets: &NotificationSecrets) -> Result<Option<Self>, Error> {
         let Some(secret) = secrets.get(VARIABLE) else { return Ok(None) };
         let keys = SigningKeys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
@@ -34,7 +34,7 @@ impl Callbacks {
 }
 
 impl Outlets {
-    /// Whether an answer can be posted to this URL; or why not.
+    /// Checks that an answer can be posted to this URL. The error says why not.
     pub(super) fn check_callback(&self, url: &str) -> Result<(), String> {
         if self.callbacks.is_none() {
             return Err(NO_CALLBACKS.to_owned());
@@ -43,7 +43,8 @@ impl Outlets {
         self.clients.of(&url).map(|_| ()).map_err(|refused| refused.to_string())
     }
 
-    /// The delivery to whoever asked.
+    /// Plans the callback for a review that is over. `None` if the review belongs to a flow's run, or its question has
+    /// no callback URL.
     pub(super) async fn to_asker(
         &self,
         notice: &Notice<'_>,
@@ -54,7 +55,7 @@ impl Outlets {
             return Ok(None);
         }
         let asked = match store.question_of_review(review.id).await {
-            // What cannot be read holds up nobody else.
+            // A question that cannot be read must not block the deliveries of other reviews.
             Err(store::Error::Stored(error)) => {
                 tracing::error!(review = %review.id, error, "could not read whether an answer has to be posted");
                 return Ok(None);
@@ -65,7 +66,7 @@ impl Outlets {
         Ok(wanted.then(|| notice.delivery(CALLBACK, &review.requested_by, &[])))
     }
 
-    /// Posts an answer.
+    /// Posts an answer to the URL in the question, if the person who asked may still ask.
     pub(super) async fn call_back(
         &self,
         held: &ClaimedDelivery,
@@ -74,7 +75,7 @@ impl Outlets {
         body: String,
     ) -> Result<(), DeliveryFailure> {
         let lasting = |why: String| DeliveryFailure::lasting(why);
-        // Another server may have the secret, or this one when it is started again.
+        // Worth a retry: another server may have the secret, or this one after a restart.
         let missing = || DeliveryFailure::passing(NO_CALLBACKS);
         let Callbacks(keys) = self.callbacks.as_ref().ok_or_else(missing)?;
         let asker = store.user(&held.target).await.map_err(|error| unread(&error))?;

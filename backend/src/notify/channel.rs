@@ -1,5 +1,6 @@
-//! Messages in a chat channel, if a flow asks those who may decide there: one for each time the channel is asked, with
-//! the same buttons that people get. It is updated when the time there is over, and when the review is.
+//! Messages in a chat channel, if a flow asks the people there to decide. Each time the channel is asked, it gets one
+//! message, with the same buttons that people get. The message is updated when others are asked instead, and when the
+//! review is over.
 
 use serde_json::json;
 use shared::decision::Via;
@@ -15,7 +16,7 @@ use super::slack::{self, ShownReview};
 use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store};
 
 impl Outlets {
-    /// The deliveries to channels that an entry of the log gives rise to.
+    /// Plans the deliveries to channels that follow from an entry of the log.
     pub(super) async fn to_channel(
         &self,
         entry: &Entry,
@@ -39,7 +40,7 @@ impl Outlets {
 }
 
 impl Sender {
-    /// Asks in a channel, where it is still the one that is asked.
+    /// Posts a review to the channel, unless the channel is no longer asked.
     pub(super) async fn to_channel(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
         let Some(review) = review.filter(|review| is_asked(review, &held.target)) else {
@@ -56,7 +57,7 @@ impl Sender {
     }
 }
 
-/// Whether reactions in the channel that is asked decide.
+/// Whether the asked channel lets reactions decide.
 pub(super) fn reactions_decide(review: &Review) -> bool {
     review.asked.as_ref().is_some_and(|asked| asked.reactions)
 }
@@ -70,7 +71,7 @@ fn channel_of(review: &Review) -> Option<&str> {
     review.asked.as_ref().filter(|asked| asked.via == Via::Slack).map(|asked| asked.by.as_str())
 }
 
-/// The review of an entry that says who is asked, and whether others were asked before.
+/// Returns the review of an entry that says who is asked, and whether others were asked before.
 fn asked_review(entry: &Entry) -> Option<(Review, bool)> {
     match entry.event.kind {
         EntryKind::ReviewRequested => Some((entry.event.review()?, false)),

@@ -17,11 +17,11 @@ use super::message;
 use super::settings::{Encryption, NotificationSecrets, SmtpSettings};
 use super::{Error, TIMEOUT};
 
-/// How much of a prompt a mail shows, in characters.
+/// The longest excerpt of a prompt in a mail, in characters.
 const MAX_PROMPT: usize = 1500;
-/// How many reviews a mail about several lists.
+/// The largest number of reviews that one mail lists.
 const MAX_LISTED: usize = 50;
-/// The variable of the password.
+/// The environment variable of the password.
 const PASSWORD: &str = "COUNTERSIGN_SMTP_PASSWORD";
 
 /// Sends mails through the SMTP server of the settings.
@@ -30,7 +30,7 @@ pub(super) struct Mailer {
     from: Mailbox,
 }
 
-/// What a mail tells of one review.
+/// A review as a mail mentions it.
 pub(super) struct MailItem<'a> {
     pub occasion: Option<Occasion>,
     pub review: &'a Review,
@@ -45,7 +45,7 @@ pub(super) struct Mail {
 }
 
 impl Mailer {
-    /// A mailer by the settings.
+    /// Creates a mailer from the settings. A user name without a password or without encryption is an error.
     pub fn new(settings: &SmtpSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.smtp]: {why}"));
         let from = settings.from.parse().map_err(|error| wrong(format!("`from` is not an address: {error}")))?;
@@ -69,7 +69,7 @@ impl Mailer {
         Ok(Self { transport: builder.build(), from })
     }
 
-    /// Sends a mail. The id is the same for every attempt.
+    /// Sends a mail. The id becomes its Message-ID, and is the same for every attempt.
     pub async fn send(&self, to: &str, id: DeliveryId, now: Timestamp, mail: Mail) -> Result<(), DeliveryFailure> {
         let to: Mailbox =
             to.parse().map_err(|error| DeliveryFailure::lasting(format!("the address is not valid: {error}")))?;
@@ -94,12 +94,12 @@ impl Mailer {
     }
 }
 
-/// Whether mail can be sent to what somebody wrote.
+/// Whether the text is an address to which mail can be sent.
 pub fn is_address(text: &str) -> bool {
     text.parse::<Mailbox>().is_ok()
 }
 
-/// A mail about one review, or about several.
+/// Composes a mail about one review, or a list of several.
 pub(super) fn mail(items: &[MailItem<'_>], url: &str, now: Timestamp) -> Mail {
     let footer = format!("\n--\nYou get this message because of your notification settings: {url}\n");
     if let [item] = items {

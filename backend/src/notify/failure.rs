@@ -1,4 +1,4 @@
-//! Why a message could not be delivered, and when to retry.
+//! Reasons why a message was not delivered, and the wait before the next attempt.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::http_client;
 use crate::ssrf::{Cause, cause};
 use crate::store;
 
-/// How often a message is tried before it is given up.
+/// The number of failures after which a message is given up.
 pub(super) const MAX_FAILURES: u32 = 9;
 /// The longest wait between two attempts.
 const MAX_WAIT: Duration = Duration::from_hours(6);
-/// How much of a refusal is kept, in characters.
+/// The largest part of a refusal that is kept, in characters.
 const MAX_DETAIL: usize = 300;
 
 /// A message that did not get through.
@@ -21,24 +21,24 @@ const MAX_DETAIL: usize = 300;
 pub(super) struct DeliveryFailure {
     /// What happened, without secrets.
     pub message: String,
-    /// Whether trying again can help.
+    /// Whether another attempt may succeed.
     pub retry: bool,
-    /// When the receiver wants to be asked again.
+    /// The wait that the receiver asked for, if any.
     pub after: Option<Duration>,
 }
 
 impl DeliveryFailure {
-    /// It may work later.
+    /// A failure that another attempt may overcome.
     pub fn passing(message: impl Into<String>) -> Self {
         Self { message: message.into(), retry: true, after: None }
     }
 
-    /// It will never work.
+    /// A failure that no further attempt can overcome.
     pub fn lasting(message: impl Into<String>) -> Self {
         Self { message: message.into(), retry: false, after: None }
     }
 
-    /// No whole answer came.
+    /// The receiver was not reached, or its response did not arrive whole.
     pub fn unreached(error: &reqwest::Error) -> Self {
         match cause(error) {
             Cause::Refused(why) => Self::lasting(why),
@@ -47,22 +47,22 @@ impl DeliveryFailure {
         }
     }
 
-    /// The answer was no.
+    /// The receiver responded with an error status.
     pub fn refused(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Self {
         let message = http_client::refusal(status, body, MAX_DETAIL).replace(char::is_control, " ");
-        // 410 says that nobody will listen there again.
+        // 410 Gone: the receiver will not exist again.
         Self { message, retry: status != StatusCode::GONE, after: retry_after }
     }
 }
 
-/// The database could not be asked.
+/// A query failed while the message was composed; another attempt may succeed.
 pub(super) fn unread(error: &store::Error) -> DeliveryFailure {
     tracing::warn!(%error, "a notification could not be composed");
     DeliveryFailure::passing("the database did not answer")
 }
 
-/// How long to wait after so many failures: three times as long each time, and a quarter more or less by chance, so that
-/// receivers that were away are not met by everything at once.
+/// Returns the wait after this number of failures: each is three times as long as the one before, up to a limit. It
+/// varies by a quarter at random, so that a receiver that comes back is not met by all messages at once.
 pub(super) fn wait(first: Duration, failures: u32, ids: &mut Ids) -> Duration {
     let factor = 3_u32.saturating_pow(failures.min(12));
     let wait = first.saturating_mul(factor).min(MAX_WAIT);

@@ -1,6 +1,6 @@
-//! Follows the log and makes deliveries of it, off the path of commits. How far it has come is stored with the
-//! deliveries, so that a crash loses none and makes none twice, regardless of the number of servers. Of several servers one
-//! makes the deliveries, and the others do not read the log for them while it does.
+//! Follows the log and makes deliveries of its entries, off the path of commits. The cursor up to which this was done
+//! is stored together with the deliveries, so a crash loses none and makes none twice, with any number of servers. Only
+//! one of several servers makes deliveries; meanwhile the others do not read the log for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,24 +17,25 @@ use crate::store::{self, LogFollower, LogPage, NewDelivery, Resume, Store};
 
 /// The feeder's name in metrics.
 const READER: &str = "notifications";
-/// How many entries are read at once.
+/// The number of entries per page.
 const PAGE: u32 = 500;
-/// How many entries without deliveries are read before the place is stored.
+/// The number of entries without deliveries after which the cursor is stored nevertheless.
 const UNSAVED: usize = 2000;
-/// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
+/// The number of deliveries from which on they are stored, since other writers wait for the whole batch. Deliveries of
+/// one entry are stored together.
 const AT_ONCE: usize = 500;
-/// How long another server is left to make deliveries, once it was seen to.
+/// The wait before the next look, while another server makes the deliveries.
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
-/// The follower of the log.
+/// The follower of the log that makes deliveries.
 pub(super) struct Feeder {
     store: Store,
     outlets: Arc<Outlets>,
     /// Signalled whenever deliveries were added.
     added: watch::Sender<()>,
-    /// The place that is stored.
+    /// The cursor as it is stored.
     saved: Cursor,
-    /// The place up to which the log was read.
+    /// The cursor up to which the log was read.
     read: Cursor,
     unsaved: usize,
     /// Whether another server made the deliveries when this one last looked.
@@ -97,20 +98,21 @@ impl LogFollower for Feeder {
 }
 
 impl Feeder {
-    /// One that goes on where the last one stopped, or from here where there was none.
+    /// Creates a feeder that continues at the stored cursor, or at the head of the log if none is stored.
     pub async fn new(store: Store, outlets: Arc<Outlets>, added: watch::Sender<()>) -> Result<Self, store::Error> {
         let saved = place(&store).await?;
         Ok(Self { store, outlets, added, read: saved.clone(), saved, unsaved: 0, is_elsewhere: false })
     }
 
-    /// Stores deliveries with the place up to which they go. `false`: another server has made these.
+    /// Stores deliveries, and the cursor up to which they are complete. Returns `false`, and stores nothing, if another
+    /// server has moved the cursor.
     async fn store_up_to(&mut self, place: &Cursor, deliveries: Vec<NewDelivery>) -> Result<bool, store::Error> {
         if !self.store.feed(Some(&self.saved), place, &deliveries).await? {
             self.restart().await?;
             self.is_elsewhere = true;
             return Ok(false);
         }
-        // What is stored is not read again, also where the rest of the page fails.
+        // What is stored is not read again, even if the rest of the page fails.
         self.saved = place.clone();
         self.read = place.clone();
         self.unsaved = 0;
@@ -121,13 +123,13 @@ impl Feeder {
         Ok(true)
     }
 
-    /// Leaves the deliveries to the server that has moved the place.
+    /// Leaves the deliveries to the server that has moved the cursor.
     fn leave(&self) -> Resume {
         self.store.has_read(READER, &self.saved);
         Resume::After(ELSEWHERE)
     }
 
-    /// Everyone who chose to be notified, if any entry is an occasion to.
+    /// Everyone who chose to be notified. Empty if no entry is an occasion for that.
     async fn people(&self, entries: &[Entry]) -> Result<Vec<Recipient>, store::Error> {
         let has_occasion = entries.iter().any(|entry| occasion_of(entry).is_some());
         if !has_occasion || self.outlets.channels().is_empty() {
@@ -148,8 +150,8 @@ impl Feeder {
     }
 }
 
-/// What an entry is an occasion of, with its review, and whether that was handed over: one that changes hands is asked of
-/// who gets it alone, and one that nobody decided in time of whoever may decide it now.
+/// Returns the occasion for which an entry notifies, its review, and whether the review was delegated. A delegated
+/// review notifies only the person who received it; an escalated one notifies everyone who may decide it now.
 fn occasion_of(entry: &Entry) -> Option<(Occasion, Review, bool)> {
     if entry.event.kind != EntryKind::ReviewUpdated {
         return Some((entry.event.kind.occasion()?, entry.event.review()?, false));
@@ -162,7 +164,7 @@ fn occasion_of(entry: &Entry) -> Option<(Occasion, Review, bool)> {
     }
 }
 
-/// The stored place; where there is none, the end of the log becomes it.
+/// Returns the stored cursor. If there is none, stores the head of the log, and returns that.
 async fn place(store: &Store) -> Result<Cursor, store::Error> {
     loop {
         if let Some(place) = store.outbox().await? {

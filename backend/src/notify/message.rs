@@ -12,7 +12,7 @@ use shared::time::Timestamp;
 /// The longest title, in characters.
 const MAX_TITLE: usize = 150;
 
-/// A text in which nothing is hidden. Line breaks stay.
+/// Returns the text with hidden characters made visible, so that nothing in it is hidden. Line breaks stay.
 pub(super) fn inert(text: &str) -> String {
     let shown = parts(text).into_iter().map(|part| match part {
         TextPart::Plain(plain) => Cow::Borrowed(plain),
@@ -22,7 +22,7 @@ pub(super) fn inert(text: &str) -> String {
     shown.collect()
 }
 
-/// The start of a text; and whether that is all of it.
+/// Returns the first `max` characters of a text, made inert, and whether that is the whole text.
 pub(super) fn excerpt(text: &str, max: usize) -> (String, bool) {
     let text = inert(text.trim());
     if text.chars().count() <= max {
@@ -37,7 +37,7 @@ pub(super) fn title(review: &Review) -> String {
     excerpt(&line, MAX_TITLE).0
 }
 
-/// What happened, in front of a title.
+/// The phrase before a title: what happened to the review, or what is to be done.
 pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str {
     match occasion {
         Some(Occasion::Resolved) => match review.status {
@@ -50,7 +50,7 @@ pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str 
     }
 }
 
-/// From where a review comes, and how much is at stake.
+/// Where a review comes from, and how much is at stake.
 pub(super) fn origin(review: &Review) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(review.flow_title.as_ref().map(|title| excerpt(title, MAX_TITLE).0));
@@ -63,7 +63,7 @@ pub(super) fn origin(review: &Review) -> String {
     parts.join(" · ")
 }
 
-/// How much time is left, and what happens then.
+/// The time left and what happens then. `None` if the review has no deadline.
 pub(super) fn time_left(review: &Review, now: Timestamp) -> Option<String> {
     let until = review.expires_at?;
     let then = match review.on_timeout.as_ref() {
@@ -75,7 +75,7 @@ pub(super) fn time_left(review: &Review, now: Timestamp) -> Option<String> {
     Some(format!("{} left{then}", span(until.since(now))))
 }
 
-/// A length of time in its two largest units.
+/// Formats a length of time in its two largest units.
 fn span(time: std::time::Duration) -> String {
     let minutes = time.as_secs() / 60;
     match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
@@ -86,7 +86,7 @@ fn span(time: std::time::Duration) -> String {
     }
 }
 
-/// What became of a review: by whom and how.
+/// The outcome of a review in a sentence: what was decided, by whom, and why.
 pub(super) fn outcome(review: &Review) -> String {
     let Some(resolution) = &review.resolution else { return "It still waits.".to_owned() };
     let by: Vec<&str> = resolution.by.iter().map(shared::id::Username::as_str).collect();

@@ -1,8 +1,9 @@
-//! Notifies people and programs outside of reviews: that someone is asked, that time is nearly up, and how a review
-//! ended. Owns the channels, who is notified of what, and sending with its retries.
+//! Notifies people and programs outside the console: that a review needs them, that time is nearly up, and how a review
+//! ended. Owns the channels, the choice of recipients, and sending with its retries.
 //!
-//! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of it, and a sender sends them;
-//! after a crash both continue where they were. Without settings neither runs, and nothing leaves the server.
+//! Nothing here is on the path of a commit. A feeder reads the log and makes deliveries of its entries, and a sender
+//! sends them; after a crash both continue where they were. If no channel is set up, neither runs, and nothing leaves
+//! the server.
 //!
 //! Imports only `shared`, `crate::background`, `crate::clock`, `crate::http_client`, `crate::rate_limit`, `crate::ssrf`,
 //! `crate::standard_webhooks`, `crate::engine` and `crate::store`. A secret is sent only to its owner, and never appears
@@ -53,7 +54,7 @@ use sender::Sender;
 use slack::Slack;
 use webhook::Webhook;
 
-/// How long a receiver may take to answer.
+/// The time limit for a receiver's response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why notifications cannot be sent.
@@ -74,20 +75,20 @@ pub enum Error {
 pub struct Options {
     /// The database whose log is read, and which stores the deliveries.
     pub store: Store,
-    /// The clock for attempts.
+    /// The clock by which attempts are timed.
     pub clock: SharedClock,
     /// The channels and their receivers.
     pub settings: NotificationSettings,
     /// The secrets of the channels.
     pub secrets: NotificationSecrets,
-    /// The address of the console, if the settings do not say.
+    /// The address of the console, used if the settings have none.
     pub url: String,
-    /// The wait after a first failure; each further one is three times as long.
+    /// The wait after the first failure; after each further one, it is three times as long.
     pub first_wait: Duration,
 }
 
 impl Options {
-    /// Creates the usual dependencies: a second attempt after about five seconds.
+    /// Creates options with the usual wait of about five seconds before the second attempt.
     pub fn new(
         store: Store,
         clock: SharedClock,
@@ -99,14 +100,14 @@ impl Options {
     }
 }
 
-/// The channels that messages can use.
+/// The channels that are set up on this server.
 struct Outlets {
     clients: Clients,
     webhooks: BTreeMap<String, Webhook>,
     callbacks: Option<Callbacks>,
     slack: Option<Slack>,
     mailer: Option<Mailer>,
-    /// Returns the address of the console, without a slash at the end.
+    /// The address of the console, without a slash at the end.
     url: String,
 }
 
@@ -144,12 +145,12 @@ impl Outlets {
 pub struct Notifier;
 
 impl Notifier {
-    /// Starts, and continues where the last one stopped. If there are no receivers, nothing runs.
+    /// Starts the notifier where the last one stopped. If no channel is set up, nothing runs.
     pub async fn run(options: Options) -> Result<NotifierHandle, Error> {
         let Options { store, clock, settings, secrets, url, first_wait } = options;
         let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
         if outlets.is_empty() {
-            // Receivers that are set up later get nothing about what happened before.
+            // Channels that are set up later must not get notifications of what happened before.
             store.forget_outbox().await?;
             let notifications = NotificationService::new(clock, outlets);
             return Ok(NotifierHandle { notifications, tasks: Vec::new() });
@@ -169,7 +170,7 @@ impl Notifier {
     }
 }
 
-/// A running notifier. It stops when this is dropped.
+/// A running notifier. It stops when the handle is dropped.
 pub struct NotifierHandle {
     notifications: NotificationService,
     tasks: Vec<BackgroundTask>,
@@ -181,7 +182,7 @@ impl NotifierHandle {
         self.notifications.clone()
     }
 
-    /// Starts nothing more, and finishes what was started.
+    /// Starts no more deliveries, and waits for those that were started.
     pub async fn shutdown(self) {
         for task in self.tasks {
             task.stop().await;

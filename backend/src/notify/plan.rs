@@ -1,4 +1,4 @@
-//! Determines who is notified of a log entry. Pure: the same entry gives the same deliveries, with the same ids.
+//! Makes deliveries of log entries. Pure: the same entry gives the same deliveries, with the same ids.
 
 use shared::id::Username;
 use shared::log::{Cursor, Entry};
@@ -9,29 +9,30 @@ use shared::time::Timestamp;
 use super::Outlets;
 use crate::store::{ClaimedDelivery, NewDelivery};
 
-/// The channel of programs.
+/// The channel of deliveries to programs, by webhook.
 pub(super) const WEBHOOK: &str = "webhook";
-/// The channel of whoever asked.
+/// The channel of deliveries to a program that asked without a flow.
 pub(super) const CALLBACK: &str = "callback";
-/// The channel of deliveries to a channel of a chat, which is their receiver.
+/// The channel of deliveries to a channel in Slack, which is their target.
 pub(super) const CHANNEL: &str = "slack_channel";
 
-/// An entry that somebody may be notified of.
+/// An entry of the log of which someone may be notified.
 pub(super) struct Notice<'a> {
-    /// The entry of the log; its cursor is part of what the delivery's id is derived from.
+    /// The entry. Its cursor is part of what the ids of deliveries are derived from.
     pub entry: &'a Entry,
-    /// The place in the log before it.
+    /// The cursor just before the entry.
     pub before: &'a Cursor,
-    /// What it is an occasion of.
+    /// The occasion for the notification.
     pub occasion: Occasion,
-    /// The review that it speaks of.
+    /// The review in the entry.
     pub review: &'a Review,
-    /// The one person whom it concerns, where it was handed to them; none: whoever it concerns.
+    /// The only person to notify, if the review was delegated to them. `None` notifies everyone concerned.
     pub only: Option<&'a Username>,
 }
 
 impl Notice<'_> {
-    /// A delivery that tells of it. The parts say, together with the entry and the receiver, which it is.
+    /// Makes a delivery of the entry. Its id is derived from the entry, the channel, the target, the occasion and
+    /// `parts`.
     pub fn delivery(&self, channel: &'static str, target: &str, parts: &[&str]) -> NewDelivery {
         let event = self.occasion.as_str();
         let mut all = vec![self.entry.cursor.0.as_str(), channel, target, event];
@@ -50,10 +51,11 @@ impl Notice<'_> {
     }
 }
 
-/// What a delivery is that changes a message: its review is over, or others are asked.
+/// The event of deliveries that change a message, because its review is over or others are asked.
 pub(super) const UPDATE: &str = "message.update";
 
-/// The change of a message since something happened to its review: one for each message, whoever finds out first.
+/// Makes the delivery that changes a message. Its id is derived from the message and `since`, so each message is
+/// changed once for each reason, no matter which server notices first.
 pub(super) fn update(message: &ClaimedDelivery, channel: &'static str, since: &str, now: Timestamp) -> NewDelivery {
     NewDelivery {
         id: NewDelivery::id_of(&[UPDATE, &message.id.to_string(), since]),
@@ -68,12 +70,12 @@ pub(super) fn update(message: &ClaimedDelivery, channel: &'static str, since: &s
     }
 }
 
-/// Since its review is over.
+/// Reason for an update: the review is over.
 pub(super) const OVER: &str = "over";
-/// Since others are asked.
+/// Reason for an update: others are asked now.
 pub(super) const PASSED_ON: &str = "passed_on";
 
-/// The deliveries to programs.
+/// Makes the deliveries to programs.
 pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
     let wanted = outlets.webhooks.iter().filter(|(_, webhook)| webhook.wants(notice.occasion, notice.review));
     wanted.map(|(name, _)| notice.delivery(WEBHOOK, name, &[])).collect()

@@ -1,4 +1,4 @@
-//! The people who are notified, by their settings; and whether a message is still useful when it is due.
+//! Chooses the people who are notified, by their settings, and checks whether a message is still useful when it is due.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,24 +17,25 @@ use super::sender::Sender;
 use super::slack;
 use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store, UserRecord};
 
-/// How many messages a person gets on a channel in [`WINDOW`]; further ones wait, and are then sent as one.
+/// The largest number of messages that a person gets on a channel in [`WINDOW`]; further ones wait, and are sent as
+/// one.
 const CAP: u32 = 12;
 const WINDOW: Duration = Duration::from_hours(1);
-/// So many at once are messages of their own in a chat, where each can be decided.
+/// The largest number of chat messages that are sent separately, so that each can be decided in the chat.
 const FEW: usize = 5;
-/// With so many failures, a delivery goes alone.
+/// The number of failures from which on a delivery is sent alone.
 const ALONE_AFTER: u32 = 5;
 
 /// A person who chose to be notified.
 pub(super) struct Recipient {
     record: UserRecord,
     choice: Notifications,
-    /// With their rights of now.
+    /// The person with their current rights.
     principal: Principal,
 }
 
 impl Recipient {
-    /// A person with what they chose, and for whom they stand in.
+    /// Reads for whom the person stands in, if they are a deputy.
     pub async fn of(store: &Store, record: UserRecord, choice: Notifications) -> Result<Self, store::Error> {
         let mut principal = record.principal(None);
         if !record.deputyships.is_empty() {
@@ -44,7 +45,7 @@ impl Recipient {
     }
 }
 
-/// The deliveries to people.
+/// Makes the deliveries to people.
 pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets) -> Vec<NewDelivery> {
     let channels = outlets.channels();
     let mut deliveries: Vec<NewDelivery> = Vec::new();
@@ -71,7 +72,8 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets)
     deliveries
 }
 
-/// Whether somebody is notified: of what they may decide and have not, and of the end of what they asked for or voted on.
+/// Whether a person is notified: of reviews that they may decide and have not voted on, and of the end of reviews that
+/// they requested or voted on.
 fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
     let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
     match occasion {
@@ -82,7 +84,7 @@ fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool 
     }
 }
 
-/// Where somebody is notified on a channel; none: nowhere.
+/// Returns the person's address on a channel, or `None` if they have none.
 pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notifications) -> Option<String> {
     match channel {
         Channel::Slack => choice.slack_user_id.clone(),
@@ -90,8 +92,9 @@ pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notificati
     }
 }
 
-/// Puts together what can go in one message: mails to one person, and in a chat what would be many at once. A change of
-/// a message is always alone, and so is what failed often: it may be why the others failed with it.
+/// Groups deliveries that go in one message: mails to one person, and chat messages to one person if they are many. An
+/// update of a message always stands alone, and so does a delivery that failed often, since the others may have failed
+/// because of it.
 pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery>> {
     let mut groups: BTreeMap<String, Vec<ClaimedDelivery>> = BTreeMap::new();
     for held in claimed {
@@ -108,7 +111,7 @@ pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery
 }
 
 impl Sender {
-    /// Sends one person what is still worth sending.
+    /// Sends one person the deliveries of a group that are still useful, as one message.
     pub async fn to_person<'a>(
         &self,
         group: &'a [ClaimedDelivery],
@@ -143,13 +146,13 @@ impl Sender {
             })
             .collect();
         let receipt = self.send(channel, &to, lead.id, &items).await?;
-        // The first one is the message, and the others are part of it.
+        // The first delivery is the message, and the others are part of it.
         outcomes.push((*lead, DeliveryOutcome::Sent { receipt, shown: None }));
         outcomes.extend(open.iter().skip(1).map(|(held, ..)| (*held, DeliveryOutcome::Joined)));
         Ok(outcomes)
     }
 
-    /// Sends a message, and answers with what the receiver calls it where it can be changed later.
+    /// Sends a message. Returns its receipt, by which it can be changed later, if the channel supports that.
     async fn send(
         &self,
         channel: Channel,
@@ -174,12 +177,12 @@ impl Sender {
             several => slack::digest(several, &self.outlets.url),
         };
         let receipt = slack.post(&self.outlets.clients, to, id, &message).await?;
-        // Of several reviews there is no one message to change.
+        // A message about several reviews is not changed later.
         Ok((items.len() == 1).then(|| serde_json::to_string(&receipt).unwrap_or_default()))
     }
 
-    /// Changes a message whose review is over, or is asked of others. Another change may be under way: the last one shows
-    /// what is so then.
+    /// Updates a message whose review is over, or is asked of others. The review is read again after each update, so
+    /// the last of several concurrent updates shows its current state.
     pub async fn update(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let receipt = held.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
         let (Some(slack), Some(receipt)) = (&self.outlets.slack, receipt) else {
@@ -198,7 +201,7 @@ impl Sender {
         Ok(if shown.is_some() { DeliveryOutcome::Joined } else { DeliveryOutcome::Dropped("there is no such review") })
     }
 
-    /// A message that was on its way while its review was decided, or asked of others, is changed, too.
+    /// Plans an update of a message that was sent while its review was decided or passed on to others.
     pub async fn catch_up(&self, held: &ClaimedDelivery, receipt: &str) -> Result<(), store::Error> {
         let Some(review) = self.store.review(held.review).await? else { return Ok(()) };
         let (channel, is_late) = if held.channel == CHANNEL {
@@ -215,7 +218,7 @@ impl Sender {
         Ok(())
     }
 
-    /// A person who may log in and chose to be notified.
+    /// Returns a person who may log in and chose to be notified.
     async fn person(&self, username: &str) -> Result<Option<Recipient>, DeliveryFailure> {
         let record = self.store.user(username).await.map_err(|error| unread(&error))?;
         let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
@@ -224,7 +227,7 @@ impl Sender {
         Recipient::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
     }
 
-    /// The review of a delivery, if it is still worth sending; otherwise why not.
+    /// Returns the occasion and the review of a delivery if it is still useful; otherwise the reason why not.
     async fn still(
         &self,
         principal: &Principal,
@@ -242,7 +245,7 @@ impl Sender {
         Ok(Ok((occasion, review)))
     }
 
-    /// How long to wait if a receiver got too many messages lately.
+    /// Returns the wait if the receiver got [`CAP`] messages within [`WINDOW`].
     async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, DeliveryFailure> {
         let lately = self.store.sent_since(&held.channel, &held.target, WINDOW).await;
         let (count, first) = lately.map_err(|error| unread(&error))?;

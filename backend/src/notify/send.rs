@@ -21,15 +21,15 @@ use crate::store::{
     with_retries,
 };
 
-/// How many messages are under way at once.
+/// The largest number of messages in flight.
 const SLOTS: usize = 32;
-/// How long ended deliveries are kept at least, and how often older ones are removed.
+/// The time that ended deliveries are kept at least, and the interval at which older ones are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const CLEANUP: Duration = Duration::from_hours(1);
-/// How soon more of them are removed, where not all were.
+/// The interval if older ones are left over after a removal.
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
-/// Removes old deliveries until the stop.
+/// Removes old deliveries until the notifier stops.
 pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
     let cleaning = async {
         loop {
@@ -45,9 +45,9 @@ pub(super) async fn clean_up(store: Store, stop: CancellationToken) {
 
 impl Consumer for Sender {
     const TABLE: WorkTable = WorkTable::Deliveries;
-    /// How many messages more.
+    /// The number of further messages that may be in flight.
     type Room = u32;
-    /// Deliveries that go together.
+    /// Deliveries that go in one message.
     type Work = Vec<ClaimedDelivery>;
     type Job = ();
 
@@ -76,14 +76,14 @@ impl Consumer for Sender {
         group.iter().map(ClaimedDelivery::lease).collect()
     }
 
-    /// A delivery that was lost is not broken off: its message may be out already.
+    /// A delivery whose lease was lost is not cancelled, since its message may already be out.
     fn start(self: Arc<Self>, group: Vec<ClaimedDelivery>, lost: CancellationToken) -> ((), BoxFuture<'static, ()>) {
         ((), async move { self.handle(group, lost).await }.boxed())
     }
 }
 
 impl Sender {
-    /// One attempt for deliveries that go together, and what came of each.
+    /// Makes one attempt for deliveries that go in one message, and records their outcomes.
     async fn handle(&self, group: Vec<ClaimedDelivery>, lost: CancellationToken) {
         let Some(first) = group.first() else { return };
         let span = tracing::info_span!(
@@ -94,7 +94,7 @@ impl Sender {
             review = %first.review,
         );
         async {
-            // Whatever panics counts as a failure, and must not be tried for ever.
+            // A panic counts as a failure, so that it is not retried for ever.
             let attempt = AssertUnwindSafe(self.attempt(first, &group)).catch_unwind().await.unwrap_or_else(|_| {
                 tracing::error!("a notification panicked");
                 Err(DeliveryFailure::passing("it could not be composed; see the server's log"))
@@ -108,7 +108,7 @@ impl Sender {
         .await;
     }
 
-    /// Sends what goes together, the first of it being `first`.
+    /// Sends deliveries that go in one message; `first` is the first of `group`.
     async fn attempt<'a>(
         &self,
         first: &'a ClaimedDelivery,
@@ -128,13 +128,13 @@ impl Sender {
         outcome.map(|outcome| vec![(first, outcome)])
     }
 
-    /// Writes down what came of an attempt. As long as the leases hold, it is tried again where the database does not
-    /// answer, since what is not written down is sent a second time.
+    /// Records the outcomes of an attempt. While the leases hold, this is retried if the database does not respond,
+    /// since a message without a recorded outcome is sent again.
     async fn settle(&self, outcomes: &[(&ClaimedDelivery, DeliveryOutcome)], lost: &CancellationToken) {
         for (held, outcome) in outcomes {
             report(held, outcome);
         }
-        // Whoever holds it next sends it again under the same id.
+        // If the lease is lost, the next owner sends the message again under the same id.
         let settled = lost.run_until_cancelled(with_retries(|| self.store.settle(outcomes))).await;
         let recorded = match settled {
             Some(Ok(recorded)) => recorded,
@@ -180,14 +180,14 @@ impl Sender {
         Ok(DeliveryOutcome::SENT)
     }
 
-    /// The entry that a delivery tells of.
+    /// Returns the log entry of a delivery, or `None` if the log no longer has it.
     async fn entry(&self, held: &ClaimedDelivery) -> Result<Option<Entry>, DeliveryFailure> {
         let entry = self.store.entry_of_review(held.review, &held.place).await.map_err(|error| unread(&error))?;
         Ok(entry.filter(|entry| entry.event.review_id == Some(held.review)))
     }
 }
 
-/// Counts and logs what came of an attempt.
+/// Counts and logs the outcome of an attempt.
 fn report(held: &ClaimedDelivery, sent: &DeliveryOutcome) {
     let outcome = match sent {
         DeliveryOutcome::Sent { .. } | DeliveryOutcome::Joined => "sent",

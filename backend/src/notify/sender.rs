@@ -1,4 +1,4 @@
-//! The dependencies of a sender of deliveries. `send` claims and sends them; `recipients` and `channel` reach people
+//! The dependencies of the sender of deliveries. `send` claims and sends them; `recipients` and `channel` reach people
 //! and channels.
 
 use std::sync::Arc;
@@ -22,11 +22,11 @@ pub(super) struct Sender {
     pub first_wait: Duration,
 }
 
-/// The usual terms of a sender.
+/// The default lease terms of a sender.
 pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
     LeaseTerms {
         owner: format!("sender-{}", hex::encode(&clock.random()[..6])),
-        // Longer than any attempt, which has [`TIMEOUT`].
+        // Longer than any attempt, which is limited by [`TIMEOUT`].
         lease: Duration::from_secs(20),
         heartbeat: Duration::from_secs(7),
         poll: Duration::from_secs(2),

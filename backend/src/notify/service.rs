@@ -18,10 +18,10 @@ use crate::clock::{Moment, SharedClock};
 use crate::rate_limit::RateLimit;
 use crate::store::UserRecord;
 
-/// How often somebody may try.
+/// The shortest time between two test messages to one person.
 const BETWEEN_TESTS: Duration = Duration::from_secs(10);
 
-/// What the API asks. Cheap to clone.
+/// The interface of notifications for the API. Cheap to clone.
 #[derive(Clone)]
 pub struct NotificationService {
     clock: SharedClock,
@@ -29,30 +29,30 @@ pub struct NotificationService {
     tests: Arc<RateLimit>,
 }
 
-/// What to say where a button was pressed.
+/// The reply to a press of a button.
 #[derive(Debug)]
 pub enum InteractionReply {
-    /// Something that only who pressed it sees.
+    /// A text that only the person who pressed sees.
     Tell(String),
-    /// What the message shows from now on, and what to tell beside.
+    /// A new message in place of the one with the button, and a text besides.
     Show {
         /// The message that replaces the one with the button.
         message: ReviewMessage,
-        /// What only who pressed it sees.
+        /// A text that only the person who pressed sees, if any.
         tell: Option<String>,
     },
 }
 
-/// A message that shows a review as it is now.
+/// A message that shows a review in its current state.
 #[derive(Debug)]
 pub struct ReviewMessage(SlackMessage);
 
-/// Why a message to try a channel did not go out.
+/// The reason why a test message was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Untested {
-    /// It was tried a moment ago; in so many seconds it may be again.
+    /// The last test was too recent; the next may be made after this many seconds.
     TooSoon(u64),
-    /// It did not get through, or cannot.
+    /// The message was not accepted, or the channel is not set up.
     Failed(String),
 }
 
@@ -61,17 +61,17 @@ impl NotificationService {
         Self { clock, outlets, tests: Arc::new(RateLimit::new(1, BETWEEN_TESTS)) }
     }
 
-    /// Where people can be told.
+    /// Returns the channels on which people can be notified.
     pub fn channels(&self) -> Vec<Channel> {
         self.outlets.channels()
     }
 
-    /// Whether the answer to a question can be posted to this URL; or why not.
+    /// Checks that the answer to a question can be posted to this URL. The error says why not.
     pub fn check_callback(&self, url: &str) -> Result<(), String> {
         self.outlets.check_callback(url)
     }
 
-    /// Sends somebody a message on a channel, now.
+    /// Sends a person a test message on a channel, at once.
     pub async fn test(&self, channel: Channel, person: &UserRecord, choice: &Notifications) -> Result<(), Untested> {
         let failed = |why: &str| Untested::Failed(why.to_owned());
         self.tests.take(&person.user.username, self.clock.uptime()).map_err(Untested::TooSoon)?;
@@ -91,36 +91,37 @@ impl NotificationService {
         sent.map_err(|failure| Untested::Failed(failure.message))
     }
 
-    /// Whether a request is Slack's, by its headers and body.
+    /// Whether a request comes from Slack, by its headers and body.
     pub fn is_from_slack(&self, timestamp: &str, signature: &str, body: &[u8]) -> bool {
         let now = self.clock.now();
         self.outlets.slack.as_ref().is_some_and(|slack| slack.is_signed(timestamp, signature, body, now))
     }
 
-    /// A review that is over.
+    /// Renders a review that is over.
     pub fn over(&self, review: &Review) -> ReviewMessage {
         ReviewMessage(slack::over(review, &self.outlets.link(review.id)))
     }
 
-    /// A review that waits.
+    /// Renders a review that is pending.
     pub fn open(&self, review: &Review) -> ReviewMessage {
         ReviewMessage(slack::open(Occasion::Requested, review, &self.outlets.link(review.id), self.clock.now()))
     }
 
-    /// What became of a review, in words.
+    /// Describes the outcome of a review in a sentence.
     pub fn outcome(&self, review: &Review) -> String {
         message::outcome(review)
     }
 
-    /// The button that a reaction stands for, by the review as it is now and what the delivery of the message says: the
-    /// channel that it went to, and what it showed. None where no one is asked there any longer, or no button fits.
+    /// Returns the button press for which a reaction stands. `channel` and `shown` come from the delivery of the
+    /// message: the channel that it went to, and what it showed. `None` if the channel is no longer asked, or no button
+    /// fits.
     pub fn press_of(&self, reaction: &Reaction, review: &Review, channel: &str, shown: &str) -> Option<ButtonPress> {
         let shown = serde_json::from_str(shown).ok()?;
         let asked = channel::is_asked(review, channel) && channel::reactions_decide(review);
         asked.then(|| reaction.press(review, shown)).flatten()
     }
 
-    /// Tells whoever reacted to a message something that only they see, beside the request.
+    /// Sends the person who reacted a text that only they see, without blocking the request.
     pub fn whisper(&self, reaction: &Reaction, text: &str) {
         let (outlets, reaction, message) = (Arc::clone(&self.outlets), reaction.clone(), slack::words(text));
         tokio::spawn(async move {
@@ -132,8 +133,9 @@ impl NotificationService {
         });
     }
 
-    /// Answers whoever pressed a button, beside the request: Slack waits three seconds for that. Where it does not get
-    /// through, the log has what happened, and the message is changed all the same once its review is over.
+    /// Replies to the person who pressed a button, without blocking the request, which Slack awaits for only three
+    /// seconds. If the reply does not get through, the log still has what happened, and the message is updated once its
+    /// review is over.
     pub fn reply(&self, interaction: &Interaction, reply: InteractionReply) {
         let (shown, tell) = match reply {
             InteractionReply::Tell(text) => (None, Some(text)),

@@ -8,80 +8,80 @@ use shared::id::{FlowId, MAX_NAME};
 use shared::notification::Occasion;
 use shared::review::ReviewKind;
 
-/// `[notifications]` of the settings file. Secrets never stand here: they come from the environment.
+/// `[notifications]` of the settings file. Secrets are not in the file: they come from the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotificationSettings {
-    /// Where people find the console, for links; default: the first of `origins`, or the address listened on.
+    /// The address of the console, for links; default: the first of `origins`, or the address listened on.
     pub url: Option<String>,
-    /// Private hosts (`host` or `host:port`) that may be told; public ones always may.
+    /// Private hosts (`host` or `host:port`) that requests may go to; public hosts are always allowed.
     pub allowed_hosts: Vec<String>,
-    /// Programs that are told, by the name under which deliveries show them.
+    /// Programs to notify, by the name under which deliveries show them.
     pub webhooks: BTreeMap<String, WebhookSettings>,
-    /// The app in Slack; none: nobody is told there.
+    /// The app in Slack. `None`: nobody is notified there.
     pub slack: Option<SlackSettings>,
-    /// The server that takes mails; none: nobody is written to.
+    /// The mail server. `None`: no mail is sent.
     pub smtp: Option<SmtpSettings>,
 }
 
-/// `[notifications.slack]`: an app in Slack, or in what speaks like it. Its bot token is `COUNTERSIGN_SLACK_TOKEN`, its
-/// signing secret `COUNTERSIGN_SLACK_SIGNING_SECRET`.
+/// `[notifications.slack]`: an app in Slack, or in a program with the same API. Its bot token is
+/// `COUNTERSIGN_SLACK_TOKEN`, its signing secret `COUNTERSIGN_SLACK_SIGNING_SECRET`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SlackSettings {
-    /// Where its API is; default: `https://slack.com/api`.
+    /// The base URL of the API; default: `https://slack.com/api`.
     pub api: Option<String>,
 }
 
-/// `[notifications.smtp]`: the server that takes mails. Its password is `COUNTERSIGN_SMTP_PASSWORD`.
+/// `[notifications.smtp]`: the mail server. Its password is `COUNTERSIGN_SMTP_PASSWORD`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SmtpSettings {
     /// The host name of the server; with encryption, its certificate must be for this name.
     pub host: String,
-    /// Default: 587 with `starttls`, 465 with `tls`, 25 with `none`.
+    /// The port; default: 587 with `starttls`, 465 with `tls`, 25 with `none`.
     pub port: Option<u16>,
-    /// How the connection is kept private.
+    /// How the connection is encrypted.
     #[serde(default)]
     pub encryption: Encryption,
-    /// As whom to log in; none: not at all.
+    /// The user name for the login. `None`: no login.
     pub username: Option<String>,
-    /// Who writes: `Countersign <reviews@example.org>`.
+    /// The sender, such as `Countersign <reviews@example.org>`.
     pub from: String,
 }
 
-/// How a connection to a mail server is kept private.
+/// How a connection to a mail server is encrypted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encryption {
-    /// It begins in the open and must become private.
+    /// The connection begins unencrypted and must be upgraded to TLS.
     #[default]
     Starttls,
-    /// It is private from the first byte.
+    /// The connection uses TLS from the first byte.
     Tls,
-    /// It is not: for a server on this machine. No password is sent.
+    /// The connection is not encrypted: for a server on this machine. No password is sent.
     None,
 }
 
-/// `[notifications.webhooks.NAME]`: a program that is told.
+/// `[notifications.webhooks.NAME]`: a program to notify.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// Where each message is posted.
+    /// The URL that messages are posted to.
     pub url: String,
-    /// Of what it is told.
+    /// The occasions of which the program is notified; default: all.
     #[serde(default = "everything")]
     pub events: Vec<Occasion>,
-    /// Only of reviews of these flows; none: of all.
+    /// Only reviews of these flows; if empty, of all.
     #[serde(default)]
     pub flows: Vec<FlowId>,
-    /// Only of reviews for one of these roles; none: of all.
+    /// Only reviews for one of these roles; if empty, for all.
     #[serde(default)]
     pub roles: Vec<String>,
-    /// Only of reviews of these kinds; none: of all.
+    /// Only reviews of these kinds; if empty, of all.
     #[serde(default)]
     pub kinds: Vec<ReviewKind>,
-    /// Only of reviews with so much at stake; none: of all.
+    /// Only reviews with one of these severities; if empty, with any.
     #[serde(default)]
     pub severities: Vec<Severity>,
 }
@@ -90,12 +90,12 @@ fn everything() -> Vec<Occasion> {
     Occasion::ALL.to_vec()
 }
 
-/// What is secret, by the names of the environment.
+/// The secrets of the channels, by environment variable.
 #[derive(Clone, Default)]
 pub struct NotificationSecrets(BTreeMap<String, String>);
 
 impl NotificationSecrets {
-    /// What belongs to notifications among these variables.
+    /// Picks the variables that belong to notifications. Empty ones count as not set.
     pub fn from_env(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let prefixes =
             ["COUNTERSIGN_WEBHOOK_SECRET_", "COUNTERSIGN_CALLBACK_SECRET", "COUNTERSIGN_SLACK_", "COUNTERSIGN_SMTP_"];
@@ -103,12 +103,12 @@ impl NotificationSecrets {
         Self(variables.into_iter().filter(|(name, value)| ours(name) && !value.trim().is_empty()).collect())
     }
 
-    /// The value of a variable.
+    /// Returns the trimmed value of a variable, if it is set.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| value.trim())
     }
 
-    /// The secrets of a webhook, and the variable in which they stand.
+    /// Returns the name of the variable that holds a webhook's secrets, and its value if it is set.
     pub(super) fn of_webhook(&self, name: &str) -> (String, Option<&str>) {
         let variable = format!("COUNTERSIGN_WEBHOOK_SECRET_{}", name.to_ascii_uppercase().replace('-', "_"));
         let secrets = self.get(&variable);
@@ -122,7 +122,7 @@ impl std::fmt::Debug for NotificationSecrets {
     }
 }
 
-/// Whether a webhook may be called so: its name stands in lists and in the names of variables.
+/// Whether this is a valid name for a webhook. The name appears in lists and in names of variables.
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= MAX_NAME

@@ -17,10 +17,10 @@ use crate::http_client::{beginning, retry_after};
 use crate::ssrf::Clients;
 use crate::standard_webhooks::{SECRET, SigningKeys};
 
-/// How much of an answer is read, in bytes.
+/// The largest part of a response that is read, in bytes.
 const MAX_ANSWER: usize = 4096;
 
-/// A program that is told.
+/// A program that is notified by webhook.
 #[derive(Clone)]
 pub(super) struct Webhook {
     url: Url,
@@ -29,7 +29,7 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    /// A webhook by the settings, with its secrets.
+    /// Creates a webhook from its settings and its secrets.
     pub fn new(name: &str, settings: WebhookSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.webhooks.{name}]: {why}"));
         if !is_name(name) {
@@ -42,7 +42,7 @@ impl Webhook {
         Ok(Self { url, settings, keys })
     }
 
-    /// Whether it is told of this.
+    /// Whether the program is notified of this review on this occasion.
     pub fn wants(&self, occasion: Occasion, review: &Review) -> bool {
         let WebhookSettings { events, flows, roles, kinds, severities, .. } = &self.settings;
         events.contains(&occasion)
@@ -52,7 +52,7 @@ impl Webhook {
             && (severities.is_empty() || severities.contains(&review.stakes.severity))
     }
 
-    /// Posts a message.
+    /// Posts a message, signed.
     pub async fn send(
         &self,
         clients: &Clients,
@@ -64,7 +64,7 @@ impl Webhook {
     }
 }
 
-/// Posts a message, signed.
+/// Posts a message to a URL, signed with these keys.
 pub(super) async fn post(
     clients: &Clients,
     url: &Url,
@@ -88,7 +88,7 @@ pub(super) async fn post(
     Err(DeliveryFailure::refused(status, after, &beginning(answer, MAX_ANSWER).await))
 }
 
-/// A URL to which messages are posted; or what is wrong with it.
+/// Parses a URL to which messages are posted. The error says what is wrong with it.
 pub(super) fn url_of(text: &str) -> Result<Url, String> {
     let url: Url = text.trim().parse().map_err(|error| format!("this is not a URL: {error}"))?;
     if matches!(url.scheme(), "http" | "https") {
@@ -98,7 +98,7 @@ pub(super) fn url_of(text: &str) -> Result<Url, String> {
     }
 }
 
-/// The body that tells of an entry: the same for every attempt.
+/// The body of the message about an entry, the same for every attempt.
 pub(super) fn body(entry: &Entry, link: &str) -> String {
     let event = &entry.event;
     let mut review = event.data.get("review").cloned().unwrap_or_default();
@@ -113,7 +113,7 @@ pub(super) fn body(entry: &Entry, link: &str) -> String {
     json!({ "type": event.kind, "timestamp": event.at, "data": data }).to_string()
 }
 
-/// What is wanted of people, for programs that show no reviews.
+/// The type of review in one word, with its urgency, for programs that do not show reviews themselves.
 fn notification(review: &Review, link: &str) -> Value {
     let wanted = match review.kind {
         ReviewKind::Clarification => "clarification_needed",
@@ -136,7 +136,7 @@ fn notification(review: &Review, link: &str) -> Value {
     notification
 }
 
-/// While a blind review is pending nobody sees how others voted.
+/// Removes the votes while a blind review is pending, when nobody may see how others voted.
 fn hide_votes(review: &mut Value) {
     if review["blind"] == true && review["status"] == "pending" {
         review["decisions"] = json!([]);

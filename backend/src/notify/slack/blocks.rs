@@ -12,25 +12,25 @@ use super::super::email::MailItem;
 use super::super::message;
 use super::button::{ButtonChoice, ButtonPress};
 
-/// How much one part of a review may take, in characters; Slack takes 3000, and escapes count.
+/// The largest excerpt of one part of a review, in characters; Slack accepts 3000, and escapes count.
 const MAX_PART: usize = 1800;
-/// How many items and actions are shown.
+/// The largest number of parts (items, actions and the like) that are shown.
 const MAX_PARTS: usize = 20;
-/// How many buttons a message has.
+/// The largest number of buttons that decide or lead to an answer.
 const MAX_BUTTONS: usize = 8;
-/// How many reviews a message about several lists.
+/// The largest number of reviews that one message lists.
 const MAX_LISTED: usize = 20;
 
 /// A message in Slack: a short text, and the blocks that the channel shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct SlackMessage {
-    /// What notifications show.
+    /// The text of the notification.
     pub text: String,
     pub blocks: Value,
 }
 
 impl SlackMessage {
-    /// The same message of a review, saying which reactions decide. None where no reaction can.
+    /// Returns the same message with a line that says which reactions decide, or `None` if no reaction can.
     pub fn with_reactions(&self, review: &Review) -> Option<Self> {
         let label = |accepts, mark| by_reaction(review, accepts).map(|(_, label)| format!("{mark} {label}"));
         let labels: Vec<_> = [label(true, '\u{2705}'), label(false, '\u{274c}')].into_iter().flatten().collect();
@@ -41,12 +41,12 @@ impl SlackMessage {
     }
 }
 
-/// A message of these words alone; all of it is ours.
+/// A message that consists of this text, which must not be foreign.
 pub(in super::super) fn words(text: &str) -> SlackMessage {
     SlackMessage { text: escaped(text), blocks: json!([section(text)]) }
 }
 
-/// A review that waits, with what can be decided here.
+/// A pending review, with buttons for what can be decided here.
 pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, now: Timestamp) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(Some(occasion), review), message::title(review));
     let mut about = message::origin(review);
@@ -68,7 +68,7 @@ pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, no
     SlackMessage { text: escaped(&headline), blocks: blocks.into() }
 }
 
-/// A review that is over: who decided what.
+/// A review that is over, with its outcome.
 pub(in super::super) fn over(review: &Review, link: &str) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(Some(Occasion::Resolved), review), message::title(review));
     let blocks = json!([
@@ -80,7 +80,7 @@ pub(in super::super) fn over(review: &Review, link: &str) -> SlackMessage {
     SlackMessage { text: escaped(&headline), blocks }
 }
 
-/// A review that is no longer asked here, and still waits for others.
+/// A review that is still pending, but asked of others than this channel.
 pub(in super::super) fn passed_on(review: &Review, link: &str) -> SlackMessage {
     let headline = format!("{}: {}", message::verb(None, review), message::title(review));
     let open = json!({ "type": "button", "action_id": "open", "text": plain("Open", 75), "url": link });
@@ -93,7 +93,7 @@ pub(in super::super) fn passed_on(review: &Review, link: &str) -> SlackMessage {
     SlackMessage { text: escaped(&headline), blocks }
 }
 
-/// Several reviews at once, without buttons.
+/// A list of several reviews, without buttons that decide.
 pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> SlackMessage {
     let headline = format!("{} reviews", items.len());
     let mut blocks = vec![json!({ "type": "header", "text": plain(&headline, 150) })];
@@ -111,7 +111,7 @@ pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> SlackMessag
     SlackMessage { text: headline, blocks: blocks.into() }
 }
 
-/// All that a decision would be about; and whether it is all.
+/// Returns everything that a decision would be about as texts, and whether they are complete.
 fn parts(review: &Review) -> (Vec<String>, bool) {
     let mut all = vec![review.prompt.clone()];
     for item in &review.items {
@@ -129,7 +129,7 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
             all.extend(at_stake(stakes));
         }
     }
-    // Where each action says its own, that of all together repeats it.
+    // If each action has its own stakes, those of the whole review would only repeat them.
     if review.actions.iter().all(|action| action.stakes.is_none()) {
         all.extend(at_stake(&review.stakes));
     }
@@ -138,7 +138,7 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
     let mut whole = all.len() <= MAX_PARTS;
     let shown = all.iter().take(MAX_PARTS).map(|part| {
         let (text, all) = message::excerpt(part, MAX_PART);
-        // What grows by its escapes must still fit.
+        // A text that becomes too long by its escapes is shortened.
         let (text, fits) = if escaped(&text).len() > 2900 { message::excerpt(&text, 500) } else { (text, true) };
         whole &= all && fits;
         text
@@ -158,8 +158,8 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// What can be decided by one press: options that need nothing more, or all actions alike. With what each is called, and
-/// whether it accepts or stops what is asked; neither where it does something else.
+/// The decisions that can be made with one press: options that need no input, or the same verdict on all actions. Each
+/// has its label, and whether it accepts or stops; `None` for options that do neither.
 fn decisions(review: &Review) -> Vec<(ButtonChoice, &str, Option<ChoiceKind>)> {
     let mut decisions = Vec::new();
     for option in review.options.iter().filter(|option| needs_nothing(option)) {
@@ -167,7 +167,7 @@ fn decisions(review: &Review) -> Vec<(ButtonChoice, &str, Option<ChoiceKind>)> {
         decisions.push((ButtonChoice::Option(option.id.clone()), option.label.as_str(), kind));
     }
     let allowed = |kind| review.actions.iter().all(|action| action.allowed_decisions.contains(&kind));
-    // Never several critical things at once.
+    // Several critical actions are never decided at once.
     let batch = review.actions.len() > 1;
     let at_once = !batch || review.stakes.severity < Severity::Critical;
     if at_once && !review.actions.is_empty() {
@@ -183,8 +183,8 @@ fn decisions(review: &Review) -> Vec<(ButtonChoice, &str, Option<ChoiceKind>)> {
     decisions
 }
 
-/// What a reaction that accepts, or stops, decides, and what that is called. None where the message does not show all that
-/// would be decided, or where Slack asks once more behind a button: a reaction cannot be asked.
+/// Returns the decision that an accepting (or stopping) reaction makes, with its label. `None` if the message does not
+/// show everything that would be decided, or if Slack would ask for confirmation, which reactions do not have.
 pub(super) fn by_reaction(review: &Review, accepts: bool) -> Option<(ButtonChoice, &str)> {
     let wanted = if accepts { ChoiceKind::Accept } else { ChoiceKind::Stop };
     let all = decisions(review);
@@ -195,7 +195,7 @@ pub(super) fn by_reaction(review: &Review, accepts: bool) -> Option<(ButtonChoic
     all.into_iter().find(|(.., kind)| *kind == Some(wanted)).map(|(chosen, label, _)| (chosen, label))
 }
 
-/// A button for each decision. An option that needs more leads to where it can be answered.
+/// Makes a button for each decision. An option that needs input gets a button that opens the review instead.
 fn buttons(review: &Review, link: &str) -> Vec<Value> {
     let mut buttons = Vec::new();
     for (chosen, label, kind) in decisions(review) {
@@ -226,7 +226,7 @@ fn buttons(review: &Review, link: &str) -> Vec<Value> {
     buttons
 }
 
-/// Whether an option can be chosen without saying anything more.
+/// Whether an option can be chosen without further input.
 fn needs_nothing(option: &ReviewOption) -> bool {
     let required = option.fields.as_ref().is_some_and(|schema| {
         schema.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty())
@@ -243,7 +243,7 @@ fn context(text: &str) -> Value {
     json!({ "type": "context", "elements": [plain(text, MAX_PART)] })
 }
 
-/// Text that is nothing but text.
+/// Text without markup, escaped and shortened to `max` characters.
 fn plain(text: &str, max: usize) -> Value {
     json!({ "type": "plain_text", "text": escaped(&message::excerpt(text, max).0), "emoji": false })
 }

@@ -1,5 +1,5 @@
-//! The payload of a button: the review as it was shown, and the choice. The commit checks all of it; an old message
-//! answers a review that has changed or is over.
+//! The payload of a button: the choice, and the revision and digest of the review that was shown. The commit checks all
+//! of them, so a press on an old message is refused if the review has changed or is over.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::id::ReviewId;
 use shared::review::Review;
 
-/// A press of a button.
+/// A press of a button, as the button's value holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ButtonPress {
@@ -23,16 +23,16 @@ pub struct ButtonPress {
     /// The digest of what was shown.
     #[serde(rename = "d")]
     pub digest: String,
-    /// What was chosen.
+    /// The choice.
     #[serde(rename = "c")]
     pub chosen: ButtonChoice,
 }
 
-/// What was chosen.
+/// The choice that a button stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ButtonChoice {
-    /// An option, by its id.
+    /// The option with this id.
     Option(String),
     /// Every action is approved.
     Approve,
@@ -41,8 +41,8 @@ pub enum ButtonChoice {
 }
 
 impl ButtonPress {
-    /// The decision that it is. The actions are those of now: they are the ones that were shown where the digest is the
-    /// same, and else the decision is refused.
+    /// Makes a decision of it. The verdict names the review's current actions: if the digest matches, they are the ones
+    /// that were shown, and otherwise the decision is refused.
     pub fn request(self, review: &Review) -> DecisionRequest {
         let each = |decision: ActionDecision| {
             let decisions: BTreeMap<_, _> =
@@ -65,19 +65,19 @@ impl ButtonPress {
     }
 }
 
-/// What Slack sends where a button was pressed.
+/// A press of a button, as Slack sends it.
 #[derive(Debug, Clone)]
 pub struct Interaction {
-    /// Who pressed it, by their member ID.
+    /// The person who pressed it, by their member ID in Slack.
     pub user: String,
-    /// What it says.
+    /// The payload of the button.
     pub press: ButtonPress,
-    /// Where to answer.
+    /// The URL for the reply.
     pub(in super::super) response_url: String,
 }
 
 impl Interaction {
-    /// Reads the body of a request; none where it is of a button that decides nothing.
+    /// Reads the body of a request. `None` if it is not a press of a button that decides.
     pub fn read(body: &[u8]) -> Option<Self> {
         let (_, payload) = form_urlencoded::parse(body).find(|(name, _)| name == "payload")?;
         let payload: Value = serde_json::from_str(&payload).ok()?;

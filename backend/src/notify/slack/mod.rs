@@ -1,4 +1,4 @@
-//! Slack, or what speaks like it: messages with buttons that decide, and who pressed them.
+//! Slack, or a program with the same API: messages with buttons that decide, and requests about presses and reactions.
 
 mod blocks;
 mod button;
@@ -24,11 +24,11 @@ use super::{Error, TIMEOUT};
 use crate::http_client::{retry_after, whole};
 use crate::ssrf::Clients;
 
-/// How far the clock of a request may be from ours.
+/// The largest accepted difference between the time of a request and the server's clock.
 const SKEW: Duration = Duration::from_mins(5);
-/// The largest answer that is read, in bytes.
+/// The largest response that is read, in bytes.
 const MAX_ANSWER: usize = 256 * 1024;
-/// What Slack says where trying again can help.
+/// The errors of Slack after which another attempt may succeed.
 const PASSING: [&str; 6] =
     ["ratelimited", "rate_limited", "service_unavailable", "internal_error", "fatal_error", "request_timeout"];
 
@@ -39,17 +39,17 @@ pub(super) struct Slack {
     signing_key: hmac::Key,
 }
 
-/// Where a message stands, to change it later.
+/// The address of a message, by which it can be changed later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// The id of the channel or direct conversation, as Slack answered it.
+    /// The id of the channel or direct conversation, as Slack returned it.
     pub channel: String,
-    /// The message in it.
+    /// The timestamp of the message, which identifies it within the channel.
     pub ts: String,
 }
 
 impl Slack {
-    /// The app of the settings.
+    /// Creates the app from the settings. A missing secret is an error.
     pub fn new(settings: &SlackSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {
         let wrong = |why: String| Error::Settings(format!("[notifications.slack]: {why}"));
         let secret = |name: &str, what: &str| {
@@ -64,7 +64,7 @@ impl Slack {
         Ok(Self { api, token, signing_key: hmac::Key::new(hmac::HMAC_SHA256, signing_secret.as_bytes()) })
     }
 
-    /// Posts a message to somebody; the id is the same for every attempt.
+    /// Posts a message to a channel or a member. The id is the same for every attempt.
     pub async fn post(
         &self,
         clients: &Clients,
@@ -82,7 +82,7 @@ impl Slack {
             .map_err(|_| DeliveryFailure::lasting("Slack did not return the address of the message"))
     }
 
-    /// Changes a message.
+    /// Replaces the content of a message.
     pub async fn update(
         &self,
         clients: &Clients,
@@ -128,7 +128,7 @@ impl Slack {
         })
     }
 
-    /// Says something in a channel that only one of those who are there sees.
+    /// Posts a message to a channel that only one member of it sees.
     pub async fn whisper(
         &self,
         clients: &Clients,
@@ -140,7 +140,7 @@ impl Slack {
         self.call(clients, "chat.postEphemeral", &body).await.map(|_| ())
     }
 
-    /// Answers where a button was pressed.
+    /// Posts a reply to a press of a button.
     pub async fn respond(&self, clients: &Clients, url: &str, body: &Value) -> Result<(), DeliveryFailure> {
         let url: Url = url.parse().map_err(|_| DeliveryFailure::lasting("no address to reply to"))?;
         let client = clients.of(&url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
@@ -149,7 +149,7 @@ impl Slack {
         if answer.status().is_success() { Ok(()) } else { Err(DeliveryFailure::refused(answer.status(), None, &[])) }
     }
 
-    /// Whether a request is Slack's: signed with our secret over its body, not long ago.
+    /// Whether a request comes from Slack: signed with the signing secret over its body, within [`SKEW`].
     pub fn is_signed(&self, timestamp: &str, signature: &str, body: &[u8], now: Timestamp) -> bool {
         let Ok(seconds) = timestamp.parse::<i64>() else { return false };
         let skew = (now.millis() / 1000).abs_diff(seconds);
@@ -164,7 +164,7 @@ impl Slack {
 mod tests {
     use super::*;
 
-    /// The example of Slack's documentation.
+    /// The example in Slack's documentation.
     #[test]
     fn a_request_is_slacks_by_its_signature_and_its_time() {
         let name = |name: &str, value: &str| (name.to_owned(), value.to_owned());

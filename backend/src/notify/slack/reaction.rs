@@ -9,33 +9,33 @@ use super::Receipt;
 use super::blocks::by_reaction;
 use super::button::ButtonPress;
 
-/// The reaction that accepts, by its name in Slack.
+/// The name of the reaction that accepts.
 const ACCEPTS: &str = "white_check_mark";
-/// The reaction that stops.
+/// The name of the reaction that stops.
 const STOPS: &str = "x";
 
-/// What Slack's Events API sends that matters here.
+/// The events of Slack's Events API that are handled.
 #[derive(Debug, Clone)]
 pub enum SlackEvent {
-    /// Slack asks whether this is the address that an admin has set: it wants this text back.
+    /// Slack verifies the address that an admin has set, and expects this text in response.
     Challenge(String),
-    /// Somebody has reacted to a message.
+    /// A reaction was added to a message.
     Reaction(Reaction),
 }
 
 /// A reaction that may decide.
 #[derive(Debug, Clone)]
 pub struct Reaction {
-    /// Who has reacted, by their member ID.
+    /// The person who reacted, by their member ID in Slack.
     pub user: String,
-    /// Whether it accepts; else it stops.
+    /// Whether the reaction accepts; otherwise it stops.
     pub accepts: bool,
-    /// The event that tells of it: the same however often it is sent. At most 255 bytes.
+    /// The id of the event, the same however often it is sent. `None` if it is missing or longer than 255 bytes.
     pub event: Option<String>,
     message: Receipt,
 }
 
-/// What a message shows of its review.
+/// The version of a review that a message shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownReview {
     revision: u32,
@@ -43,7 +43,7 @@ pub struct ShownReview {
 }
 
 impl SlackEvent {
-    /// Reads the body of a request; none where nothing follows from it.
+    /// Reads the body of a request. `None` if it is not an event that is handled.
     pub fn read(body: &[u8]) -> Option<Self> {
         let sent: Value = serde_json::from_slice(body).ok()?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -66,19 +66,20 @@ impl SlackEvent {
 }
 
 impl Reaction {
-    /// The message, as its delivery names it.
+    /// The receipt of the message, in the form in which its delivery stores it.
     pub fn receipt(&self) -> String {
         serde_json::to_string(&self.message).unwrap_or_default()
     }
 
-    /// The channel in which the message stands.
+    /// The channel of the message.
     pub fn channel(&self) -> &str {
         &self.message.channel
     }
 
-    /// The button that it stands for, on the message that showed this; none where no button of the review fits.
+    /// Returns the button press for which the reaction stands. `None` if the message does not show the review's current
+    /// version, or no button fits.
     pub fn press(&self, review: &Review, shown: ShownReview) -> Option<ButtonPress> {
-        // What it shows now, the message does not: it stays as it was posted.
+        // A posted message still shows the version it was posted with.
         if shown != ShownReview::of(review) {
             return None;
         }
@@ -89,7 +90,7 @@ impl Reaction {
 }
 
 impl ShownReview {
-    /// A review as it is now.
+    /// The current version of a review.
     pub fn of(review: &Review) -> Self {
         Self { revision: review.revision, digest: review.digest.clone() }
     }

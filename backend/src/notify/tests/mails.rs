@@ -1,4 +1,4 @@
-//! Mails, taken by a small server that speaks SMTP.
+//! Mails, received by a small SMTP server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ on_both! {
     a_flood_of_reviews_is_one_mail,
 }
 
-/// A mail server: what it took, envelope and all.
+/// A mail server that keeps what it received, with envelopes.
 struct Post {
     port: u16,
     taken: Arc<Mutex<Vec<String>>>,
@@ -40,7 +40,7 @@ impl Post {
         Self { port, taken }
     }
 
-    /// What it took, without the encoding of the transfer.
+    /// The received mails, without the transfer encoding.
     fn mails(&self) -> Vec<String> {
         let taken = self.taken.lock();
         taken.iter().map(|mail| mail.replace("=\n", "").replace("=C2=B7", "·").replace("=E2=80=9C", "“")).collect()
@@ -54,7 +54,7 @@ impl Post {
     }
 }
 
-/// Speaks SMTP on one connection, and keeps the mails that it takes.
+/// Speaks SMTP on one connection, and keeps the mails that it receives.
 async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>) -> Option<()> {
     let (read, mut write) = stream.split();
     let mut lines = BufReader::new(read).lines();
@@ -102,11 +102,11 @@ async fn listed(world: &World, status: DeliveryStatus) -> Vec<shared::notificati
 async fn who_may_decide_is_written_to_after_a_while_if_it_is_still_pending(world: World) {
     let post = Post::start().await;
     let all = Occasion::ALL.to_vec();
-    // PostgreSQL has a clock of its own: there a second is a while.
+    // PostgreSQL uses its own clock, so the test waits for real.
     let while_ = Span::secs(if world.database.url.starts_with("sqlite") { 600 } else { 1 });
     choose(&world, "ana", by_mail("ana@desk.example", &all, Some(while_))).await.expect("chosen");
     choose(&world, "dev", by_mail("dev@desk.example", &all, None)).await.expect("chosen");
-    // From here on all is told; nobody sends before the decision, however long a slow machine takes for it.
+    // From here on, everything is fed; nothing is sent before the decision, however slow the machine is.
     let settings = settings(&post.toml());
     let feeder = super::feeder(&world, &settings).await;
     let decided = world.launched_review("decided at once").await;
@@ -140,7 +140,7 @@ async fn a_flood_of_reviews_is_one_mail(world: World) {
     let post = Post::start().await;
     choose(&world, "ana", by_mail("ana@desk.example", &[Occasion::Requested], None)).await.expect("chosen");
     let settings = settings(&post.toml());
-    // What waits, waits together: no server sends while these are asked.
+    // No server sends while these reviews are requested, so they all wait together.
     let mut feeder = super::feeder(&world, &settings).await;
     for number in 0..20 {
         world.launched_review(&format!("review {number}")).await;

@@ -1,4 +1,4 @@
-//! What telling people promises, against servers that speak the real protocols.
+//! Tests of the promises of notifications, against servers that speak the real protocols.
 
 mod mails;
 mod webhooks;
@@ -15,12 +15,12 @@ use crate::clock::SharedClock;
 use crate::store::tests::support::{World, actor};
 use crate::store::{Change, ChosenNotifications, CommitError, Committed, Operation, Store};
 
-/// A secret of the specification of webhooks.
+/// The example secret of the Standard Webhooks specification.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 /// The secret that replaces [`SECRET`]; the settings name both.
 const NEXT_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
-/// Settings as they stand in the file, under `[notifications]`; receivers are on loopback.
+/// Reads settings as they are in the file, under `[notifications]`; receivers are on loopback.
 fn settings(toml: &str) -> NotificationSettings {
     let whole = format!("url = \"https://desk.example/\"\nallowed_hosts = [\"127.0.0.1\"]\n{toml}");
     toml::from_str(&whole).expect("the settings hold")
@@ -41,13 +41,13 @@ async fn start(world: &World, settings: &NotificationSettings) -> NotifierHandle
     Notifier::run(options(world, &world.store, settings)).await.expect("it starts")
 }
 
-/// A feeder alone: what it makes waits until somebody sends it.
+/// A feeder without a sender: deliveries wait.
 async fn feeder(world: &World, settings: &NotificationSettings) -> Feeder {
     let outlets = Outlets::new(settings.clone(), &secrets(), String::new()).expect("the settings hold");
     Feeder::new(world.store.clone(), Arc::new(outlets), watch::Sender::new(())).await.expect("reads")
 }
 
-/// Waits for something, while time goes on: half a second at each look.
+/// Polls until something is there, advancing the clock by half a second each time.
 async fn eventually<T>(world: &World, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     for _ in 0..600 {
         if let Some(found) = look().await {
@@ -59,7 +59,7 @@ async fn eventually<T>(world: &World, what: &str, mut look: impl AsyncFnMut() ->
     panic!("{what}: it did not happen");
 }
 
-/// Somebody says what they want to be told.
+/// Commits a person's choice of notifications.
 async fn choose(world: &World, name: &str, notifications: Notifications) -> Result<Committed, CommitError> {
     let chosen = ChosenNotifications { username: name.parse().expect("a name"), notifications };
     let operation = Operation::ChooseNotifications(Box::new(chosen));

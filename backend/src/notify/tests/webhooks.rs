@@ -1,4 +1,4 @@
-//! A program is told of a review, signed, until it says that it has heard.
+//! Webhooks are signed, and are repeated until the program confirms them.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn toml(receiver: &MockServer, rest: &str) -> String {
     format!("[webhooks.desk]\nurl = \"{}/hook\"\n{rest}", receiver.uri())
 }
 
-/// What a receiver does with each request: it checks the signature with the secret that it knows, and reads the body.
+/// Does what a receiver does with each request: checks the signature with its secret, and reads the body.
 fn verified(request: &Request, secret: &str) -> (String, Value) {
     let header = |name: &str| request.headers[name].to_str().expect("text").to_owned();
     let (id, at) = (header("webhook-id"), header("webhook-timestamp").parse().expect("seconds"));
@@ -54,7 +54,7 @@ async fn a_program_that_fails_first_is_told_again_under_the_same_id(world: World
         Some(requests(&receiver).await).filter(|requests| requests.len() == 3)
     })
     .await;
-    // Receivers that know the old secret or the new one, while it is being changed.
+    // While a secret is replaced, receivers that know the old one or the new one both accept the message.
     let (id, body) = verified(&told[0], SECRET);
     assert_eq!(body["type"], "review.requested");
     assert_eq!(body["data"]["review"]["id"], review.id.to_string());
@@ -79,7 +79,7 @@ async fn what_was_to_be_told_before_a_crash_is_told_once_after_it(world: World) 
     let receiver = MockServer::start().await;
     Mock::given(path("/hook")).respond_with(ResponseTemplate::new(200)).mount(&receiver).await;
     let settings = settings(&toml(&receiver, "events = [\"review.requested\"]"));
-    // The first server makes the delivery, and is gone before it sends it.
+    // The first server makes the delivery, and ends before it sends it.
     let mut first = feeder(&world, &settings).await;
     let review = world.launched_review("one").await;
     eventually(&world, "the delivery waits", async || {
@@ -88,7 +88,7 @@ async fn what_was_to_be_told_before_a_crash_is_told_once_after_it(world: World) 
     })
     .await;
     drop(first);
-    // What happens while no server runs is told, too.
+    // What happens while no server runs is delivered, too.
     let late = world.launched_review("two").await;
     let notifier = start(&world, &settings).await;
     let told = eventually(&world, "both are told", async || {
@@ -149,7 +149,7 @@ async fn a_message_that_nobody_will_take_is_given_up_visibly(world: World) {
     notifier.shutdown().await;
 }
 
-/// A name in the settings is no leave for the inner network.
+/// A host in the settings is not reachable in a private network unless it is allowed.
 #[tokio::test]
 async fn a_webhook_reaches_no_private_host_that_is_not_allowed() {
     let world = World::sqlite().await;
@@ -177,7 +177,7 @@ async fn a_message_that_ends_every_server_is_given_up_unsent(world: World) {
         world.store.next_delivery().await.expect("reads")
     })
     .await;
-    // Each server claims it, and is gone before it says what came of it.
+    // Each server claims the delivery, and ends before it records an outcome.
     for _ in 0..=MAX_FAILURES {
         let claimed = world.store.claim_deliveries("ends", 1, Duration::ZERO).await.expect("claims");
         assert_eq!(claimed.len(), 1);
