@@ -1,5 +1,5 @@
-//! The archived runs, and the places of archives. A log entry has the same data for each archive, and that entry is
-//! authoritative; the rows here are for finding it.
+//! Archived runs, and where archives are. A log entry has the same data for each archive, and that entry is
+//! authoritative; these rows only serve to find it.
 
 use shared::id::{RunId, Username};
 use shared::run::ArchivedRun;
@@ -16,25 +16,25 @@ pub(super) const ARCHIVES: Table =
 pub(super) const ARCHIVED_RUNS: Table =
     Table { name: "archived_runs", key: "id", others: "flow, requested_by, ended_at, archive, removed" };
 
-/// An archive: a piece of a file.
+/// An archive: a range of a file that holds finished runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
-    /// From 1, without gaps.
+    /// The number of the archive: from 1, without gaps.
     pub number: u64,
-    /// The number of the row of the log that tells of it.
+    /// The number of the log row that records the archive.
     pub row: i64,
     /// The name of the file.
     pub file: String,
-    /// Where it begins there, in bytes.
+    /// The offset of its first byte in the file.
     pub position: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
 const COLUMNS: &str = "a.number, a.seq, a.file, a.position, a.bytes";
 
 impl Store {
-    /// Archives in order, from behind a number on.
+    /// Returns up to `limit` archives with a number above `after`, in order.
     pub async fn archives(&self, after: u64, limit: u32) -> Result<Vec<Archive>, Error> {
         let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM archives a WHERE a.number > ").bind(signed(after));
         let sql = sql.push(" ORDER BY a.number LIMIT ").bind(limit);
@@ -42,12 +42,12 @@ impl Store {
         Ok(rows.iter().map(archive).collect::<Result<_, _>>()?)
     }
 
-    /// The number of the newest archive; 0 where there is none.
+    /// Returns the number of the newest archive, or 0 if there is none.
     pub async fn last_archive(&self) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(number), 0) FROM archives");
         let look = async move |mut conn: Conn| {
-            // A commit of a server that has died may still be under way in PostgreSQL: it holds the log until it can be
-            // seen.
+            // In PostgreSQL, a commit of a server that has died may still be running. It holds the lock of the log
+            // until it is visible, so this waits for that lock.
             if conn.is_postgres() {
                 conn.fetch(Sql::new("SELECT pg_advisory_xact_lock(1668248942, 1)::text")).await?;
             }
@@ -59,14 +59,14 @@ impl Store {
         Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
     }
 
-    /// Where the archives in a file end, in bytes; 0 where it has none.
+    /// Returns the offset at which the last archive in a file ends, or 0 if the file has none.
     pub async fn end_of_archive_file(&self, file: &str) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(position + bytes), 0) FROM archives WHERE file = ").bind(file);
         let row = self.inner.db.read().await?.fetch_one(sql).await?;
         Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
     }
 
-    /// What is known of a run that was archived, and its archive.
+    /// Returns an archived run and its archive, or `None` if no such run was archived.
     pub async fn archived_run(&self, id: RunId) -> Result<Option<(ArchivedRun, Archive)>, Error> {
         let sql = Sql::new("SELECT ").push(COLUMNS).push(
             ", a.at, r.flow, r.requested_by, r.ended_at FROM archived_runs r JOIN archives a ON a.number = r.archive \
@@ -86,7 +86,7 @@ impl Store {
         Ok(Some((run, archive)))
     }
 
-    /// The row of the log with a number.
+    /// Returns the log row with this number, if it exists.
     pub async fn row_of_record(&self, number: i64) -> Result<Option<RecordRow>, Error> {
         let log = &self.inner.log;
         let place = |seq| LogPlace { seq, seen: 0 }.cursor(log);
@@ -94,7 +94,7 @@ impl Store {
         Ok(page.and_then(|page| page.rows.into_iter().find(|row| row.number == number)))
     }
 
-    /// What tells this log from others.
+    /// The id that distinguishes this log from others.
     pub fn log_id(&self) -> &str {
         &self.inner.log.generation
     }

@@ -1,4 +1,4 @@
-//! The audit log: the entries, newest first, filtered by who, what, when and where.
+//! The audit log: its entries, newest first, filtered by actor, kind, run, review and time.
 //!
 //! A row of the log has several entries, so the index narrows the rows down ([`Scan`]), and the entries are checked
 //! here.
@@ -17,17 +17,18 @@ use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::words::Words;
 use super::{Error, Store};
 
-/// How many rows a page looks at, at most: what it has not looked at follows behind its cursor.
+/// The largest number of rows that a page examines; the next page continues with the others.
 const MOST_ROWS: i64 = 4096;
 
 impl Store {
-    /// Entries that fit, newest first, with their seals. A page may have fewer than it could, or none, and a cursor: it has
-    /// looked at as many rows as a page may, and the next one goes on from there.
+    /// Returns the entries that match, newest first, with the numbers of their seals. A page may have fewer entries
+    /// than asked for, or none, and still a cursor: it has examined as many rows as a page may, and the next page
+    /// continues there.
     pub async fn audit(&self, query: &AuditQuery, form: Form) -> Result<Page<Entry>, Error> {
         self.audit_among(query, form, MOST_ROWS).await
     }
 
-    /// The same, looking at so many rows, or a few more.
+    /// Like [`Self::audit`], examining about `most` rows.
     pub(super) async fn audit_among(&self, query: &AuditQuery, form: Form, most: i64) -> Result<Page<Entry>, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let (mut page, places) = self.audit_page(&mut conn, query, form, most).await?;
@@ -39,7 +40,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The same without their seals; with their places.
+    /// Returns a page of entries without their seals, and the places of these entries.
     async fn audit_page(
         &self,
         conn: &mut Conn,
@@ -92,7 +93,7 @@ impl Store {
     }
 }
 
-/// What an entry must fulfil.
+/// The conditions that an entry must meet.
 struct EntryFilter<'a> {
     query: &'a AuditQuery,
     run: Option<RunId>,
@@ -102,18 +103,18 @@ struct EntryFilter<'a> {
 }
 
 impl<'a> EntryFilter<'a> {
-    /// `None` where an id is no id, or an act none: nothing fits.
+    /// Returns `None` if no entry can match: an id or an act is not valid, or the searched words have no letter or
+    /// digit.
     fn of(query: &'a AuditQuery) -> Option<Self> {
         let run = query.run.as_deref().map(str::parse).transpose().ok()?;
         let review = query.review.as_deref().map(str::parse).transpose().ok()?;
         let acts = query.act.as_deref().map(|acts| acts.split(',').map(str::parse).collect()).transpose().ok()?;
         let words = Words::of(query.q.as_deref());
-        // Without a letter or a digit there is nothing to look for.
         let found = !words.as_ref().is_some_and(Words::is_empty);
         found.then_some(Self { query, run, review, acts, words })
     }
 
-    /// What the index is asked for; none where every row may fit.
+    /// What to look up in the index. `None` if any row may match.
     fn sought(&self) -> Option<Sought> {
         let (kind, actor) = (self.query.kind.as_deref(), self.query.actor.as_deref());
         let terms: Vec<Term> = match &self.acts {
@@ -123,7 +124,8 @@ impl<'a> EntryFilter<'a> {
         (!terms.is_empty() || self.words.is_some()).then(|| Sought { terms, words: self.words.clone() })
     }
 
-    /// The run whose rows can fit: the one that is named, or that of the review. The outer `None`: nothing fits.
+    /// The run to which matching rows belong: the named one, or that of the named review. The outer `None` means that
+    /// nothing can match.
     async fn run(&self, conn: &mut Conn) -> Result<Option<Option<RunId>>, Error> {
         let (None, Some(review)) = (self.run, self.review) else { return Ok(Some(self.run)) };
         let sql = Sql::new("SELECT run_id FROM reviews WHERE id = ").bind(review.0);

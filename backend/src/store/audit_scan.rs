@@ -1,5 +1,5 @@
-//! The rows of the log for the audit log, newest first, in batches: those of a run along the index of runs, all others
-//! by the index of the log as far as it goes, and the rest directly.
+//! The rows of the log for the audit log, newest first, in batches. Rows of one run are found by the index on runs.
+//! Other rows are found by the log index as far as it reaches, and are read directly beyond that.
 
 use shared::api::AuditQuery;
 use shared::id::RunId;
@@ -10,47 +10,48 @@ use super::db::{Conn, Row, Sql};
 use super::log::COLUMNS;
 use super::log_index::{BLOCK, Block, Sought, padded};
 
-/// How many rows are read at first; then twice as many each time, up to the most.
+/// The number of rows in the first batch. It doubles with each batch, up to `MOST`.
 const FIRST: i64 = 64;
 const MOST: i64 = 256;
-/// How far the time of an entry can lie before that of its row: a transaction is never so long.
+/// By how much the time of an entry can precede that of its row, in microseconds; no transaction takes longer.
 const SLACK_US: i64 = 60_000_000;
 
-/// Which rows are looked at.
+/// A scan over the rows of the log that may match.
 pub(super) struct Scan {
     of: Selected,
-    /// The first row of the log.
+    /// The number of the first row of the log.
     first: i64,
     /// Rows before this one are indexed.
     indexed: i64,
-    /// Of those that are indexed, the first and the last that can be of the time that is asked for.
+    /// The first and the last indexed row that can have the requested time.
     in_time: (i64, i64),
     from: Option<i64>,
     to: Option<i64>,
-    /// How many rows are read next.
+    /// The number of rows in the next batch.
     batch: i64,
 }
 
 enum Selected {
-    /// Rows of a run.
+    /// The rows of a run.
     Run(RunId),
     All,
-    /// Rows that can have what is sought.
+    /// The rows that may match by the index.
     Sought(Sought),
 }
 
-/// The rows that one step of the scan has read.
+/// The result of one step of the scan.
 pub(super) struct ScannedRows {
-    /// The newest first.
+    /// The rows that may match, newest first.
     pub rows: Vec<Row>,
-    /// Everything from this row on was looked at, or cannot fit. None: there is nothing more.
+    /// The first row number that this step covers: it and all rows above were examined or cannot match. `None` if no
+    /// rows are left.
     pub down_to: Option<i64>,
-    /// How many rows that took.
+    /// The number of rows that were examined.
     pub looked_at: i64,
 }
 
 impl Scan {
-    /// Rows of the log: of a run, or else those that can have what is sought, or all.
+    /// Prepares a scan over the rows of a run; without a run, over the rows that may match `sought`, or all rows.
     pub async fn new(
         conn: &mut Conn,
         query: &AuditQuery,
@@ -70,9 +71,10 @@ impl Scan {
         Ok(Self { of, first: oldest, indexed: conn.indexed_to().await?, in_time, from, to, batch: FIRST })
     }
 
-    /// The next rows before a place.
+    /// Reads the next batch of rows at or before a place.
     pub async fn next(&mut self, conn: &mut Conn, before: LogPlace) -> Result<ScannedRows, Error> {
-        // `seen` is 0 where the whole row has been looked at, and the row of a cursor has entries before it.
+        // `seen` is 0 if the whole row was examined. Otherwise the row of the cursor has further entries before the
+        // place.
         let top = if before.seen == 0 { before.seq - 1 } else { before.seq };
         let batch = self.batch;
         self.batch = (batch * 2).min(MOST);
@@ -82,10 +84,10 @@ impl Scan {
                 let sql = self.rows().push(" AND run_id = ").bind(run.0).push(" AND seq <= ").bind(top);
                 newest_of(conn, sql, batch).await
             }
-            // What is not indexed is read as it is.
+            // Rows that are not indexed yet are read directly.
             _ if top >= self.indexed => self.window(conn, self.indexed.max(self.first), top, batch).await,
-            // By rows, not by their numbers: of what was archived, numbers are left without rows. Where times are asked for,
-            // rows that do not fit would be read without end: they are looked at so many at a time.
+            // Limited by the count of rows, not by their numbers: archived rows leave gaps in the numbers. With a time
+            // range, the rows that do not match could be without end, so a window of numbers is read at a time.
             Selected::All if top.min(last) >= first && self.from.is_none() && self.to.is_none() => {
                 let sql = self.rows().push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top.min(last));
                 newest_of(conn, sql, batch).await
@@ -98,17 +100,17 @@ impl Scan {
         }
     }
 
-    /// The newest of the rows between two.
+    /// Reads the last `batch` row numbers between `first` and `top`.
     async fn window(&self, conn: &mut Conn, first: i64, top: i64, batch: i64) -> Result<ScannedRows, Error> {
         let low = first.max(top - batch + 1);
         let rows = conn.fetch(newest(self.rows(), low, top)).await?;
         Ok(ScannedRows { rows, down_to: Some(low).filter(|low| *low > self.first), looked_at: top - low + 1 })
     }
 
-    /// The newest rows that can have what is sought, between two that are indexed.
+    /// Reads the newest rows that may match, within a range that is indexed.
     async fn sought(&self, conn: &mut Conn, sought: &Sought, of: (i64, i64), batch: i64) -> Result<ScannedRows, Error> {
         let (first, top) = of;
-        // Where only words are sought, every row of a block is looked at.
+        // If only words are searched, every row of a block is examined.
         let most = batch / if sought.terms.is_empty() { BLOCK } else { 4 };
         let blocks = conn.blocks(sought, first / BLOCK, top / BLOCK, most).await?;
         let more = i64::try_from(blocks.len()).unwrap_or(most) >= most;
@@ -132,7 +134,7 @@ impl Scan {
     }
 }
 
-/// Rows of a time, as far as the time of a row tells that of its entries.
+/// Selects the rows of a time range. The time of an entry may precede that of its row by up to [`SLACK_US`].
 pub(super) fn rows(from: Option<i64>, to: Option<i64>) -> Sql {
     let mut sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE true");
     if let Some(from) = from {
@@ -144,12 +146,12 @@ pub(super) fn rows(from: Option<i64>, to: Option<i64>) -> Sql {
     sql
 }
 
-/// Of these those between two, the newest first.
+/// Limits a query to rows between two numbers, newest first.
 pub(super) fn newest(rows: Sql, first: i64, top: i64) -> Sql {
     rows.push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top).push(" ORDER BY seq DESC")
 }
 
-/// The newest rows of a query, so many at most.
+/// Reads up to `batch` of the newest rows of a query.
 async fn newest_of(conn: &mut Conn, sql: Sql, batch: i64) -> Result<ScannedRows, Error> {
     let rows = conn.fetch(sql.push(" ORDER BY seq DESC LIMIT ").bind(batch)).await?;
     let looked_at = i64::try_from(rows.len()).unwrap_or(batch);

@@ -1,13 +1,13 @@
-//! Fills the columns for the queue and statistics in reviews of an earlier version.
+//! Fills in the columns for the queue and the statistics of reviews that an earlier version stored.
 
 use super::blobs::Blobs;
 use super::db::{Arg, Conn, Db, Sql};
 use super::{Error, queue, search, statistics, stored_review};
 
-/// How many reviews are filled in one transaction.
+/// The number of reviews per transaction.
 const BATCH: u32 = 500;
 
-/// Fills all that there are.
+/// Fills in all reviews that lack the columns.
 pub(super) async fn all(db: &Db) -> Result<(), Error> {
     let mut filled = 0;
     loop {
@@ -22,11 +22,11 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fills some; answers with how many.
+/// Fills in up to [`BATCH`] reviews, and returns how many.
 async fn some(mut conn: Conn) -> Result<usize, Error> {
     let sql =
         stored_review::select().push(" FROM reviews r WHERE r.severity_rank IS NULL ORDER BY r.id LIMIT ").bind(BATCH);
-    // Held until they are written: several servers may start at once.
+    // The rows stay locked until they are written, since several servers may start at once.
     let sql = if conn.locks_rows() { sql.push(" FOR UPDATE") } else { sql };
     let found = conn.reviews_with_runs(sql, &mut Blobs::default()).await?;
     if found.is_empty() {

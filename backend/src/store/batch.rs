@@ -1,4 +1,4 @@
-//! Rows of several tables that are written and removed together.
+//! Batches: rows of several tables that are written and deleted together.
 //!
 //! SQLite is a library call: it executes one statement for any number of rows, bound again for each. In PostgreSQL,
 //! each statement is a round trip, so the whole batch is one statement with an array for each column: its text (and
@@ -16,42 +16,42 @@ use uuid::Uuid;
 use super::db::{Arg, Conn};
 use super::driver_error::DriverError;
 
-/// A table as rows are written to it.
+/// A table as batches write to it.
 pub(super) struct Table {
     pub name: &'static str,
-    /// The columns by which a row is known, in the order of an index. Rows begin with them.
+    /// The key columns, in the order of an index. They are the first columns of a row.
     pub key: &'static str,
-    /// The other columns of a row, in its order.
+    /// The remaining columns of a row, in its order.
     pub others: &'static str,
 }
 
 impl Table {
-    /// The statement that inserts rows, up to them.
+    /// The INSERT statement, up to the rows.
     pub fn insert(&self) -> String {
         let Self { name, key, others } = self;
         format!("INSERT INTO {name} ({key}{}{others}) ", if others.is_empty() { "" } else { ", " })
     }
 
-    /// The statement that removes rows, up to what their key equals.
+    /// The DELETE statement, up to the keys.
     pub fn delete(&self) -> String {
         format!("DELETE FROM {} WHERE ({})", self.name, self.key)
     }
 }
 
-/// What is written together. The order of tables is that in which SQLite writes them; no row may be in it twice, since in
-/// PostgreSQL none of it sees what the rest does.
+/// Writes that are made together, table by table; SQLite makes them in this order. No row may be in a batch twice,
+/// since in PostgreSQL no part of the statement sees what another part writes.
 #[derive(Default)]
 pub(super) struct Batch(Vec<TableWrite>);
 
-/// Rows for one table.
+/// A write to one table.
 struct TableWrite {
-    /// The table, and how many columns of its rows are their key; none where the statement is its caller's own.
+    /// The table, and the number of its key columns. `None` if the caller supplied the statement.
     table: Option<(&'static str, usize)>,
-    /// What stands before the rows, and behind them.
+    /// The SQL before and after the rows.
     sql: (String, String),
-    /// Inserted with their columns, or changed by their keys.
+    /// Whether rows are inserted, or are changed or deleted by their keys.
     kind: WriteKind,
-    /// Each with as many columns, of the same types.
+    /// The rows, all with the same number and types of columns.
     rows: Vec<Vec<Arg>>,
 }
 
@@ -62,12 +62,12 @@ enum WriteKind {
 }
 
 impl Batch {
-    /// Inserts rows. `on_conflict`: what stands behind them.
+    /// Inserts rows. `on_conflict` is the SQL after the rows.
     pub fn insert(&mut self, table: &Table, rows: Vec<Vec<Arg>>, on_conflict: &str) {
         self.add(Some(table), WriteKind::Insert, (table.insert(), on_conflict.to_owned()), rows);
     }
 
-    /// Removes the rows with these keys.
+    /// Deletes the rows with these keys.
     pub fn delete(&mut self, table: &Table, keys: Vec<Vec<Arg>>) {
         self.add(Some(table), WriteKind::ByKey, (table.delete(), String::new()), keys);
     }
@@ -79,7 +79,7 @@ impl Batch {
         }
     }
 
-    /// The table of a row that is in it twice.
+    /// Returns the table of a row that is in the batch twice, if any.
     fn repeated(&self) -> Option<&'static str> {
         let mut seen = HashSet::new();
         let tables = self.0.iter().filter_map(|write| Some((write.table?, &write.rows)));
@@ -101,28 +101,29 @@ impl Conn {
         self.write(batch).await
     }
 
-    /// Inserts rows by a statement: what stands before them, and behind them.
+    /// Inserts rows with the SQL that comes before and after them.
     pub async fn insert_by(&mut self, into: String, rows: Vec<Vec<Arg>>, after: &str) -> Result<(), DriverError> {
         let mut batch = Batch::default();
         batch.add(None, WriteKind::Insert, (into, after.to_owned()), rows);
         self.write(batch).await
     }
 
-    /// Removes rows of one table by their keys; answers with how many.
+    /// Deletes rows of one table by their keys. Returns how many were deleted.
     pub async fn delete_rows(&mut self, table: &Table, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
         let mut batch = Batch::default();
         batch.delete(table, keys);
         self.write_counting(batch).await
     }
 
-    /// Changes or removes rows by their keys; answers with how many. `statement`: up to what the key equals.
+    /// Changes or deletes rows by their keys. `statement` is the SQL up to the comparison with the keys. Returns how
+    /// many rows were affected.
     pub async fn change_by(&mut self, statement: String, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
         let mut batch = Batch::default();
         batch.add(None, WriteKind::ByKey, (statement, String::new()), keys);
         self.write_counting(batch).await
     }
 
-    /// The same; answers with how many rows the last statement changed.
+    /// Writes a batch. Returns how many rows the last statement affected.
     async fn write_counting(&mut self, batch: Batch) -> Result<u64, DriverError> {
         debug_assert_eq!(batch.repeated(), None, "a row of this table is in a batch twice");
         let Batch(writes) = batch;
@@ -145,7 +146,8 @@ impl Conn {
 }
 
 impl TableWrite {
-    /// For SQLite, which of a list of keys would look up no more than the first column.
+    /// The statement for SQLite, executed once per row: given a list of keys, SQLite would only use the first column of
+    /// the index.
     fn for_each_row(&self) -> String {
         let places = vec!["?"; self.rows.first().map_or(0, Vec::len)].join(", ");
         let (before, after) = &self.sql;
@@ -156,7 +158,7 @@ impl TableWrite {
     }
 }
 
-/// For PostgreSQL: `WITH w0 AS (…), w1 AS (…) …`, the last write by itself.
+/// The statement for PostgreSQL: `WITH w0 AS (…), w1 AS (…) …`, followed by the last write.
 fn one_statement(writes: Vec<TableWrite>) -> Result<(String, PgArguments), DriverError> {
     let (mut sql, mut args, mut bound) = (String::new(), PgArguments::default(), 0);
     let last = writes.len() - 1;
@@ -190,7 +192,7 @@ fn one_statement(writes: Vec<TableWrite>) -> Result<(String, PgArguments), Drive
     Ok((sql, args))
 }
 
-/// The values of a column, row by row.
+/// The values of one column, one per row.
 enum Column {
     Int(Vec<Option<i64>>),
     Text(Vec<Option<String>>),

@@ -27,28 +27,28 @@ const MAX_STRING: usize = 1024;
 /// Encoded containers longer than this are replaced.
 const MAX_CONTAINER: usize = 4096;
 
-/// How deep stored JSON may be nested. `serde_json` reads 127 levels. A value has at most [`MAX_DEPTH`] of its own, and no
-/// row wraps one in more than a dozen; what is left is for what is shown around it.
+/// The deepest nesting of stored JSON. `serde_json` reads 127 levels. A value has at most [`MAX_DEPTH`] of its own, and
+/// no row wraps one in more than a dozen; the remaining levels are left for the responses that contain it.
 ///
 /// [`MAX_DEPTH`]: crate::limits::MAX_DEPTH
 const MAX_STORED_DEPTH: usize = 100;
 
 const REFERENCE: &str = "$blob";
 const LITERAL: &str = "$literal";
-/// Stands before the key of an object that only looks like a reference.
+/// The prefix of the key in an object that only looks like a reference.
 const ESCAPE: &str = "$literal$";
 
-/// Keys whose value is a user's, whole.
+/// Keys whose whole value belongs to a user.
 const VALUES: [&str; 6] = ["value", "arguments", "content", "result", "schema", "body"];
-/// Keys whose members are users' values.
+/// Keys whose members are values of users.
 const MAPS: [&str; 9] = ["keys", "input", "state", "output", "writes", "decisions", "metadata", "edits", "reads"];
 
-/// Whether what stands under a key of the engine's is a user's own.
+/// Whether the value under this key of the engine belongs to a user.
 pub(super) fn is_users(key: &str) -> bool {
     VALUES.contains(&key) || MAPS.contains(&key)
 }
 
-/// A blob of a run.
+/// The key of a blob: the id of its run and the SHA-256 of its value.
 pub(super) type BlobKey = (Uuid, [u8; 32]);
 
 /// Blobs by run and digest.
@@ -58,11 +58,12 @@ pub(super) struct Blobs(pub BTreeMap<BlobKey, Value>);
 /// Blobs to be written, encoded, in the order of their keys.
 pub(super) type NewBlobs = BTreeMap<BlobKey, String>;
 
-/// Encodes a value of a run; what is large goes to `blobs`. What could not be read again is refused.
+/// Encodes a value of a run, and moves large values to `blobs`. Returns [`Error::TooDeep`] if the value could not be
+/// read back.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
     let text = json(value)?;
     let shape = Shape::checked(&text)?;
-    // Most rows are small: they are not looked at value by value.
+    // Most rows are small, and need no look at each value.
     if text.len() <= MAX_CONTAINER && shape.longest_string <= MAX_STRING && !is_marked(&text) {
         return Ok(text);
     }
@@ -71,10 +72,10 @@ pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -
     Ok(value.to_string())
 }
 
-/// Encodes a value as it is. What could not be read again is refused.
+/// Encodes a value without moving anything out. Returns [`Error::TooDeep`] if the value could not be read back.
 pub(super) fn encode_whole<T: Serialize>(value: &T) -> Result<String, Error> {
     let text = json(value)?;
-    // Each level takes two bytes at least.
+    // Each level takes at least two bytes.
     if text.len() > 2 * MAX_STORED_DEPTH {
         Shape::checked(&text)?;
     }
@@ -85,22 +86,22 @@ fn json<T: Serialize>(value: &T) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::Stored(error.to_string()))
 }
 
-/// Whether there may be a reference in encoded JSON, or what looks like one.
+/// Whether encoded JSON may contain a reference, or an object that looks like one.
 pub(super) fn is_marked(text: &str) -> bool {
     text.contains("\"$")
 }
 
-/// What encoded JSON looks like from outside.
+/// The measures of encoded JSON, found without parsing it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shape {
-    /// The length of its longest string, quotes included.
+    /// The length of the longest string in bytes, quotes included.
     longest_string: usize,
-    /// How deep its arrays and objects are nested.
+    /// The depth to which arrays and objects are nested.
     depth: usize,
 }
 
 impl Shape {
-    /// What is nested too deeply to be read again is refused.
+    /// Measures encoded JSON. Returns [`Error::TooDeep`] if it is nested too deeply to be read back.
     fn checked(text: &str) -> Result<Self, Error> {
         let shape = Self::of(text);
         if shape.depth > MAX_STORED_DEPTH { Err(Error::TooDeep) } else { Ok(shape) }
@@ -130,7 +131,7 @@ impl Shape {
     }
 }
 
-/// The length of the string with which this JSON begins, with its quotes.
+/// The length of the string at the start of this JSON, quotes included.
 fn length_of_string(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(next) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
@@ -138,13 +139,13 @@ fn length_of_string(text: &[u8]) -> usize {
         if text[at] == b'"' {
             return at + 1;
         }
-        // What stands behind a backslash ends nothing.
+        // A character after a backslash never ends the string.
         at += 2;
     }
     text.len()
 }
 
-/// Whose a container is.
+/// To whom a container belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Engine,
@@ -163,11 +164,11 @@ impl Owner {
     }
 }
 
-/// Replaces what is large; answers with the value and its encoded length.
+/// Replaces large values. Returns the value and the approximate length of its encoding.
 fn shrink(run: Uuid, value: Value, place: Owner, root: bool, blobs: &mut NewBlobs) -> (Value, usize) {
     let (value, length, kind, large) = match value {
         Value::String(text) => {
-            // Escapes only make it longer: the exact length is not worth an encoding.
+            // Escapes make the encoding longer than this, but the exact length is not worth computing.
             let length = text.len() + 2;
             (Value::String(text), length, 's', length > MAX_STRING)
         }
@@ -189,7 +190,7 @@ fn shrink(run: Uuid, value: Value, place: Owner, root: bool, blobs: &mut NewBlob
             let mut shrunk = Map::with_capacity(members.len());
             for (key, member) in members {
                 let (member, size) = shrink(run, member, place.below(&key), false, blobs);
-                // Escaped in its place: wrapping it would nest what is stored twice as deep.
+                // Escaped in place: wrapping the object would double the depth of what is stored.
                 let key = if ambiguous { format!("{ESCAPE}{key}") } else { key };
                 length += key.len() + size + 4;
                 shrunk.insert(key, member);
@@ -222,7 +223,7 @@ fn is_ambiguous(members: &Map<String, Value>) -> bool {
     members.len() == 1 && members.keys().all(|key| key == REFERENCE || key == LITERAL || key.starts_with(ESCAPE))
 }
 
-/// The reference that an object is, if it is one: its kind and digest.
+/// The kind and the digest of a reference, or `None` if the object is not one.
 fn reference(value: &Value) -> Option<(char, [u8; 32])> {
     let members = value.as_object().filter(|members| members.len() == 1)?;
     let name = members.get(REFERENCE)?.as_str()?;
@@ -232,7 +233,7 @@ fn reference(value: &Value) -> Option<(char, [u8; 32])> {
     Some((kind, digest))
 }
 
-/// The value with everything that is a reference left empty: for what needs none of it.
+/// Replaces every reference by an empty value of its kind, for callers that do not need the blobs.
 pub(super) fn hollow(value: &mut Value) {
     if let Some((kind, _)) = reference(value) {
         *value = match kind {
@@ -249,12 +250,12 @@ pub(super) fn hollow(value: &mut Value) {
     }
 }
 
-/// A digest as it is stored.
+/// Reads a stored digest.
 pub(super) fn digest(bytes: &[u8]) -> Result<[u8; 32], Error> {
     bytes.try_into().map_err(|_| Error::Stored("a digest that has not 32 bytes".to_owned()))
 }
 
-/// Reads a typed value that was stored.
+/// Reads a typed value from stored JSON; `what` names it in the error.
 pub(super) fn typed<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, Error> {
     serde_json::from_value(value).map_err(|error| Error::Stored(format!("{what}: {error}")))
 }
@@ -321,7 +322,7 @@ mod tests {
         let fake =
             json!({"keys": {"a": {"$blob": format!("s{}", "00".repeat(32))}, "b": {"$literal": {"$blob": "x"}}}});
         assert_eq!(roundtrip(&fake, Owner::Engine), (fake, 0));
-        // As older servers wrote it.
+        // As servers of earlier versions wrote it.
         let wrapped = json!({"keys": {"a": {"$literal": {"$blob": "x"}}}});
         assert_eq!(
             restore(RUN, wrapped, &Blobs::default()).expect("no reference"),

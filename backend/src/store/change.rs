@@ -27,24 +27,24 @@ pub use sign_in::{
     SignIn,
 };
 
-/// One change with every precondition that it rests on.
+/// A change to commit, with its preconditions.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Who makes it; their rights are read again in its transaction. Nobody: the server itself.
+    /// Who makes the change; their rights are read again in its transaction. `None`: the server itself.
     pub by: Option<Actor>,
-    /// Answers the same as the first time where it was used before.
+    /// If the key was used before, the result of the first time is returned.
     pub key: Option<IdempotencyKey>,
-    /// What is to be done.
+    /// What the change does.
     pub operation: Operation,
 }
 
 impl Change {
-    /// A change that the server itself makes.
+    /// Creates a change that the server itself makes.
     pub fn by_server(operation: Operation) -> Self {
         Self { by: None, key: None, operation }
     }
 
-    /// What is known to a decision of what programs say that guardrails ask; none where nobody decides.
+    /// The answers of programs that guardrails ask, as known to a decision. `None` if the change is not a decision.
     pub(super) fn looked(&mut self) -> Option<&mut Vec<Looked>> {
         let (Operation::Review { input, .. } | Operation::Run { input, .. }) = &mut self.operation else { return None };
         match &mut **input {
@@ -54,26 +54,25 @@ impl Change {
     }
 }
 
-/// Who makes a change.
+/// The person or program that makes a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
-    /// Who, with the rights that they had when they were let in.
+    /// Who it is, with the rights at the time of authentication.
     pub principal: Principal,
-    /// The SHA-256 of the session or token that let them in: it must still hold in the transaction.
+    /// The SHA-256 of the session or token that authenticated them. It must still be valid in the transaction.
     pub credential: Option<[u8; 32]>,
-    /// When their rights change by themselves: a time in which they stand in for somebody begins or ends, or what let them
-    /// in runs out.
+    /// When their rights change by themselves: a deputyship begins or ends, or the session or token expires.
     pub rights_until: Option<Timestamp>,
 }
 
 impl Actor {
-    /// Somebody for whom the server acts: no session or token let them in.
+    /// Creates an actor for whom the server acts, without a session or token.
     pub fn of(principal: Principal) -> Self {
         Self { principal, credential: None, rights_until: None }
     }
 
-    /// The idempotency key of a request of theirs. A person has the same keys in all their sessions; a token has keys of
-    /// its own, so that it is never answered what its maker was answered.
+    /// Makes the idempotency key of a request by this actor. All sessions of a person share their keys; a token has its
+    /// own, so that it never receives a result meant for its owner.
     pub fn key(&self, target: &str, key: String, body: [u8; 32]) -> IdempotencyKey {
         use std::fmt::Write as _;
         let mut scope = self.principal.username.to_string();
@@ -87,137 +86,138 @@ impl Actor {
     }
 }
 
-/// The key under which a client may say the same thing twice.
+/// An idempotency key: a repeated request with the same key has no further effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// Principal, method and path: two of them never share a key.
+    /// The principal, method and path. Requests with different scopes never share a key.
     pub scope: String,
-    /// What the client chose; at most 255 bytes.
+    /// The key that the client chose; at most 255 bytes.
     pub key: String,
-    /// SHA-256 of the body: another body under the same key is refused.
+    /// The SHA-256 of the body. The key is refused with any other body.
     pub body: [u8; 32],
 }
 
-/// What is to be done.
+/// The operations that can be committed.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// Starts a run. Answers [`Committed::Run`].
+    /// Starts a run. Returns [`Committed::Run`].
     Launch {
-        /// The new run's id; [`CommitError::Conflict`] where there is such a run.
+        /// The id of the new run; [`CommitError::Conflict`] if it exists.
         run: RunId,
-        /// The flow to run; [`CommitError::NotFound`] where there is none of that name.
+        /// The flow to run; [`CommitError::NotFound`] if it does not exist.
         flow: FlowId,
-        /// The version; none: the newest.
+        /// The version; `None` for the newest.
         version: Option<u32>,
-        /// What the run is started with, checked against the flow's `input`.
+        /// The input of the run, checked against the flow's `input`.
         input: shared::JsonMap,
         /// User, tenant, session and metadata of the run.
         context: Context,
     },
-    /// Asks people something without a flow. Answers [`Committed::Review`].
+    /// Asks people a question without a flow. Returns [`Committed::Review`].
     Ask {
-        /// The run that carries it.
+        /// The id of the run that carries the question.
         run: RunId,
-        /// What is asked.
+        /// The question.
         question: Box<Carrier>,
     },
-    /// Tells a run something. Answers [`Committed::Run`].
+    /// Passes an input to a run. Returns [`Committed::Run`].
     Run {
-        /// The run that is told; [`CommitError::NotFound`] where there is no such run.
+        /// The run; [`CommitError::NotFound`] if it does not exist.
         run: RunId,
         /// The input of the engine.
         input: Box<Input>,
     },
-    /// Tells the run of a review something. Answers [`Committed::Decided`].
+    /// Passes an input to the run of a review. Returns [`Committed::Decided`].
     Review {
         /// The review; its run is looked up.
         review: ReviewId,
         /// The input of the engine.
         input: Box<Input>,
     },
-    /// Says how an agent of a run worked. Answers [`Committed::Feedback`].
+    /// Gives feedback on an agent of a run. Returns [`Committed::Feedback`].
     GiveFeedback {
         /// The run in which the agent worked.
         run: RunId,
         /// Whether the actor may decide one of its reviews, or has.
         involvement: Involvement,
-        /// What they say.
+        /// The feedback.
         feedback: Box<NewFeedback>,
     },
-    /// Saves a flow: a new version, or the same where the source is the newest version's. Answers [`Committed::Flow`].
+    /// Saves a flow: as a new version, unless the source equals that of the newest version. Returns
+    /// [`Committed::Flow`].
     SaveFlow(Box<NewFlow>),
-    /// Adds a person. Answers [`Committed::User`]; a taken name is [`CommitError::Conflict`].
+    /// Adds a person. Returns [`Committed::User`]; [`CommitError::Conflict`] if the name is taken.
     CreateUser(Box<NewUserRecord>),
-    /// Changes a person; roles or activity that changed end what rests on them. Answers [`Committed::User`].
+    /// Changes a person. If roles or activity change, what depends on them ends. Returns [`Committed::User`].
     UpdateUser(Box<UserChange>),
-    /// Says that somebody stands in for somebody else. Answers [`Committed::Deputy`].
+    /// Makes a person the deputy of another. Returns [`Committed::Deputy`].
     NameDeputy(Box<Deputyship>),
-    /// Takes that back. Answers [`Committed::Done`].
+    /// Removes a deputyship. Returns [`Committed::Done`].
     RemoveDeputy(DeputyId),
-    /// Takes a grant back. Answers [`Committed::Done`].
+    /// Revokes a grant. Returns [`Committed::Done`].
     RevokeGrant(GrantId),
-    /// Says what somebody wants to be told. Answers [`Committed::Done`]; a name in Slack that is somebody else's is
-    /// [`CommitError::Conflict`].
+    /// Stores how a person wants to be notified. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the Slack
+    /// member ID belongs to someone else.
     ChooseNotifications(Box<ChosenNotifications>),
-    /// Adds a session, token or link. Answers [`Committed::Token`] for a token, else [`Committed::Done`].
+    /// Adds a session, token or link. Returns [`Committed::Token`] for a token, otherwise [`Committed::Done`].
     AddCredential(Box<NewCredential>),
-    /// Logs somebody in. What was checked before is checked again; where it no longer holds, [`CommitError::NotFound`] or
-    /// [`CommitError::Unauthenticated`]. Answers [`Committed::User`]. By the provider also: somebody whom nobody knows and
-    /// who is not to be added is [`CommitError::NotFound`], a name that is somebody else's [`CommitError::Conflict`].
+    /// Logs a person in. What was checked before is checked again: [`CommitError::NotFound`] or
+    /// [`CommitError::Unauthenticated`] if it no longer holds. Returns [`Committed::User`]. With the identity provider
+    /// also [`CommitError::NotFound`] if the person is unknown and must not be added, and [`CommitError::Conflict`] if
+    /// the name belongs to someone else.
     StartSession(Box<NewSession>),
-    /// Puts on the record that somebody whom the provider signed in was not let in. Answers [`Committed::Done`].
+    /// Records that a person whom the provider signed in was not admitted. Returns [`Committed::Done`].
     RefuseSignIn(Box<RefusedSignIn>),
-    /// Replaces the caller's own password. Answers [`Committed::Done`].
+    /// Replaces the caller's own password. Returns [`Committed::Done`].
     ChangePassword(Box<PasswordChange>),
-    /// Changes somebody's second factor. Answers [`Committed::Done`].
+    /// Changes a person's second factor. Returns [`Committed::Done`].
     ChangeSecondFactor {
         /// The person whose second factor it is.
         username: Username,
         /// The step of its setup or removal.
         change: FactorChange,
     },
-    /// Lets somebody sign in by the identity provider from now on, and no longer by a password; or no longer by the
-    /// provider. What let them in ends. Answers [`Committed::Done`]; an account that is somebody else's is
-    /// [`CommitError::Conflict`].
+    /// Links a person to an account of the identity provider, which from then on replaces their password, or removes
+    /// the link. Ends their sessions and the like. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the
+    /// account belongs to someone else.
     LinkAccount {
-        /// The person whose account it is.
+        /// The person to link.
         username: Username,
-        /// By what the provider knows them.
+        /// The account at the provider. `None` removes the link.
         account: Option<ProviderAccount>,
     },
-    /// Ends a session. Answers [`Committed::Done`].
+    /// Ends a session. Returns [`Committed::Done`].
     EndSession {
-        /// The SHA-256 of its secret.
+        /// The SHA-256 of the session's secret.
         digest: [u8; 32],
     },
-    /// Revokes a token of this person (of anybody, where `owner` is none). Answers [`Committed::Done`].
+    /// Revokes a token. Returns [`Committed::Done`].
     RevokeToken {
-        /// The token that lets nobody in any more.
+        /// The token.
         id: TokenId,
-        /// Whose it must be.
+        /// The person to whom the token must belong. `None` for anyone.
         owner: Option<Username>,
     },
-    /// Puts a failed login on the record. Answers [`Committed::Done`].
+    /// Records a failed login. Returns [`Committed::Done`].
     LoginFailed {
-        /// The name that was tried; only where such a person exists.
+        /// The name that was tried. Nothing is recorded if no such person exists.
         username: Username,
     },
-    /// Makes finished runs archived ones: says on the record where they are, and takes them out of the runs. Answers
-    /// [`Committed::Done`]; [`CommitError::Conflict`] where something has happened to one of them since it was read, or
-    /// another archive was made meanwhile.
+    /// Archives finished runs: records where they are, and removes them from the runs. Returns [`Committed::Done`];
+    /// [`CommitError::Conflict`] if one of them has changed since it was read, or another archive was made meanwhile.
     ArchiveRuns(Box<NewArchive>),
-    /// Erases somebody who may no longer log in: the account loses what it has of them, and gets another name. What else
-    /// names them is erased afterwards. Answers [`Committed::User`], also where it was done before;
-    /// [`CommitError::Conflict`] where something still waits for them.
+    /// Erases a person who may no longer log in: the account loses their data, and gets another name. Other places that
+    /// name them are erased afterwards. Returns [`Committed::User`], also if it was done before;
+    /// [`CommitError::Conflict`] if something still waits for them.
     EraseUser(Username),
-    /// Takes somebody who was erased out of entries, and out of what belongs to them. Answers [`Committed::Done`];
-    /// [`CommitError::Conflict`] where any of it has changed since it was read.
+    /// Removes an erased person from entries and from the rows that belong to these. Returns [`Committed::Done`];
+    /// [`CommitError::Conflict`] if any of it has changed since it was read.
     EraseEntries(Box<NewErasure>),
-    /// Puts on the record that an operator accepted another head of the audit. Answers [`Committed::Done`].
+    /// Records that an operator accepted another head of the audit log. Returns [`Committed::Done`].
     AcceptHead {
-        /// The head that was kept until then.
+        /// The head that was kept before, if any.
         previous: Option<String>,
-        /// The head that was accepted; none: nothing is sealed.
+        /// The head that was accepted. `None`: nothing is sealed.
         head: Option<String>,
     },
 }
@@ -238,28 +238,28 @@ pub struct NewFlow {
 pub struct NewUserRecord {
     /// The account, with its roles; the username must not be taken.
     pub user: User,
-    /// PHC string of their password.
+    /// The PHC string of their password; `None` if they have none.
     pub password_hash: Option<String>,
 }
 
-/// What changes of a person.
+/// A change to a person's account.
 #[derive(Clone)]
 pub struct UserChange {
     /// The person whose account changes; they must not have been erased.
     pub username: Username,
-    /// What; `password` is ignored here.
+    /// The change; its `password` is ignored.
     pub patch: UserPatch,
-    /// PHC string of the new password; ends everything that lets them in.
+    /// The PHC string of the new password, if it changes. Ends the person's sessions and tokens.
     pub password_hash: Option<String>,
 }
 
 impl UserChange {
-    /// Whether somebody may have fewer rights afterwards.
+    /// Whether the person may lose rights.
     pub fn takes_rights(&self) -> bool {
         self.patch.active == Some(false) || self.patch.roles.is_some()
     }
 
-    /// Whether somebody who is an admin would not be one any more.
+    /// Whether an admin would no longer be one.
     pub fn takes_admin(&self) -> bool {
         let UserPatch { active, roles, .. } = &self.patch;
         *active == Some(false) || roles.as_ref().is_some_and(|roles| !roles.iter().any(|role| role == ADMIN))
@@ -272,7 +272,7 @@ impl std::fmt::Debug for UserChange {
     }
 }
 
-/// What somebody wants to be told.
+/// How a person wants to be notified.
 #[derive(Debug, Clone)]
 pub struct ChosenNotifications {
     /// The person who chose; only admins choose for somebody else.
@@ -281,7 +281,7 @@ pub struct ChosenNotifications {
     pub notifications: Notifications,
 }
 
-/// What a commit answers; kept under its idempotency key (a token never).
+/// The result of a commit. It is stored under the idempotency key, except for tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Committed {
@@ -290,7 +290,7 @@ pub enum Committed {
         /// The run as the API shows it.
         run: Box<Run>,
     },
-    /// A review that was asked.
+    /// A review that was requested.
     Review {
         /// The review as the API shows it.
         review: Box<Review>,
@@ -302,7 +302,7 @@ pub enum Committed {
     },
     /// Feedback on an agent of a run.
     Feedback {
-        /// As it was given.
+        /// The feedback as stored.
         feedback: Box<Feedback>,
     },
     /// A saved flow.
@@ -315,7 +315,7 @@ pub enum Committed {
         /// The account after the change.
         user: Box<User>,
     },
-    /// A time in which somebody stands in for somebody else.
+    /// A deputyship that was added.
     Deputy {
         /// The deputyship, as it was stored.
         deputyship: Box<Deputyship>,
@@ -325,6 +325,6 @@ pub enum Committed {
         /// The token as lists show it.
         token: Box<Token>,
     },
-    /// Nothing to say.
+    /// The change was made, and has no result.
     Done,
 }

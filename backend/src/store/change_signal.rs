@@ -1,10 +1,11 @@
-//! Wakes those who wait for commits and tasks: immediately after commits of this process, through NOTIFY and LISTEN
+//! Wakes tasks that wait for commits and for work: immediately after commits of this process, by NOTIFY and LISTEN
 //! (PostgreSQL) or the file's version (SQLite) after commits of others, and by polling every second in case a notice is
 //! lost. Owns the one connection that listens, also for the text of running agents.
 //!
-//! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. It names its sender,
-//! so that no server wakes itself, and says whether there are new tasks, so that an idle server's worker does not look for
-//! some whenever a busy one commits. While commits keep coming, one notice covers those of some milliseconds.
+//! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. A notice names
+//! its sender, so that no server wakes itself, and says whether there are new tasks, so that the worker of an idle
+//! server does not look for tasks whenever a busy server commits. While commits keep coming, one notice covers those of
+//! several milliseconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,42 +23,41 @@ use super::{Error, Inner, stream_relay};
 use crate::token_bucket::TokenBucket;
 
 const CHANNEL: &str = "countersign";
-/// Follows the sender's name if there are no new tasks. Without it there may be some: servers of earlier versions did not
-/// say.
+/// The suffix of a notice without new tasks. A notice without it may have some: earlier versions did not tell.
 const NO_TASKS: &str = " no-tasks";
-/// How often the database is polled.
+/// The interval at which the database is polled.
 const POLL: Duration = Duration::from_secs(1);
-/// How many notices, and how many steps of a follower, need not wait once there was a pause.
+/// The number of notices, or steps of a follower, that need not wait after a pause.
 pub(super) const AT_ONCE: u32 = 16;
-/// How far apart notices are while this process keeps committing.
+/// The interval between notices while this process keeps committing.
 const NOTICE_INTERVAL: Duration = Duration::from_millis(10);
-/// For how long after a notice others are taken to write, too.
+/// The time after a notice during which other processes are assumed to write.
 const OTHERS_WRITE: Duration = Duration::from_secs(1);
 
 /// The commits that this process made or noticed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Commits {
-    /// How many. When it grows, there may be something to read.
+    /// The number of commits. When it grows, there may be something to read.
     pub count: u64,
-    /// When another process last said that it had committed.
+    /// When another process last announced a commit. `None` if never.
     others: Option<Instant>,
 }
 
 impl Commits {
-    /// Whether others write, too: what follows a commit of this process is then probably theirs.
+    /// Whether other processes write, too. If so, the rows that follow a commit of this process are probably theirs.
     pub(super) fn are_shared(self) -> bool {
         self.others.is_some_and(|at| at.elapsed() < OTHERS_WRITE)
     }
 }
 
-/// Two counters, of commits and of commits with new tasks.
+/// Signals commits, and commits with new tasks.
 pub(super) struct ChangeSignal {
-    /// Tells this process from others.
+    /// The name that distinguishes this process from others.
     name: String,
     commits: watch::Sender<Commits>,
     tasks_due: watch::Sender<u64>,
     committed: Notify,
-    /// Whether tasks were made since other processes were notified last.
+    /// Whether tasks were added since the last notice to other processes.
     unannounced_tasks: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ impl ChangeSignal {
         self.tasks_due.subscribe()
     }
 
-    /// This process has committed a transaction.
+    /// Signals that this process has committed. `tasks`: with new tasks.
     pub fn committed(&self, tasks: bool) {
         self.commits.send_modify(|commits| commits.count += 1);
         if tasks {
@@ -90,7 +90,7 @@ impl ChangeSignal {
         self.committed.notify_one();
     }
 
-    /// Another process may have; `said`: it says so itself.
+    /// Signals that another process may have committed. `said`: it announced the commit itself.
     fn noticed(&self, newest: &RecentRows, tasks: bool, said: bool) {
         newest.forget();
         self.commits.send_modify(|commits| {
@@ -104,20 +104,20 @@ impl ChangeSignal {
         }
     }
 
-    /// The notice of the commits since the last one.
+    /// The payload of a notice about the commits since the last one.
     fn payload(&self) -> String {
         let tasks = self.unannounced_tasks.swap(false, Ordering::AcqRel);
         format!("{}{}", self.name, if tasks { "" } else { NO_TASKS })
     }
 
-    /// Whether a notice of another process says that there are tasks; `None` for one of this process.
+    /// Whether a notice of another process announces tasks. `None` for a notice of this process.
     fn tasks_of(&self, payload: &str) -> Option<bool> {
         let (name, tasks) = payload.strip_suffix(NO_TASKS).map_or((payload, true), |name| (name, false));
         (name != self.name).then_some(tasks)
     }
 }
 
-/// Listens and looks until the store is closed.
+/// Listens and polls until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
     let work = async {
         match &inner.db {
@@ -133,7 +133,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
     }
 }
 
-/// SQLite: a connection sees by `data_version` that another one has written.
+/// SQLite: `data_version` changes when another connection has written.
 async fn watch_file(inner: &Inner) {
     let mut conn: Option<Conn> = None;
     let mut seen = None;
@@ -161,7 +161,7 @@ async fn watch_file(inner: &Inner) {
     }
 }
 
-/// PostgreSQL: tells other processes of commits, many at a time.
+/// PostgreSQL: notifies other processes of commits, several per notice.
 async fn signal_others(inner: &Inner) {
     let mut pace = TokenBucket::new(AT_ONCE, NOTICE_INTERVAL);
     loop {
@@ -177,7 +177,7 @@ async fn notify(inner: &Inner) -> Result<(), DriverError> {
     let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.payload()).push(")::text");
     let notified = async { inner.db.read().await?.fetch_one(sql).await };
     if let Err(error) = notified.await {
-        // It may not have arrived; the next one says it.
+        // The notice may not have arrived, so the next one announces the tasks again.
         inner.signal.unannounced_tasks.store(true, Ordering::Release);
         return Err(error);
     }
@@ -206,7 +206,7 @@ async fn listen_once(inner: &Inner) -> Result<(), sqlx::Error> {
     }
 }
 
-/// PostgreSQL: covers a lost NOTIFY.
+/// PostgreSQL: polls the head of the log, in case a NOTIFY was lost.
 async fn watch_log(inner: &Inner) {
     let mut seen = None;
     loop {

@@ -1,5 +1,5 @@
-//! SQLite: moves the write-ahead log into the database file, beside the writer. If a commit had to do this itself,
-//! everyone would wait for many pages of other commits.
+//! SQLite: moves the write-ahead log into the database file, beside the writer. A commit that had to do this itself
+//! would make everyone wait for the pages of many earlier commits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl LogFollower for WalCheckpoint {
     const POLL: Duration = Duration::MAX;
     const GATHER: Duration = Duration::from_secs(1);
 
-    /// PASSIVE waits for nobody: what readers or the writer still need stays for the next time.
+    /// PASSIVE does not block: pages that readers or the writer still need are left for the next time.
     async fn advance(&mut self) -> Result<Resume, DriverError> {
         self.0.db.read().await?.fetch(Sql::new("PRAGMA wal_checkpoint(PASSIVE)")).await?;
         Ok(Resume::OnCommit)

@@ -1,5 +1,5 @@
-//! The only write path: passes a change to the writer, and first asks the programs of guardrails if a decision needs
-//! their answers.
+//! The only write path: passes a change to the writer. If a decision needs answers of programs that guardrails ask,
+//! asks them first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use super::{Change, CommitError, Committed, Store};
 use crate::engine::Looked;
 use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
 
-/// How long the programs that guardrails ask about one decision have, all together: the caller waits for them.
+/// The time limit for all programs that guardrails ask about one decision, since the caller waits.
 pub const GUARDRAIL_TIME: Duration = Duration::from_secs(24);
-/// How much of the time before a deadline is kept for the commit.
+/// The part of the time before a deadline that is reserved for the commit.
 const TO_COMMIT: Duration = Duration::from_millis(500);
-/// How many of their answers one decision may need.
+/// The largest number of answers of programs that one decision may need.
 const MAX_LOOKED: usize = 10_000;
 
 impl Store {
-    /// The one write path: decides, writes, and answers only when it is on disk.
+    /// Commits a change. Returns once it is on disk.
     pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
         match self.inner.queue.commit(change).await {
             CommitAnswer::AskFirst { change, inquiries, until } => {
                 let store = self.clone();
-                // It is carried on even if the caller goes away meanwhile.
+                // The commit continues even if the caller stops waiting.
                 let looked = tokio::spawn(async move { store.commit_looked(*change, inquiries, until).await });
                 looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
             }
@@ -33,8 +33,8 @@ impl Store {
         }
     }
 
-    /// The same, after asking programs. They have [`GUARDRAIL_TIME`] together, and no longer than until shortly before the
-    /// deadline: a decision that came in time is then made without the answers that are missing.
+    /// Commits a change after asking programs. They have [`GUARDRAIL_TIME`] altogether, and at most until shortly
+    /// before the deadline: a decision that arrived in time is then made without the missing answers.
     async fn commit_looked(
         &self,
         mut change: Change,
@@ -68,7 +68,7 @@ impl Store {
         }
     }
 
-    /// Asks the programs that guardrails want to ask about a decision, so many at once.
+    /// Asks the programs that guardrails need for a decision, at most `at_once` at a time.
     pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant, at_once: usize) -> Vec<Looked> {
         let answers = match self.inner.guardrails.get() {
             Some(programs) => ask_all(&**programs, &inquiries, Some(until), at_once).await,
@@ -77,7 +77,7 @@ impl Store {
         Looked::all(&inquiries, answers)
     }
 
-    /// Sets what asks the programs of guardrails; once.
+    /// Sets the client that asks programs for guardrails. Only the first call has an effect.
     pub fn ask_guardrails_by(&self, programs: Arc<dyn GuardrailPrograms>) {
         if self.inner.guardrails.set(programs).is_err() {
             tracing::warn!("the caller of guardrail webhooks is already set, and stays");

@@ -1,47 +1,45 @@
-//! Why a change was not made. Imports the engine's refusal, and nothing of the store.
+//! The reasons why a change was not made. Imports only the engine's refusal.
 
 use crate::engine::Refusal;
 
-/// Why a change was not made. Nothing of it is on disk.
+/// Why a change was not made. Except for [`Self::Unknown`], nothing of it was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// The engine refused it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What it speaks of does not exist.
+    /// An object that the change refers to does not exist.
     #[error("not found")]
     NotFound,
-    /// The actor's session or token no longer holds, or they may no longer log in.
+    /// The actor's session or token is no longer valid, or they may no longer log in.
     #[error("no one is logged in")]
     Unauthenticated,
-    /// The actor may not do it.
+    /// The actor lacks the right to make the change.
     #[error("{0}")]
     Forbidden(String),
-    /// The name is taken.
+    /// The change conflicts with the present state: a name is taken, for example, or what it relies on has changed.
     #[error("{0}")]
     Conflict(String),
-    /// So many questions of the actor wait already that there may be no more.
+    /// The actor has as many pending questions as allowed.
     #[error("{0}")]
     TooManyPending(String),
-    /// The idempotency key was used with another body.
+    /// The idempotency key was used with another body before.
     #[error("the idempotency key was used with another body")]
     KeyReused,
-    /// Nothing can be written now: the database is away, locked, full or read-only, too much waits, or the server is
-    /// stopping. Nothing was written; the same change may be made later.
+    /// Nothing can be written at present: the database is unreachable, locked, full or read-only, too many changes
+    /// wait, or the server is stopping. The same change may succeed later.
     #[error("{0}")]
     Unavailable(String),
-    /// The run was continued by a newer server: this one must leave it alone. Nothing was written.
+    /// The run was continued by a newer server, and this server must not change it.
     #[error("{0}")]
     NewerFormat(String),
-    /// What is stored, and what the change rests on, cannot be read by this server. Nothing was written, and trying again
-    /// gives the same.
+    /// Stored data that the change relies on cannot be read by this server. A retry gives the same result.
     #[error("{0}")]
     Unreadable(String),
-    /// A mistake of this program: the engine failed, or the database refuses what it was given. Nothing was written, and
-    /// trying again gives the same.
+    /// A bug: the engine failed, or the database refuses what it was given. A retry gives the same result.
     #[error("{0}")]
     Failed(String),
-    /// The database went away while it was told to keep the change, and has not come back to say what became of it.
+    /// The outcome is unknown: the connection was lost during the commit, and the database has not come back to tell.
     #[error("{0}")]
     Unknown(String),
 }

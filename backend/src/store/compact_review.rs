@@ -1,8 +1,8 @@
 //! Reviews as they are stored: without members that have their default value. A waiting run consists mostly of its
-//! review, which is stored in its own row and in the log.
+//! review, which is stored both in its own row and in the log.
 //!
-//! An omitted member is read as its default: changing a default of [`Review`] would change stored reviews, so a new
-//! default needs a new member.
+//! An omitted member is read as its default. So the default of a member of [`Review`] must never change: that would
+//! change stored reviews. A new default needs a new member.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use shared::review::Review;
 
 use super::Error;
 
-/// What a review has for the members that may be left out.
+/// The default values of the members that may be omitted.
 static EMPTY: LazyLock<JsonMap> = LazyLock::new(|| {
     let id = uuid::Uuid::nil();
     let asked = json!({
@@ -27,7 +27,7 @@ static EMPTY: LazyLock<JsonMap> = LazyLock::new(|| {
     }
 });
 
-/// A review without what is empty. Reading it as a [`Review`] needs nothing more.
+/// Returns the members of a review that differ from their defaults. They can be read as a [`Review`] again.
 pub(super) fn compact(review: &Review) -> Result<JsonMap, Error> {
     match serde_json::to_value(review) {
         Ok(Value::Object(members)) => {
@@ -38,7 +38,7 @@ pub(super) fn compact(review: &Review) -> Result<JsonMap, Error> {
     }
 }
 
-/// A review that is JSON already, written without what is empty.
+/// A review that is already JSON, serialised without default values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Compact<'a>(pub &'a JsonMap);
 
@@ -52,7 +52,7 @@ impl Serialize for Compact<'_> {
     }
 }
 
-/// Puts back what was left out.
+/// Restores omitted members.
 pub(super) fn expand(review: &mut JsonMap) {
     for (name, value) in &*EMPTY {
         if !review.contains_key(name) {

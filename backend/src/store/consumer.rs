@@ -14,56 +14,56 @@ use tokio_util::sync::CancellationToken;
 use super::leases::{Lease, NextReady, WorkTable};
 use super::{Error, Store};
 
-/// The shortest sleep, so that a row that others hold does not keep this server spinning.
+/// The shortest sleep, so that rows held by others do not make this server spin.
 const MIN_WAIT: Duration = Duration::from_millis(20);
-/// The wait after the database failed.
+/// The wait after a database error.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// Under which terms a consumer holds rows.
+/// The terms under which a consumer holds leases.
 #[derive(Debug, Clone)]
 pub struct LeaseTerms {
-    /// Tells its leases from those of others: no two consumers may share it.
+    /// The name that marks its leases; no two consumers may share it.
     pub owner: String,
-    /// How long a row stays claimed after the last sign of life.
+    /// The time for which a row stays claimed after the last heartbeat.
     pub lease: Duration,
-    /// How often there is one.
+    /// The interval between heartbeats.
     pub heartbeat: Duration,
-    /// The longest sleep when nothing is known to be due: another server may have added rows.
+    /// The longest sleep if nothing is known to be due, since another server may have added rows.
     pub poll: Duration,
-    /// How long it waits for jobs when it stops.
+    /// How long a stopping consumer waits for its jobs.
     pub grace: Duration,
 }
 
-/// What works off a table.
+/// A consumer of a table of work.
 pub trait Consumer: Send + Sync + 'static {
-    /// The table whose rows it claims.
+    /// The table whose rows are claimed.
     const TABLE: WorkTable;
-    /// How much more it can take on.
+    /// How much more work the consumer can take.
     type Room: Copy + Send + Sync;
-    /// What one job works on.
+    /// The unit of work of one job.
     type Work: Send;
-    /// What the consumer remembers of a job that is under way.
+    /// What the consumer keeps about a running job.
     type Job: Send + Sync;
 
-    /// Where the table is.
+    /// The store that has the table.
     fn store(&self) -> &Store;
 
-    /// Under which terms it holds rows.
+    /// The terms of the leases.
     fn terms(&self) -> &LeaseTerms;
 
-    /// How much room there is beside these jobs; `None` where there is none.
+    /// The room for more work beside these jobs. `None` if there is none.
     fn room(&self, jobs: &Jobs<Self::Job>) -> Option<Self::Room>;
 
-    /// Claims what is due and fits.
+    /// Claims work that is due, as much as there is room for.
     fn claim(&self, room: Self::Room) -> impl Future<Output = Result<Vec<Self::Work>, Error>> + Send;
 
-    /// When more is due that fits.
+    /// When the next work is due that there is room for. `None` if none is known.
     fn next_due(&self, room: Self::Room) -> impl Future<Output = Result<Option<NextReady>, Error>> + Send;
 
-    /// The rows that a piece of work has.
+    /// The leases on the rows of a unit of work.
     fn leases(work: &Self::Work) -> Vec<Lease>;
 
-    /// The job for a piece of work. `lost` is cancelled when it no longer holds one of its rows.
+    /// Starts the job for a unit of work. `lost` is cancelled when the lease on one of its rows is lost.
     fn start(self: Arc<Self>, work: Self::Work, lost: CancellationToken) -> (Self::Job, BoxFuture<'static, ()>);
 
     /// Called at every heartbeat, after leases were renewed.
@@ -72,7 +72,7 @@ pub trait Consumer: Send + Sync + 'static {
     }
 }
 
-/// The jobs of a consumer that are under way.
+/// The running jobs of a consumer.
 pub struct Jobs<J> {
     set: JoinSet<()>,
     held: HashMap<Id, Held<J>>,
@@ -89,12 +89,12 @@ impl<J> Jobs<J> {
         Self { set: JoinSet::new(), held: HashMap::new() }
     }
 
-    /// How many there are.
+    /// The number of running jobs.
     pub fn count(&self) -> usize {
         self.held.len()
     }
 
-    /// What is remembered of each.
+    /// Iterates over what the consumer keeps about each job.
     pub fn iter(&self) -> impl Iterator<Item = &J> {
         self.held.values().map(|held| &held.job)
     }
@@ -106,7 +106,7 @@ impl<J> Jobs<J> {
         self.held.insert(id, Held { leases, lost, job });
     }
 
-    /// A job has ended, however it did.
+    /// Removes a job that has ended or panicked.
     fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
         let id = match ended {
             Ok((id, ())) => id,
@@ -123,7 +123,7 @@ impl<J> Jobs<J> {
     }
 }
 
-/// Works off a table until the stop. `changed` says that rows may have been added.
+/// Processes a table until the stop. `changed` signals that rows may have been added.
 pub async fn consume<C: Consumer, T: Send + Sync>(
     consumer: Arc<C>,
     mut changed: watch::Receiver<T>,
@@ -133,10 +133,10 @@ pub async fn consume<C: Consumer, T: Send + Sync>(
     let mut jobs = Jobs::new();
     let mut beats = interval_at(Instant::now() + terms.heartbeat, terms.heartbeat);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Once the sender is gone, the store is closed: what is due is then found by polling.
+    // Once the sender is dropped, the store is closed: due rows are then found by polling.
     let mut is_signalled = true;
     loop {
-        // Seen before looking, so that what is added meanwhile is not missed.
+        // Marked as seen before the table is read, so that rows added meanwhile are not missed.
         changed.borrow_and_update();
         let wait = match fill(&consumer, &mut jobs).await {
             Ok(wait) => wait,
@@ -157,7 +157,7 @@ pub async fn consume<C: Consumer, T: Send + Sync>(
     drain(&*consumer, jobs, beats).await;
 }
 
-/// Claims what there is room for; says how long there is nothing more to do, or `None` where there is no room left.
+/// Claims as much work as there is room for. Returns how long to wait for more, or `None` if no room is left.
 async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result<Option<Duration>, Error> {
     let Some(room) = consumer.room(jobs) else { return Ok(None) };
     for work in consumer.claim(room).await? {
@@ -165,12 +165,12 @@ async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result
     }
     let Some(room) = consumer.room(jobs) else { return Ok(None) };
     let (next, longest) = (consumer.next_due(room).await?, consumer.terms().poll);
-    // Not on this server's clock: one that is wrong would have it look too often, or too late.
+    // Measured by the database: a wrong clock of this server would make it look too often or too late.
     let until = next.map_or(longest, NextReady::wait);
     Ok(Some(until.clamp(MIN_WAIT, longest)))
 }
 
-/// Renews all leases, and tells the jobs that have lost one.
+/// Renews all leases, and notifies the jobs that have lost one.
 async fn beat<C: Consumer>(consumer: &C, jobs: &Jobs<C::Job>) {
     let (terms, held) = (consumer.terms(), jobs.leases());
     if held.is_empty() {
@@ -181,7 +181,7 @@ async fn beat<C: Consumer>(consumer: &C, jobs: &Jobs<C::Job>) {
             let is_lost = |job: &&Held<C::Job>| job.leases.iter().any(|lease| !still.contains(lease));
             jobs.held.values().filter(is_lost).for_each(|job| job.lost.cancel());
         }
-        // The leases may run out; the store then refuses the outcome of work that others have taken over.
+        // The leases may expire; the store then refuses results of work that others have taken over.
         Err(error) => {
             tracing::warn!(%error, table = ?C::TABLE, rows = held.len(), "leases could not be renewed");
             return;
@@ -190,8 +190,8 @@ async fn beat<C: Consumer>(consumer: &C, jobs: &Jobs<C::Job>) {
     consumer.beat(jobs).await;
 }
 
-/// Waits for jobs that are under way; those that take too long are broken off, and their leases ended, so that others can
-/// take over.
+/// Waits for running jobs. Those that take too long are aborted, and their leases released, so that others can take
+/// over.
 async fn drain<C: Consumer>(consumer: &C, mut jobs: Jobs<C::Job>, mut beats: Interval) {
     let terms = consumer.terms();
     let patience = sleep(terms.grace);

@@ -1,8 +1,8 @@
 //! Opaque cursors: places in the log, and places in lists.
 //!
-//! A place in the log is (number of a row, how many entries of that row have been seen), with the kind of database and
-//! the generation of the log, so that a cursor of another log is known as such. Between them stands a 0: PostgreSQL's
-//! cursors of schema 1 have the id of a transaction there, and are refused.
+//! A place in the log is the number of a row and the number of its entries that were seen. The cursor also has the kind
+//! of database and the generation of the log, so that a cursor of another log is recognised. Between them is a 0:
+//! cursors of PostgreSQL in schema 1 have the id of a transaction there, and are refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -17,21 +17,21 @@ use super::db::{Arg, DatabaseKind, Sql};
 pub(crate) struct LogPlace {
     /// The number of the row in the log; 0 before the first.
     pub seq: i64,
-    /// How many of its entries have been seen.
+    /// The number of entries of the row that were seen.
     pub seen: u32,
 }
 
 impl LogPlace {
-    /// Before the first entry.
+    /// The place before the first entry.
     pub const ORIGIN: Self = Self { seq: 0, seen: 0 };
 
-    /// The cursor of this place in a log.
+    /// The cursor of this place in the log.
     pub fn cursor(self, log: &Log) -> Cursor {
         let kind = log.letter();
         Cursor(format!("{kind}{}.0.{:x}.{:x}", log.generation, self.seq, self.seen))
     }
 
-    /// The place of a cursor, where it is of this log.
+    /// Reads a cursor. `None` if it belongs to another log or is malformed.
     pub fn of(cursor: &str, log: &Log) -> Option<Self> {
         let rest = cursor.strip_prefix(log.letter())?;
         let mut parts = rest.split('.');
@@ -44,7 +44,7 @@ impl LogPlace {
     }
 }
 
-/// What tells one log from another.
+/// The identity of a log.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     pub database: DatabaseKind,
@@ -52,7 +52,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// What its cursors begin with.
+    /// The first letter of its cursors.
     fn letter(&self) -> char {
         self.database.either('s', 'p')
     }
@@ -78,12 +78,13 @@ impl ListPlace {
         Some(Self { at: i64::from_be_bytes(at.try_into().ok()?), id: Uuid::from_slice(id).ok()? })
     }
 
-    /// Where a page begins. A cursor that cannot be read is refused: an empty page would look like the end of the list.
+    /// Reads the cursor at which a page begins. A malformed one is an error, since an empty page would look like the
+    /// end of the list.
     pub fn of(cursor: Option<&str>) -> Result<Option<Self>, Error> {
         cursor.map(|text| Self::decode(text).ok_or(Error::Cursor)).transpose()
     }
 
-    /// Adds the condition that rows lie behind this place.
+    /// Adds the condition that rows come after this place in the list.
     pub(super) fn condition(self, sql: Sql, at: &str, id: &str) -> Sql {
         sql.push(" AND (")
             .push(at)

@@ -1,6 +1,5 @@
-//! SQLite and PostgreSQL behind one connection, one kind of argument and one kind of row, so that a query has one text.
-//!
-//! `sqlx::Any` is too poor for this (it knows no UUIDs).
+//! SQLite and PostgreSQL behind one type of connection, argument and row, so that a query has one text. `sqlx::Any`
+//! does not suffice: it knows no UUIDs.
 
 use std::collections::HashMap;
 
@@ -16,16 +15,16 @@ use super::postgres::{PostgresSession, SessionUse};
 pub(super) use super::sql::{Arg, GroupKey, Sql};
 use super::sqlite::{self, RunsOn};
 
-/// A database: where it is read, and where it is written.
+/// A database, with its connections for reading and writing.
 #[derive(Clone)]
 pub(super) enum Db {
-    /// An SQLite file, which several connections read and one writes.
+    /// An SQLite file, with several connections for reading and one for writing.
     Sqlite { readers: sqlite::Pool, writer: sqlite::Pool },
-    /// A server. The writers have connections of their own, so that long reads never keep a commit waiting.
+    /// A PostgreSQL server. Writers have connections of their own, so that long reads never delay a commit.
     Postgres { readers: PgPool, writers: PgPool },
 }
 
-/// Which of them it is: they differ in parts of their SQL.
+/// The kind of database; parts of the SQL depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DatabaseKind {
     Sqlite,
@@ -33,7 +32,7 @@ pub(crate) enum DatabaseKind {
 }
 
 impl DatabaseKind {
-    /// What is different in the two.
+    /// Picks the value for this kind of database.
     pub fn either<T>(self, sqlite: T, postgres: T) -> T {
         match self {
             Self::Sqlite => sqlite,
@@ -42,7 +41,7 @@ impl DatabaseKind {
     }
 }
 
-/// A connection, or a transaction that is rolled back when it is dropped.
+/// A connection, or a transaction that is rolled back when dropped.
 pub(super) enum Conn {
     Sqlite(sqlite::SqliteSession),
     Postgres(PostgresSession),
@@ -60,7 +59,7 @@ impl Db {
         self.kind() == DatabaseKind::Postgres
     }
 
-    /// A connection for one statement, and for the blobs that its rows refer to: these never change.
+    /// Returns a connection for one statement, and for the blobs that its rows refer to, which never change.
     pub async fn read(&self) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire(RunsOn::BlockingThread).await?),
@@ -70,12 +69,12 @@ impl Db {
         })
     }
 
-    /// A transaction that sees one moment, however many statements it has.
+    /// Begins a read transaction in which all statements see the same snapshot.
     pub async fn snapshot(&self) -> Result<Conn, DriverError> {
         self.begin_snapshot(RunsOn::BlockingThread).await
     }
 
-    /// The same for whoever has a thread to do this in.
+    /// Like [`Self::snapshot`], but SQLite is called on the current thread, which may block.
     pub async fn snapshot_on_this_thread(&self) -> Result<Conn, DriverError> {
         self.begin_snapshot(RunsOn::ThisThread).await
     }
@@ -89,8 +88,9 @@ impl Db {
         })
     }
 
-    /// Carries out a transaction that writes, as a whole on a thread for what blocks: in SQLite nobody else can write
-    /// meanwhile, so it must not wait for a thread between two statements. Whoever stops waiting leaves it to that thread.
+    /// Executes a write transaction as one piece on a blocking thread: with SQLite nobody else can write meanwhile, so
+    /// it must not wait for a thread between two statements. If the caller stops waiting, the transaction still
+    /// completes.
     pub async fn write<T, E>(&self, work: impl AsyncFnOnce(Conn) -> Result<T, E> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -100,7 +100,7 @@ impl Db {
         on_blocking_thread(async move || work(db.write_on_this_thread().await?).await).await
     }
 
-    /// Carries out one statement that writes; answers with how many rows it changed.
+    /// Executes one writing statement in its own transaction. Returns how many rows it changed.
     pub async fn execute(&self, sql: Sql) -> Result<u64, DriverError> {
         let statement = async move |mut conn: Conn| {
             let changed = conn.execute(sql).await?;
@@ -110,7 +110,7 @@ impl Db {
         self.write(statement).await
     }
 
-    /// A transaction that writes, for whoever has a thread to do this in.
+    /// Begins a write transaction. SQLite is called on the current thread, which may block.
     pub async fn write_on_this_thread(&self) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(RunsOn::ThisThread).await?),
@@ -132,7 +132,7 @@ impl Db {
     }
 }
 
-/// Carries out work on a thread for what blocks. Whoever stops waiting leaves it to that thread.
+/// Executes work on a blocking thread. If the caller stops waiting, the work still completes.
 pub(super) async fn on_blocking_thread<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
 where
     T: Send + 'static,
@@ -160,14 +160,15 @@ impl Conn {
         self.kind() == DatabaseKind::Postgres
     }
 
-    /// Whether rows can be held until the end of the transaction. SQLite's writer holds all of them.
+    /// Whether SELECT … FOR UPDATE is needed to lock rows until the end of the transaction. The writer of SQLite has
+    /// the whole database locked.
     pub fn locks_rows(&self) -> bool {
         matches!(self, Self::Postgres(session) if session.writes())
     }
 
-    /// Lets PostgreSQL end this transaction after 2 s without a statement, for one that computes nothing in between: what
-    /// a frozen server holds is free again then, and not only after the time that writers have for thinking. SQLite has
-    /// one server.
+    /// Lets PostgreSQL end this transaction after 2 s without a statement, for transactions that compute nothing in
+    /// between. What a frozen server holds is then free sooner than after the time that writers are allowed. No effect
+    /// on SQLite, which has only one server.
     pub async fn shorten_idle_timeout(&mut self) -> Result<(), DriverError> {
         if self.is_postgres() {
             self.fetch(Sql::new("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")).await?;
@@ -175,7 +176,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Runs a query, and gives all its rows.
+    /// Runs a query and returns all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, DriverError> {
         Ok(match self {
             Self::Sqlite(conn) => wrap(conn.fetch(sql).await?, Row::Sqlite),
@@ -186,7 +187,7 @@ impl Conn {
         })
     }
 
-    /// Counts the rows of a query by what they are. SQLite's GROUP BY would sort them all.
+    /// Counts the rows of a query by their four columns. SQLite's GROUP BY would sort all rows first.
     pub async fn count_groups(&mut self, sql: Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
         if let Self::Sqlite(conn) = self {
             return conn.count_groups(sql).await;
@@ -200,12 +201,12 @@ impl Conn {
         rows.iter().map(count).collect()
     }
 
-    /// Runs a query that has at most one row.
+    /// Runs a query and returns its first row, if any.
     pub async fn fetch_one(&mut self, sql: Sql) -> Result<Option<Row>, DriverError> {
         Ok(self.fetch(sql).await?.into_iter().next())
     }
 
-    /// Runs a statement; answers with how many rows it changed.
+    /// Runs a statement. Returns how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         Ok(match self {
             Self::Sqlite(conn) => conn.execute(sql).await?,
@@ -216,7 +217,7 @@ impl Conn {
         })
     }
 
-    /// Commits a transaction.
+    /// Commits the transaction.
     pub async fn commit(self) -> Result<(), DriverError> {
         match self {
             Self::Sqlite(tx) => tx.end("COMMIT").await,
@@ -224,7 +225,7 @@ impl Conn {
         }
     }
 
-    /// Ends a transaction without effect.
+    /// Rolls the transaction back.
     pub async fn rollback(self) -> Result<(), DriverError> {
         match self {
             Self::Sqlite(tx) => tx.end("ROLLBACK").await,
@@ -252,7 +253,7 @@ fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverErr
 }
 
 impl GroupKey {
-    /// The key in the first columns of a row.
+    /// Reads the key from the first four columns of a row.
     pub fn of(row: &Row) -> Result<Self, DriverError> {
         Ok(Self { id: row.uuid(0)?, numbers: [row.int(1)?, row.int(2)?, row.int(3)?] })
     }

@@ -1,6 +1,6 @@
-//! Deliveries, and their outcomes. They are claimed under leases (`store/leases.rs`), like tasks, but from their own
-//! table, so that a slow receiver never delays a run. Sent deliveries are kept for a while, to count the recent messages to
-//! a person; a message that can be changed is kept at least until its review is resolved.
+//! Deliveries and their outcomes. They are claimed under leases (`store/leases.rs`), like tasks, but from their own
+//! table, so that a slow receiver never delays a run. Sent deliveries are kept for a while, to count the recent
+//! messages to a person; a message that can be changed is kept at least until its review is resolved.
 
 use std::time::Duration;
 
@@ -16,74 +16,74 @@ use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable, micros};
 use super::{Error, Store};
 
 const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, owner";
-/// How many deliveries are removed at once: other writers wait meanwhile.
+/// The number of deliveries removed per transaction, since other writers wait meanwhile.
 const FORGOTTEN_AT_ONCE: i64 = 1000;
 
-/// A delivery with the lease under which it is held.
+/// A delivery that a sender has claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedDelivery {
-    /// The same for every attempt.
+    /// The id, the same for every attempt.
     pub id: DeliveryId,
-    /// `webhook`, `slack` or `email`.
+    /// `webhook`, `callback`, `slack`, `slack_channel` or `email`.
     pub channel: String,
-    /// The webhook's or the person's name.
+    /// The name of the webhook or the person, or the channel in Slack.
     pub target: String,
-    /// The kind of event that it announces.
+    /// The kind of event that is announced.
     pub event: String,
-    /// The review that it is about.
+    /// The review that the event is about.
     pub review: ReviewId,
-    /// The run of that review.
+    /// The run of the review. `None` if the review belongs to no flow.
     pub run: Option<RunId>,
-    /// The place in the log before the entry that it announces.
+    /// The cursor just before the log entry that is announced.
     pub place: Cursor,
-    /// Raised by every claim; an outcome counts only while it is the same.
+    /// The number of claims so far. An outcome counts only if it is still the same.
     pub attempt: u32,
-    /// How often it has failed, or was left without an outcome by a server that ended.
+    /// How often the delivery has failed, or its sender ended without recording an outcome.
     pub failures: u32,
-    /// What the receiver calls the message that it changes.
+    /// The receipt of the message: its own once it was sent, or that of the message to change.
     pub receipt: Option<String>,
 }
 
 /// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryOutcome {
-    /// It was accepted.
+    /// The receiver accepted the message.
     Sent {
         /// How the receiver identifies the message, if it can be changed later.
         receipt: Option<String>,
-        /// What the message shows, if a reaction to it decides.
+        /// What the message shows, if reactions to it decide.
         shown: Option<String>,
     },
-    /// It was part of another message, or changed one.
+    /// The delivery was part of another message, or changed one.
     Joined,
-    /// There was no reason any more to send it; why.
+    /// The message is no longer useful; the reason.
     Dropped(&'static str),
-    /// It failed and is tried again.
+    /// The attempt failed, and another follows.
     Failed {
         /// The wait before the next attempt.
         after: Duration,
-        /// What the receiver or the network said, for admins.
+        /// The error of the receiver or the network, for admins.
         error: String,
     },
-    /// The receiver got too many messages lately: it is sent later.
+    /// The receiver got too many messages lately, so this one is sent later.
     Postponed {
-        /// The wait before the next attempt; it counts as no failure.
+        /// The wait before the next attempt. This does not count as a failure.
         after: Duration,
     },
-    /// It failed for good.
+    /// The delivery failed for good.
     GivenUp {
-        /// What the receiver or the network said, for admins.
+        /// The error of the receiver or the network, for admins.
         error: String,
     },
 }
 
 impl DeliveryOutcome {
-    /// It was accepted, and cannot be changed later.
+    /// The message was accepted, and cannot be changed later.
     pub const SENT: Self = Self::Sent { receipt: None, shown: None };
 }
 
 impl Store {
-    /// Claims deliveries that are due, oldest first.
+    /// Claims up to `limit` deliveries that are due, oldest first.
     pub async fn claim_deliveries(
         &self,
         sender: &str,
@@ -99,13 +99,13 @@ impl Store {
         self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), first, claimed).await
     }
 
-    /// When the next delivery is due, or its lease runs out.
+    /// Returns when the next delivery is due, or its lease ends. `None` if none is waiting.
     pub async fn next_delivery(&self) -> Result<Option<NextReady>, Error> {
         self.next_ready(|of| first(1, of)).await
     }
 
-    /// Records the outcomes of an attempt, all or none. Answers for each whether it was recorded: where it was not, another
-    /// server holds the delivery by now.
+    /// Records the outcomes of an attempt, all or none. Returns for each whether it was recorded; if not, another
+    /// server has claimed the delivery since.
     pub async fn settle(&self, outcomes: &[(&ClaimedDelivery, DeliveryOutcome)]) -> Result<Vec<bool>, Error> {
         let statements: Vec<Sql> = outcomes.iter().map(|(held, outcome)| self.outcome(held, outcome)).collect();
         let settle = async move |mut conn: Conn| {
@@ -119,7 +119,7 @@ impl Store {
         self.inner.db.write(settle).await
     }
 
-    /// The statement that records an outcome.
+    /// Builds the statement that records an outcome.
     fn outcome(&self, held: &ClaimedDelivery, outcome: &DeliveryOutcome) -> Sql {
         let set = |failures: u32, status: DeliveryStatus| {
             let sql = Sql::new("UPDATE deliveries SET owner = NULL, failures = ").bind(failures);
@@ -147,14 +147,15 @@ impl Store {
         sql.push(" AND status = 'waiting'")
     }
 
-    /// Tries a delivery again that was given up. `false`: there is none.
+    /// Retries a delivery that was given up. Returns `false` if there is no such delivery.
     pub async fn retry_delivery(&self, id: DeliveryId) -> Result<bool, Error> {
         let sql = Sql::new("UPDATE deliveries SET status = 'waiting', failures = 0, owner = NULL, ready_at = ");
         let sql = self.now(sql).push(" WHERE status = 'given_up' AND id = ").bind(id.0);
         Ok(self.inner.db.execute(sql).await? > 0)
     }
 
-    /// How many messages a receiver was sent on a channel within this time, and when the first of them was.
+    /// Counts the messages that a receiver was sent on a channel within this time. Also returns when the first was
+    /// sent.
     pub async fn sent_since(
         &self,
         channel: &str,
@@ -173,7 +174,7 @@ impl Store {
         Ok((u32::try_from(row.int(0)?).unwrap_or(u32::MAX), row.int_opt(1)?.map(Timestamp)))
     }
 
-    /// The messages about a review that can still be changed.
+    /// Returns the messages about a review that can still be changed.
     pub async fn messages(&self, review: ReviewId, channel: &str) -> Result<Vec<ClaimedDelivery>, Error> {
         let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM deliveries WHERE review_id = ").bind(review.0);
         let sql = sql.push(" AND channel = ").bind(channel).push(" AND status = 'sent' AND receipt IS NOT NULL");
@@ -181,14 +182,14 @@ impl Store {
         rows.iter().map(stored).collect()
     }
 
-    /// The message whose reactions decide, by its receipt: its review, its receiver, and what it shows.
+    /// Returns the message with this receipt, if reactions to it decide: its review, its target, and what it shows.
     pub async fn message_with_reactions(&self, receipt: &str) -> Result<Option<(ReviewId, String, String)>, Error> {
         let sql = Sql::new("SELECT review_id, target, shown FROM deliveries WHERE shown IS NOT NULL AND receipt = ");
         let row = self.inner.db.read().await?.fetch_one(sql.bind(receipt)).await?;
         row.map(|row| Ok((ReviewId(row.uuid(0)?), row.text(1)?, row.text(2)?))).transpose()
     }
 
-    /// Deliveries with a status, newest first.
+    /// Lists deliveries with a status, newest first; by default those that were given up.
     pub async fn deliveries(&self, query: &DeliveryQuery) -> Result<Page<Delivery>, Error> {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let status = query.status.unwrap_or(DeliveryStatus::GivenUp);
@@ -207,8 +208,9 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
-    /// Removes some of the deliveries that ended longer ago than this, but for messages that can still be changed: those
-    /// whose review is pending, or over without having been announced yet. `true`: there may be more.
+    /// Removes up to [`FORGOTTEN_AT_ONCE`] deliveries that ended longer ago than this. Messages that can still be
+    /// changed are kept while their review is pending, or its end was not announced yet. Returns whether there may be
+    /// more.
     pub async fn forget_deliveries(&self, older_than: Duration) -> Result<bool, Error> {
         let announced = self.outbox().await?.and_then(|place| self.place(&place)).map_or(i64::MAX, |place| place.seq);
         let sql = Sql::new(
@@ -216,7 +218,8 @@ impl Store {
              WHERE d.status IN ('sent', 'dropped', 'given_up') AND d.ready_at < ",
         );
         let sql = self.now(sql).push(" - ").bind(micros(older_than));
-        // Values, and no EXISTS: each review is looked up by its id, and PostgreSQL never reads all that are pending.
+        // Scalar subqueries instead of EXISTS: each review is looked up by its id, and PostgreSQL never reads all
+        // pending ones.
         let sql = sql.push(
             " AND (d.receipt IS NULL OR (\
              COALESCE((SELECT v.status FROM reviews v WHERE v.id = d.review_id), '') <> 'pending' \
@@ -224,26 +227,26 @@ impl Store {
              (SELECT v.run_id FROM reviews v WHERE v.id = d.review_id)), 0) <= ",
         );
         let sql = sql.bind(announced).push(")) LIMIT ").bind(FORGOTTEN_AT_ONCE);
-        // One that is tried again at this moment is not removed.
+        // Deliveries that are being retried at this moment are skipped.
         let sql = sql.push(if self.inner.db.is_postgres() { " FOR UPDATE OF d SKIP LOCKED)" } else { ")" });
         Ok(self.inner.db.execute(sql).await? >= FORGOTTEN_AT_ONCE.unsigned_abs())
     }
 }
 
 impl ClaimedDelivery {
-    /// The lease under which it is held.
+    /// The lease under which the delivery is held.
     pub fn lease(&self) -> Lease {
         Lease { id: self.id.0, attempt: self.attempt }
     }
 }
 
-/// The deliveries that come first.
+/// Selects the waiting deliveries that come first.
 fn first(limit: u32, of: &Selection<'_>) -> Sql {
     let sql = of.columns(Sql::new("SELECT "), Readiness::Lease).push(" FROM deliveries WHERE status = 'waiting'");
     of.ready(sql, Readiness::Lease).push(" ORDER BY ready_at, id LIMIT ").bind(limit).push(of.lock)
 }
 
-/// A row of [`COLUMNS`].
+/// Reads a row of [`COLUMNS`].
 fn stored(row: &Row) -> Result<ClaimedDelivery, Error> {
     let number = |index| row.int(index).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     Ok(ClaimedDelivery {

@@ -1,4 +1,4 @@
-//! The errors of the database and of stored data, and their remedies.
+//! The errors of the database and of stored data, and what can be done about them.
 
 use shared::error::Mistake;
 
@@ -6,22 +6,22 @@ use super::commit_error::CommitError;
 use super::driver_error::{ACQUIRE, DriverError};
 use crate::engine::Refusal;
 
-/// What went wrong in the database, or with what is stored there.
+/// An error of the database, or of the data in it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database said no.
+    /// The driver or the database reported an error.
     #[error("database: {0}")]
     Database(#[from] DriverError),
-    /// What is stored cannot be read by this server.
+    /// Stored data cannot be read by this server.
     #[error("stored data: {0}")]
     Stored(String),
-    /// What was to be stored is nested so deeply that it could not be read again.
+    /// The value to store is nested so deeply that it could not be read back.
     #[error("the value to store is nested too deeply")]
     TooDeep,
-    /// A cursor names no place of the list, such as one from another database.
+    /// The cursor is not a place in the list; it may come from another database.
     #[error("the cursor is not a place in the list")]
     Cursor,
-    /// The settings do not fit.
+    /// The settings of the database are wrong, or it cannot be opened with them.
     #[error("{0}")]
     Settings(String),
 }
@@ -29,13 +29,14 @@ pub enum Error {
 /// What can be done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The database cannot be reached or written now. Everything fails alike, and may succeed later. Why, for people.
+    /// The database cannot be reached or written at present. Every change fails alike, and may succeed later. Has a
+    /// reason for people.
     Unavailable(&'static str),
-    /// This transaction met another one, and may succeed when it is tried again.
+    /// The transaction conflicted with another one, and may succeed if retried.
     Contended,
-    /// Stored data cannot be read by this server: trying again gives the same.
+    /// Stored data cannot be read by this server. A retry gives the same result.
     Unreadable,
-    /// The database refuses this statement or this value: trying again gives the same.
+    /// The database refuses this statement or value. A retry gives the same result.
     Refused,
 }
 
@@ -49,7 +50,7 @@ const LOCKED: Kind =
 const DISK: Kind = Kind::Unavailable("the disk of the database failed; nothing was changed");
 
 impl Error {
-    /// What can be done about it.
+    /// What can be done about the error.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Database(error) => of_driver(error),
@@ -58,7 +59,7 @@ impl Error {
         }
     }
 
-    /// A database cannot be opened: which, by a name without a password; why; and what to look at.
+    /// The database cannot be opened. `what` names it without a password; `look_at` says what to check.
     pub(super) fn cannot_open(what: &str, error: &DriverError, look_at: &str) -> Self {
         let why = match error {
             DriverError::Exhausted | DriverError::Postgres(sqlx::Error::PoolTimedOut) => {
@@ -77,7 +78,7 @@ impl Error {
         !matches!(self.kind(), Kind::Unavailable(_))
     }
 
-    /// The same as the answer to a change.
+    /// Converts the error into the result of a change.
     pub(super) fn of_commit(&self) -> CommitError {
         match self.kind() {
             Kind::Unavailable(why) => CommitError::Unavailable(why.to_owned()),
@@ -113,7 +114,7 @@ fn of_driver(error: &DriverError) -> Kind {
             | sqlx::Error::PoolClosed
             | sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
-            // What a server that is just going down says in the middle of a conversation.
+            // A server that is shutting down says this in the middle of a session.
             | sqlx::Error::Protocol(_)
             | sqlx::Error::WorkerCrashed => AWAY,
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Kind::Unreadable,

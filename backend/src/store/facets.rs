@@ -1,6 +1,6 @@
 //! Counts pending reviews by the values of their filters.
 //!
-//! The database counts by class, deadline, age and claim, and each of these groups is matched against the filter as one
+//! The database counts by class, deadline, age and claim. Each of these groups is matched against the filter as one
 //! representative review.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,24 +19,25 @@ use super::log_index::{ReviewSearch, WordIndex};
 use super::words::Words;
 use super::{Error, Store, queue, search};
 
-/// How many values of a facet are told.
+/// The largest number of values that are returned for a facet.
 const MAX_VALUES: usize = 25;
-/// How many reviews are searched for words, the most urgent first.
+/// The largest number of reviews that are searched for words, the most urgent first.
 const MAX_SEARCHED: u32 = 5_000;
 
-/// Reviews that no filter tells apart.
+/// Pending reviews that no filter tells apart.
 struct QueueGroup {
     like: Review,
     count: u64,
 }
 
 impl Store {
-    /// How many pending reviews that somebody may see fit, and how many of each kind there are.
+    /// Counts the pending reviews that the viewer may see and that match, in total and by the values of each facet.
     pub async fn facets(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Facets, Error> {
         self.facets_among(viewer, query, search::FEW, MAX_SEARCHED).await
     }
 
-    /// The same, looking up so few that have the words, or else searching so many for them at most.
+    /// Like [`Self::facets`]. Up to `few` reviews that have the words are found by the index; otherwise up to `most`
+    /// reviews are searched.
     pub(super) async fn facets_among(
         &self,
         viewer: &Principal,
@@ -51,7 +52,7 @@ impl Store {
         Ok(Facets { at_least, ..count(&groups, query, viewer, now) })
     }
 
-    /// What somebody may see and has the words, by what is alike; and whether not all was searched for them.
+    /// Groups the reviews that the viewer may see and that have the words. Also returns whether some were not searched.
     async fn groups(
         &self,
         conn: &mut Conn,
@@ -105,7 +106,7 @@ impl Store {
             let Some(outline) = seen.get(&class) else { continue };
             let past = usize::try_from(past).unwrap_or(0);
             let mut like = Review::clone(outline);
-            // Behind the last threshold comes what is later, and behind that what has no deadline.
+            // After the last threshold come later deadlines, and after these reviews without a deadline.
             like.expires_at = match thresholds.get(past) {
                 Some(threshold) => Some(*threshold),
                 None if past == thresholds.len() => Some(LATEST),
@@ -113,7 +114,7 @@ impl Store {
             };
             let soon = now.after(Duration::from_micros(1));
             like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), until: soon });
-            // Behind the last of the ages comes what is younger than any.
+            // After the last age come reviews that are younger than any.
             like.created_at = ages.get(usize::try_from(young).unwrap_or(0)).copied().unwrap_or(soon);
             groups.push(QueueGroup { like, count });
         }
@@ -121,10 +122,10 @@ impl Store {
     }
 }
 
-/// The latest deadline that there is: one more says that there is none.
+/// The latest possible deadline; one microsecond later stands for none.
 const LATEST: Timestamp = Timestamp(Timestamp::MAX.0 - 1);
 
-/// The deadlines between which the filter and the counts tell nothing apart, in order.
+/// The deadlines at which the filter or the counts change, in order.
 fn thresholds(due: Option<Due>, now: Timestamp) -> Vec<Timestamp> {
     let asked = due.and_then(|due| due.latest(now));
     let mut all: Vec<_> = [now.after(SOON), now.after(TODAY)].into_iter().chain(asked).collect();
@@ -136,7 +137,7 @@ fn thresholds(due: Option<Due>, now: Timestamp) -> Vec<Timestamp> {
     all
 }
 
-/// The times between which the filter and the counts tell nothing apart by when it was asked, in order.
+/// The times of creation at which the filter or the counts change, in order.
 fn ages(query: &ReviewQuery, now: Timestamp) -> Vec<Timestamp> {
     let mut all: Vec<_> = AgeGroup::FROM.iter().map(|(_, age)| now.before(*age)).chain(query.oldest(now)).collect();
     all.sort_unstable();
@@ -165,7 +166,7 @@ fn count(groups: &[QueueGroup], query: &ReviewQuery, viewer: &Principal, now: Ti
     Facets { kind, severity, flow, role, tag, assigned, due, age, ..facets }
 }
 
-/// What a review has of a facet.
+/// The values of a facet that a review has.
 fn values<'r>(facet: Facet, review: &'r Review, viewer: &Principal, now: Timestamp) -> BTreeSet<&'r str> {
     match facet {
         Facet::Kind => BTreeSet::from([review.kind.as_str()]),
@@ -184,7 +185,7 @@ fn values<'r>(facet: Facet, review: &'r Review, viewer: &Principal, now: Timesta
 
 fn most_frequent(tally: BTreeMap<&str, u64>) -> Counts {
     let mut values: Vec<_> = tally.into_iter().map(|(value, count)| Count { value: value.to_owned(), count }).collect();
-    // Stable: what is as frequent stays in the order of the alphabet.
+    // The sort is stable: equally frequent values stay in alphabetical order.
     values.sort_by_key(|value| std::cmp::Reverse(value.count));
     let left_out = values.split_off(values.len().min(MAX_VALUES));
     let rest = (!left_out.is_empty()).then(|| left_out.iter().map(|value| value.count).sum());

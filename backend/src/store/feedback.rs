@@ -1,4 +1,4 @@
-//! Feedback, as it is stored: by its agent and flow.
+//! Stored feedback, by agent and flow.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
 
-/// Where feedback is.
+/// The table of feedback.
 pub(super) const FEEDBACK: Table =
     Table { name: "feedback", key: "id", others: "run_id, flow, agent, type, given_by, at, body" };
 
 impl Store {
-    /// The feedback that somebody may see, newest first.
+    /// Lists the feedback that the viewer may see, newest first.
     pub async fn feedback(&self, viewer: &Principal, query: &FeedbackQuery) -> Result<Page<Feedback>, Error> {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let mut sql = Sql::new("SELECT body FROM feedback WHERE at >= ").bind(query.since.unwrap_or_default().0);
@@ -35,7 +35,7 @@ impl Store {
             sql = sql.push(" AND run_id = ").bind(run.0);
         }
         if !access(viewer, Act::SeeFeedback(None)).is_allowed() {
-            // Their own, as far as that is theirs to see.
+            // They may see at most their own.
             if !access(viewer, Act::SeeFeedback(Some(&viewer.username))).is_allowed() {
                 return Ok(Page { items: Vec::new(), next_cursor: None });
             }
@@ -54,7 +54,7 @@ impl Store {
 }
 
 impl Conn {
-    /// The newest feedback on agents, so many for each, newest first.
+    /// Returns the newest feedback on each agent, up to the given number per agent, newest first.
     pub async fn newest_feedback(&mut self, wanted: &BTreeSet<(FlowId, String, u32)>) -> Result<Vec<Feedback>, Error> {
         let mut found = Vec::new();
         for (flow, agent, most) in wanted {
@@ -69,7 +69,7 @@ impl Conn {
     }
 }
 
-/// Feedback as it is written.
+/// The row of a feedback.
 pub(super) fn feedback_row(feedback: &Feedback) -> Vec<Arg> {
     vec![
         feedback.id.0.into(),

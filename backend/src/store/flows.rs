@@ -1,4 +1,4 @@
-//! Saved flows, and the cache of compiled ones.
+//! Saved flows, and the cache of compiled flows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::{Error, Store};
 use crate::engine::{Carrier, RunState};
 use crate::flow::{Compiled, Library, calls};
 
-/// How many versions are kept ready.
+/// The largest number of versions that are cached.
 const KEPT: usize = 256;
 
 const COLUMNS: &str = "SELECT id, version, digest, source, definition, saved_by, saved_at FROM flows";
 
-/// Flow versions that are ready to run; they never change.
+/// A cache of compiled versions; versions never change.
 #[derive(Default)]
 pub(super) struct FlowCache(Mutex<HashMap<(FlowId, u32), Arc<Compiled>>>);
 
@@ -34,7 +34,7 @@ impl FlowCache {
     fn put(&self, compiled: &Arc<Compiled>) {
         let mut kept = self.0.lock();
         if kept.len() >= KEPT {
-            // Rare enough that which one goes does not matter.
+            // Evictions are rare, so it does not matter which version goes.
             let first = kept.keys().next().cloned();
             first.map(|key| kept.remove(&key));
         }
@@ -43,12 +43,12 @@ impl FlowCache {
 }
 
 impl Store {
-    /// One version of a flow, whole (without its picture); the newest where no version is named.
+    /// Returns a version of a flow in full, but without its graph; the newest if `version` is `None`.
     pub async fn flow(&self, id: &str, version: Option<u32>) -> Result<Option<FlowVersion>, Error> {
         self.inner.db.read().await?.flow(id, version).await
     }
 
-    /// The newest version of each flow, without what is large; the one that was saved last comes first.
+    /// Lists the newest version of each flow without its large parts, the most recently saved first.
     pub async fn flows(&self, limit: u32, cursor: Option<&str>) -> Result<Page<FlowVersion>, Error> {
         let limit = limit.clamp(1, MAX_LIMIT);
         let (at, id) = cursor.map_or(Some((i64::MAX, "")), list_place).ok_or(Error::Cursor)?;
@@ -70,7 +70,7 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
-    /// The flow of a run, or why this server cannot read it.
+    /// Returns the compiled flow of a run, or the reason why this server cannot read it.
     pub async fn flow_of(&self, run: &RunState) -> Result<Result<Arc<Compiled>, String>, Error> {
         if run.shown_id().is_none() {
             return Ok(self.inner.carrier_flow(run));
@@ -78,7 +78,7 @@ impl Store {
         self.readable(&run.flow, run.version).await
     }
 
-    /// A version ready to run, or why this server cannot read it.
+    /// Returns a compiled version, or the reason why this server cannot read it.
     pub async fn readable(&self, id: &str, version: u32) -> Result<Result<Arc<Compiled>, String>, Error> {
         match self.compiled(id, version).await {
             Ok(Some(compiled)) => Ok(Ok(compiled)),
@@ -88,7 +88,7 @@ impl Store {
         }
     }
 
-    /// A version ready to run; kept in memory.
+    /// Returns a compiled version, from the cache if possible. `None` if it does not exist.
     pub async fn compiled(&self, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
         if let Some(compiled) = self.inner.flows.get(id, version) {
             return Ok(Some(compiled));
@@ -99,8 +99,8 @@ impl Store {
 }
 
 impl Store {
-    /// Whether a version that was followed by others has this source, and the newest has not: whoever saved those does
-    /// not want it back.
+    /// Whether an older version has this source and the newest has not: people have saved other versions since, and do
+    /// not want the old one back.
     pub async fn is_superseded(&self, id: &FlowId, digest: &str) -> Result<bool, Error> {
         let sql = Sql::new("SELECT digest FROM flows WHERE id = ").bind(id.as_str()).push(" ORDER BY version DESC");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
@@ -108,8 +108,8 @@ impl Store {
         Ok(stored.first().is_some_and(|newest| newest != digest) && stored.iter().any(|older| older == digest))
     }
 
-    /// The flows that a flow calls, as they would be called now; where one is not there, also the names of those that
-    /// are.
+    /// Returns the flows that a flow would call if it were saved now. If one of them does not exist, also the names of
+    /// all flows.
     pub async fn library(&self, flow: &Flow) -> Result<Library, Error> {
         let mut library = Library::default();
         let mut conn = self.inner.db.read().await?;
@@ -134,7 +134,8 @@ impl Store {
 }
 
 impl super::Inner {
-    /// The flow of a run that only carries a question; it follows from the run's input. `Err`: why it does not.
+    /// Returns the flow of a run that only carries a question. It follows from the run's input; the error says why it
+    /// does not.
     pub fn carrier_flow(&self, run: &RunState) -> Result<Arc<Compiled>, String> {
         if let Some(compiled) = self.carriers.get(&run.flow, run.version) {
             return Ok(compiled);
@@ -144,7 +145,7 @@ impl super::Inner {
         Ok(compiled)
     }
 
-    /// A version ready to run, over a connection that may be in a transaction.
+    /// Like [`Store::compiled`], over a connection that may be in a transaction.
     pub async fn compiled_in(&self, conn: &mut Conn, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
         if let Some(compiled) = self.flows.get(id, version) {
             return Ok(Some(compiled));
@@ -155,7 +156,7 @@ impl super::Inner {
         };
         let mut library = Library::default();
         for (called, version) in calls(&definition).filter_map(|(_, call)| Some((&call.id, call.version?))) {
-            // They call others, but never this one: that is refused when a flow is saved.
+            // The recursion ends: a flow that calls itself through others is refused when it is saved.
             if let Some(called) = Box::pin(self.compiled_in(conn, called, version)).await? {
                 library.add(called);
             }
@@ -170,21 +171,21 @@ impl super::Inner {
     }
 }
 
-/// A place in the list of flows.
+/// Parses a cursor of the list of flows.
 fn list_place(cursor: &str) -> Option<(i64, &str)> {
     let (at, id) = cursor.split_once('.')?;
     Some((at.parse().ok()?, id))
 }
 
 impl Conn {
-    /// The number of the newest version of a flow.
+    /// Returns the number of the newest version of a flow.
     pub async fn newest_version(&mut self, id: &str) -> Result<Option<u32>, Error> {
         let sql = Sql::new("SELECT version FROM flows WHERE id = ").bind(id).push(" ORDER BY version DESC LIMIT 1");
         let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
         u32::try_from(row.int(0)?).map(Some).map_err(|error| Error::Stored(format!("flow {id}: {error}")))
     }
 
-    /// One version of a flow; the newest where no version is named.
+    /// Returns a version of a flow; the newest if `version` is `None`.
     pub async fn flow(&mut self, id: &str, version: Option<u32>) -> Result<Option<FlowVersion>, Error> {
         let sql = Sql::new(COLUMNS).push(" WHERE id = ").bind(id);
         let sql = match version {
@@ -195,7 +196,7 @@ impl Conn {
     }
 }
 
-/// A version; one whose definition cannot be read has a warning in its place.
+/// Reads a version. If its definition cannot be read, a warning takes its place.
 fn flow_version(row: &Row) -> Result<FlowVersion, Error> {
     let id = row.text(0)?;
     let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("flow {id}: {error}"));

@@ -1,9 +1,9 @@
-//! Following the log: the work that happens after commits, in the background. Followers create frames for sockets,
+//! Following the log: the work that happens after commits, in the background. Followers make frames for sockets,
 //! deliveries, the index, seals and erasures. This module owns when a follower works (at once while there is more,
-//! after a rest, after commits), how it stops, and how a place that servers share is moved.
+//! after a rest, after commits), how it stops, and how a cursor that servers share is moved.
 //!
 //! Intended differences stay with each follower. They read different forms of the rows: decoded entries, whole blocks
-//! of numbers, or the bytes to seal. They also keep their places differently: sockets in memory, deliveries and the
+//! of numbers, or the bytes to seal. They also store their places differently: sockets in memory, deliveries and the
 //! index in the transaction that stores their results ([`Conn::move_place`]), and the sealer in its newest seal, whose
 //! number only one server gets.
 
@@ -19,54 +19,54 @@ use super::db::{Arg, Conn, Sql};
 use super::driver_error::DriverError;
 use crate::token_bucket::TokenBucket;
 
-/// How far apart steps are while this process and others keep committing. With the interval of notices, it is how long a
-/// commit may take to be seen on another server.
+/// The interval between steps while this process and others keep committing. Together with the interval of notices, it
+/// limits the time until another server sees a commit.
 const READ_INTERVAL: Duration = Duration::from_millis(15);
 
-/// When a follower goes on.
+/// When a follower continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
-    /// At once: there may be more.
+    /// At once, since there may be more.
     Now,
     /// After this time.
     After(Duration),
-    /// After a commit: everything was read.
+    /// After the next commit, since everything was read.
     OnCommit,
 }
 
 impl Resume {
-    /// At once if there may be more, otherwise after a commit.
+    /// [`Self::Now`] if there may be more, otherwise [`Self::OnCommit`].
     pub fn if_more(more: bool) -> Self {
         if more { Self::Now } else { Self::OnCommit }
     }
 }
 
-/// What follows the log.
+/// A follower of the log.
 pub trait LogFollower: Send {
-    /// Why a step fails.
+    /// The error of a step.
     type Error: Display;
-    /// What could not be done when a step fails, for the server's log.
+    /// The message for the server's log when a step fails.
     const TROUBLE: &'static str;
-    /// How long it waits for a commit at most: covers a notice that was lost.
+    /// The longest wait for a commit, in case a notice was lost.
     const POLL: Duration = Duration::from_secs(1);
-    /// How long it lets commits gather after the first one.
+    /// How long commits may gather after the first one.
     const GATHER: Duration = Duration::ZERO;
-    /// With so many commits it waits no longer.
+    /// The number of commits at which the wait ends early.
     const ENOUGH: u64 = u64::MAX;
-    /// How long it waits after a failure.
+    /// The wait after a failed step.
     const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-    /// Does the next step; says when it goes on.
+    /// Takes the next step. Returns when to continue.
     fn advance(&mut self) -> impl Future<Output = Result<Resume, Self::Error>> + Send;
 }
 
-/// Follows the log until the stop, or until the store is closed. A stop breaks off the step that is under way. `commits`
-/// is [`Store::commits`](super::Store::commits).
+/// Runs a follower until the stop, or until the store is closed. A stop cancels the running step. `commits` comes from
+/// [`Store::commits`](super::Store::commits).
 pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receiver<Commits>, stop: CancellationToken) {
     let mut pace = TokenBucket::new(AT_ONCE, READ_INTERVAL);
     let work = async {
         loop {
-            // Seen before reading, so that what is committed meanwhile is not missed.
+            // Marked as seen before the step reads, so that commits made meanwhile are not missed.
             let seen = commits.borrow_and_update().count;
             match follower.advance().await {
                 Ok(Resume::Now) => {}
@@ -75,7 +75,7 @@ pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receive
                     if let Ok(Err(_closed)) = timeout(F::POLL, commits.changed()).await {
                         return;
                     }
-                    // What this process commits itself is in memory; the rest is asked of the database.
+                    // Commits of this process are in memory; if others commit too, each step is a query.
                     if commits.borrow().are_shared() {
                         sleep(pace.take(Instant::now())).await;
                     }
@@ -93,8 +93,8 @@ pub async fn follow<F: LogFollower>(mut follower: F, mut commits: watch::Receive
 }
 
 impl Conn {
-    /// Moves a place that servers share, by compare and swap, at the start of the transaction that stores what was made up
-    /// to it. `false`: another server has moved it, and nothing was changed.
+    /// Moves a place that servers share, by compare and swap, at the start of the transaction that stores the results
+    /// up to it. Returns `false`, and changes nothing, if another server has moved it.
     pub(super) async fn move_place(
         &mut self,
         (table, column): (&str, &str),

@@ -1,4 +1,4 @@
-//! Grants, as they are stored: by their scope.
+//! Stored grants, by scope.
 
 use shared::grant::{Grant, GrantScope};
 use shared::id::{FlowId, GrantId, RunId, Username};
@@ -8,14 +8,14 @@ use super::batch::Table;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
 
-/// Where [`grant_row`]s are.
+/// The table of grants.
 pub(super) const GRANTS: Table = Table { name: "grants", key: "id", others: "place, given_by, expires_at, body" };
 
-/// How many grants are read at once: more cannot be given.
+/// The largest number of grants that are read at once; no more can be given.
 const MAX_READ: u32 = 2000;
 
 impl Store {
-    /// The grants that hold now, the newest first: of one person, or all.
+    /// Returns the grants that are valid now, newest first: those of one person, or all.
     pub async fn grants(&self, giver: Option<&Username>) -> Result<Vec<Grant>, Error> {
         let sql = Sql::new("SELECT body FROM grants WHERE expires_at > ").bind(self.inner.clock.now().0);
         let sql = match giver {
@@ -28,8 +28,8 @@ impl Store {
 }
 
 impl Conn {
-    /// The grants that hold at these places. Where servers write side by side, they are held until the transaction ends:
-    /// a grant is revoked before it is used, or after.
+    /// Returns the valid grants with these scopes. In PostgreSQL their rows are locked until the transaction ends: a
+    /// grant is revoked either before it is used, or after.
     pub async fn grants_at(&mut self, places: Vec<String>, now: Timestamp) -> Result<Vec<Grant>, Error> {
         if places.is_empty() {
             return Ok(Vec::new());
@@ -40,14 +40,14 @@ impl Conn {
         self.fetch(sql).await?.iter().map(grant).collect()
     }
 
-    /// All grants of these people, which are not used until the transaction ends.
+    /// Returns all grants that these people have given. In PostgreSQL nobody can use them until the transaction ends.
     pub async fn grants_of<'a>(&mut self, givers: impl IntoIterator<Item = &'a str>) -> Result<Vec<Grant>, Error> {
         let sql = Sql::new("SELECT body FROM grants WHERE given_by IN (").list(givers).push(") ORDER BY id");
         let sql = sql.push(if self.locks_rows() { " FOR UPDATE" } else { "" });
         self.fetch(sql).await?.iter().map(grant).collect()
     }
 
-    /// Grants by id.
+    /// Returns grants by id.
     pub async fn grants(&mut self, ids: impl IntoIterator<Item = GrantId>) -> Result<Vec<Grant>, Error> {
         let ids = ids.into_iter().map(|id| id.0);
         let sql = Sql::new("SELECT body FROM grants WHERE id IN (").list(ids).push(")");
@@ -55,17 +55,17 @@ impl Conn {
     }
 }
 
-/// Where a grant of one run holds.
+/// The stored scope of a grant for one run.
 pub(super) fn of_run(run: RunId) -> String {
     format!("run:{run}")
 }
 
-/// Where a grant of a version of a flow holds.
+/// The stored scope of a grant for a version of a flow.
 pub(super) fn of_flow(flow: &FlowId, version: u32) -> String {
     format!("flow:{version}:{flow}")
 }
 
-/// Where a grant holds.
+/// The stored scope of a grant.
 pub(super) fn place(grant: &Grant) -> String {
     match grant.scope {
         GrantScope::Run => of_run(grant.run_id),
@@ -73,7 +73,7 @@ pub(super) fn place(grant: &Grant) -> String {
     }
 }
 
-/// A grant's row, as it is written.
+/// The row of a grant.
 pub(super) fn grant_row(grant: &Grant) -> Vec<Arg> {
     vec![
         grant.id.0.into(),

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use super::Error;
 
-/// The length of a value as JSON, in bytes.
+/// Returns the length of a value encoded as JSON, in bytes.
 pub(super) fn json_length(value: &impl Serialize) -> Result<usize, Error> {
     let mut length = Length(0);
     serde_json::to_writer(&mut length, value).map_err(|error| Error::Stored(error.to_string()))?;
     Ok(length.0)
 }
 
-/// Counts what is written.
+/// Counts the bytes that are written to it.
 struct Length(usize);
 
 impl Write for Length {

@@ -1,4 +1,4 @@
-//! The lag of the log's readers: commits that have not reached them yet.
+//! The lag of the readers of the log: how long commits have waited for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use super::cursor::LogPlace;
 use super::db::{Conn, Sql};
 use super::{Error, Store};
 
-/// How far each reader of this process has come.
+/// The place that each reader of this process has reached.
 #[derive(Debug, Default)]
 pub(super) struct Readers(Mutex<BTreeMap<&'static str, LogPlace>>);
 
 impl Store {
-    /// Takes down how far a reader of the log has come.
+    /// Records the place that a reader of the log has reached.
     pub fn has_read(&self, reader: &'static str, to: &Cursor) {
         if let Some(place) = self.place(to) {
             self.inner.readers.0.lock().insert(reader, place);
         }
     }
 
-    /// For how long the oldest entry that a reader has not reached has waited: of each reader of this process, and of
-    /// the seals and the index, whichever server makes them.
+    /// Returns how long the oldest entry that a reader has not reached has waited. Covers each reader of this process,
+    /// and the seals and the index, whichever server makes them.
     pub async fn lag(&self) -> Result<BTreeMap<&'static str, Duration>, Error> {
         let mut places = self.inner.readers.0.lock().clone();
         let mut conn = self.inner.db.read().await?;
@@ -46,7 +46,7 @@ impl Store {
 }
 
 impl Conn {
-    /// When the first row behind a place was written.
+    /// Returns when the first row after a place was written.
     async fn oldest_after(&mut self, place: LogPlace) -> Result<Option<Timestamp>, Error> {
         let sql = Sql::new("SELECT at FROM log WHERE seq > ").bind(place.seq).push(" ORDER BY seq LIMIT 1");
         Ok(self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.map(Timestamp))

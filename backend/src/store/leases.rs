@@ -3,9 +3,9 @@
 //! rows, and their outcome; the loop that processes them is [`consume`](super::consume).
 //!
 //! A table of work has the columns `id`, `ready_at` (when a row may be claimed: its own time, or the end of its lease),
-//! `attempt` and `owner`. Every claim raises `attempt`, so an outcome names exactly one piece of work, and is refused once
-//! another server has claimed the row. Leases run on the clock of the database; SQLite has none of its own, and takes the
-//! injected one. What the engine judges by the server's clock (timers) is ready only once it is so on both clocks
+//! `attempt` and `owner`. Every claim raises `attempt`, so an outcome names exactly one claim, and is refused once
+//! another server has claimed the row. Leases use the clock of the database; SQLite has none, so its leases use the
+//! injected clock. Timers, which the engine judges by the server's clock, are ready only when they are on both clocks
 //! ([`Readiness`]).
 //!
 //! Handling failures is not part of this module, because it differs on purpose. A failed task is an input for its run,
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::db::{Conn, Db, Row, Sql};
 use super::{Error, Store};
 
-/// How long a row rests that this server cannot read. A later version may be able to.
+/// How long a row that this server cannot read is deferred. A newer server may be able to read it.
 const UNREADABLE_FOR: Duration = Duration::from_hours(1);
 
 /// A table of work.
@@ -40,7 +40,7 @@ impl WorkTable {
         }
     }
 
-    /// What else a claim sets: one more that was lost, or that failed, where an owner is still named.
+    /// The columns that a claim also sets. If the row still names an owner, that attempt was lost, and is counted.
     fn on_claim(self) -> &'static str {
         match self {
             Self::Tasks => ", lost = lost + CASE WHEN owner IS NULL THEN 0 ELSE 1 END",
@@ -48,8 +48,8 @@ impl WorkTable {
         }
     }
 
-    /// What else a release sets. A task keeps its owner, so that its next worker knows that it was begun; the next claim
-    /// counts that owner as lost, which is made up for here.
+    /// The columns that a release also sets. A task keeps its owner, so that the next worker knows that it was begun.
+    /// The next claim will count that owner as lost, so one is subtracted here.
     fn on_release(self) -> &'static str {
         match self {
             Self::Tasks => ", lost = lost - 1",
@@ -58,64 +58,65 @@ impl WorkTable {
     }
 }
 
-/// A row that is held under a lease.
+/// A claim on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     /// The id of the task or delivery.
     pub id: Uuid,
-    /// Tells this lease from every other of the same row.
+    /// The number of the claim, which distinguishes this lease from others on the same row.
     pub attempt: u32,
 }
 
-/// When the next row is ready.
+/// The time at which the next row is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextReady {
-    /// When it is ready, or its lease ends.
+    /// When the row is ready, or its lease ends.
     pub at: Timestamp,
-    /// The time now, on the same clock.
+    /// The present time, on the same clock.
     now: Timestamp,
 }
 
 impl NextReady {
-    /// How long that is from now.
+    /// The time from now until the row is ready.
     pub fn wait(self) -> Duration {
         self.at.since(self.now)
     }
 }
 
-/// The time now, in the columns of a SELECT in PostgreSQL.
+/// The SQL for the present time in PostgreSQL, in microseconds.
 const POSTGRES_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
-/// On which clock a row is ready.
+/// The clock by which a row is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readiness {
-    /// On the clock of leases.
+    /// The clock of leases.
     Lease,
-    /// Also on this server's: whoever judges by a clock that is behind would only set the same time again.
+    /// The clock of leases and the server's clock: the engine of a server whose clock is behind would only set the same
+    /// time again.
     Timer,
-    /// By the column `lane`.
+    /// `Timer` for the lane of timers, otherwise `Lease`, by the column `lane`.
     OfLane,
 }
 
-/// Selects the rows of a table that come first.
+/// A selection of the first rows of a table, for a claim or for the time of the next row.
 pub(super) struct Selection<'a> {
     store: &'a Store,
     wanted: Wanted<'a>,
-    /// Ends each SELECT.
+    /// The locking clause at the end of each SELECT.
     pub lock: &'static str,
 }
 
-/// What is selected of rows.
+/// The columns that a selection reads.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     /// These columns, of rows that are ready.
     Ready(&'a str),
-    /// When a row is ready, and the time now.
+    /// When a row is ready, and the present time.
     Times,
 }
 
 impl Selection<'_> {
-    /// Adds the columns.
+    /// Adds the columns to a SELECT.
     pub fn columns(&self, sql: Sql, by: Readiness) -> Sql {
         match self.wanted {
             Wanted::Ready(columns) => sql.push(columns),
@@ -123,7 +124,7 @@ impl Selection<'_> {
         }
     }
 
-    /// Adds the condition that a row is ready, where it is needed.
+    /// Adds the condition that a row is ready, unless only times are read.
     pub fn ready(&self, sql: Sql, by: Readiness) -> Sql {
         match self.wanted {
             Wanted::Ready(_) => self.store.now_by(sql.push(" AND ready_at <= "), by),
@@ -133,8 +134,9 @@ impl Selection<'_> {
 }
 
 impl Store {
-    /// Claims what `first` selects. `columns` are those that `read` reads, as they were before the claim; the first is
-    /// the id. A row that cannot be read is put aside as it is, so that it holds up no other; nothing is claimed then.
+    /// Claims the rows that `first` selects. `columns` are read by `read`, with their values before the claim; the
+    /// first of them must be the id. If a row cannot be read, it is deferred so that it does not block others, and
+    /// nothing is claimed.
     pub(super) async fn claim_rows<T: Send + 'static>(
         &self,
         table: WorkTable,
@@ -143,7 +145,7 @@ impl Store {
         first: impl Fn(&Selection<'_>) -> Sql + Send + 'static,
         read: fn(&Row) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
-        // Looking first keeps an idle server off SQLite's write lock.
+        // A read first keeps an idle server off SQLite's write lock.
         if !self.inner.db.is_postgres() {
             let look = first(&Selection { store: self, wanted: Wanted::Ready("1"), lock: "" });
             if self.inner.db.read().await?.fetch_one(look).await?.is_none() {
@@ -185,7 +187,7 @@ impl Store {
                 conn.commit().await?;
                 return Ok(Ok(claimed));
             }
-            // Nobody has begun what could not be read: the claim leaves no trace of this server.
+            // The claim is undone, since nobody has begun the rows that cannot be read.
             conn.rollback().await?;
             Ok(Err(unreadable))
         };
@@ -195,7 +197,7 @@ impl Store {
         }
     }
 
-    /// Lets rows rest that this server cannot read, unless another one has claimed them since.
+    /// Defers rows that this server cannot read, unless another server has claimed them since.
     async fn put_aside(&self, table: WorkTable, rows: Vec<Uuid>) -> Result<(), Error> {
         let sql = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
         let sql = self.time_in(sql, UNREADABLE_FOR).push(" WHERE id IN (").list(rows).push(") AND ready_at <= ");
@@ -203,7 +205,7 @@ impl Store {
         Ok(())
     }
 
-    /// When the next of the rows that `first` selects is ready, or its lease ends.
+    /// Returns when the first of the rows that `first` selects is ready, or its lease ends.
     pub(super) async fn next_ready(&self, first: impl Fn(&Selection<'_>) -> Sql) -> Result<Option<NextReady>, Error> {
         let sql = first(&Selection { store: self, wanted: Wanted::Times, lock: "" });
         let mut next: Option<NextReady> = None;
@@ -214,7 +216,7 @@ impl Store {
         Ok(next)
     }
 
-    /// Renews leases; answers with those that are still held.
+    /// Renews leases. Returns those that are still held.
     pub async fn renew(
         &self,
         table: WorkTable,
@@ -242,7 +244,7 @@ impl Store {
             }
             let update = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
             let update = store.time_in(update, lease).push(" WHERE id IN (");
-            // A row that a writer holds is left alone: waiting for it while holding others could be a deadlock.
+            // A row that is locked by a writer is skipped: waiting for it while holding others could deadlock.
             let lock = if conn.is_postgres() { " FOR UPDATE SKIP LOCKED)" } else { ")" };
             conn.execute(owned(update.push("SELECT id FROM "), &still).push(lock)).await?;
             conn.commit().await?;
@@ -251,7 +253,7 @@ impl Store {
         self.inner.db.write(renew).await
     }
 
-    /// Ends leases of rows whose work was not done: others may claim them after a delay.
+    /// Ends leases on rows whose work was not done. Others may claim the rows after a delay.
     pub async fn release(&self, table: WorkTable, owner: &str, held: &[Lease], delay: Duration) -> Result<(), Error> {
         if held.is_empty() {
             return Ok(());
@@ -265,7 +267,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds the time on the clock of leases.
+    /// Adds the present time on the clock of leases.
     pub(super) fn now(&self, sql: Sql) -> Sql {
         match &self.inner.db {
             Db::Postgres { .. } => sql.push(POSTGRES_NOW),
@@ -273,7 +275,7 @@ impl Store {
         }
     }
 
-    /// Adds the time by which a row is ready that was so up to then.
+    /// Adds the present time up to which rows are ready.
     fn now_by(&self, sql: Sql, by: Readiness) -> Sql {
         if !self.inner.db.is_postgres() || by == Readiness::Lease {
             return self.now(sql);
@@ -285,7 +287,7 @@ impl Store {
         }
     }
 
-    /// Adds the time so much from now on the clock of leases.
+    /// Adds the time after a delay, on the clock of leases.
     pub(super) fn time_in(&self, sql: Sql, delay: Duration) -> Sql {
         self.now(sql).push(" + ").bind(micros(delay))
     }

@@ -1,8 +1,8 @@
 //! Reads the log in commit order, without gaps.
 //!
-//! The number of a row is its place in the order of commits: SQLite has one writer, and in PostgreSQL a lock is held from
-//! before the number is drawn until after the commit (`log_numbers`, and a trigger on the table for whoever inserts
-//! without it). So no row ever appears below one that can be read.
+//! The number of a row is its place in the order of commits: SQLite has one writer, and in PostgreSQL a lock is held
+//! from before the number is drawn until after the commit (`log_numbers`, and a trigger on the table for inserts that
+//! bypass it). So no row ever appears before one that can be read.
 
 use serde::de::DeserializeOwned;
 use shared::id::{ReviewId, RunId};
@@ -17,10 +17,10 @@ use super::log_row::{Body, Form, Loose};
 use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::{Error, LogPage, Store, unreadable};
 
-/// The most entries that one page has.
+/// The largest number of entries in a page.
 const MAX_ENTRIES: u32 = 1000;
 
-/// Which rows of the log are read.
+/// The rows of the log to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RowsOf {
     All,
@@ -29,42 +29,42 @@ pub(super) enum RowsOf {
 }
 
 impl Store {
-    /// The end of the log.
+    /// Returns the cursor at the end of the log.
     pub async fn head(&self) -> Result<Cursor, Error> {
         Ok(self.inner.db.read().await?.head().await?.cursor(&self.inner.log))
     }
 
-    /// The place before the first entry.
+    /// Returns the cursor before the first entry.
     pub fn origin(&self) -> Cursor {
         LogPlace::ORIGIN.cursor(&self.inner.log)
     }
 
-    /// The place of a cursor, where it is of this log as it is numbered now.
+    /// Returns the place of a cursor, or `None` if the cursor belongs to another log or an earlier numbering.
     pub(crate) fn place(&self, cursor: &Cursor) -> Option<LogPlace> {
         LogPlace::of(&cursor.0, &self.inner.log)
     }
 
-    /// The cursor of a place.
+    /// Returns the cursor of a place.
     pub(crate) fn cursor(&self, place: LogPlace) -> Cursor {
         place.cursor(&self.inner.log)
     }
 
-    /// Entries after a place, in commit order, none missing. `None` where the place is not of this log, is in its
-    /// future, or is too old: a snapshot is needed then.
+    /// Returns the entries after a cursor, in commit order and without gaps. `None` if the cursor belongs to another
+    /// log, is in its future, or is too old: the caller needs a new snapshot.
     pub async fn log(&self, after: &Cursor, run: Option<RunId>, limit: u32) -> Result<Option<LogPage>, Error> {
         self.page(after, run.map_or(RowsOf::All, RowsOf::OfRun), limit).await
     }
 
-    /// The same of those entries alone that are of no run: of people, their sessions and tokens, and of flows. What lies
-    /// between them is not read.
+    /// Like [`Self::log`], with only the entries that belong to no run: of people, their sessions and tokens, and of
+    /// flows. Other rows are not read.
     pub async fn log_beside_runs(&self, after: &Cursor, limit: u32) -> Result<Option<LogPage>, Error> {
         self.page(after, RowsOf::OfNoRun, limit).await
     }
 
-    /// The first entry behind a place that is of the run of a review. What stands at the place may be of another run, and
-    /// archived: it is not too old for this.
+    /// Returns the first entry after a cursor that belongs to the run of a review. The cursor is never too old for
+    /// this: the entry at it may be of another run, and archived.
     pub async fn entry_of_review(&self, review: ReviewId, after: &Cursor) -> Result<Option<Entry>, Error> {
-        // A run that only carries a question is named by nothing that people see: the row of the review knows it.
+        // The entries of a run that only carries a question do not name it, so the run is taken from the review's row.
         let sql = Sql::new("SELECT run_id FROM reviews WHERE id = ").bind(review.0);
         let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
         let page = self.page(after, RowsOf::OfRun(RunId(row.uuid(0)?)), 1).await?;
@@ -81,24 +81,24 @@ impl Store {
         let mut rows = conn.fetch(page_of(after, of, limit + 1)).await?;
         let head = place_of_head(rows.first().map(|row| row.int_opt(4)).transpose()?.flatten());
         let archived_to = rows.first().map(|row| row.int_opt(5)).transpose()?.flatten().unwrap_or(0);
-        // Where the row of the place was archived, so were others behind it. Whoever reads from the origin on asks for what
-        // there is, and stands at rows that are there.
+        // If the row of the cursor was archived, so were others after it. Reading from the origin is always possible:
+        // it returns the rows that are left.
         let is_there = rows.first().map(|row| row.int_opt(0)).transpose()?.flatten() == Some(after.seq);
         let too_old = matches!(of, RowsOf::All) && after != LogPlace::ORIGIN && after.seq < archived_to && !is_there;
         if after.seq > head.seq || too_old {
             return Ok(None);
         }
-        // Where there is nothing after the place, the head stands alone.
+        // If no row follows the cursor, there is one row with only the head.
         if matches!(&rows[..], [row] if row.int_opt(0)?.is_none()) {
             rows.clear();
         }
         let mut full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
-        // A row without a number is refused where it is read.
+        // A row without a number is refused when it is decoded.
         rows.sort_by_key(|row| row.int(0).ok());
         let (mut read, mut bytes, mut left) = (Vec::new(), PageBytes::of_log(MAX_PAGE_BYTES), &rows[..]);
         'page: while let Some(next) = bytes.next(&mut left) {
             for (place, events) in read_rows(&mut conn, next, Form::Whole).await? {
-                // What was seen before of the row of the cursor is no part of the page.
+                // Entries of the cursor's row that were already seen are not part of the page.
                 let seen = if place.seq == after.seq { usize::try_from(after.seen).unwrap_or(usize::MAX) } else { 0 };
                 let new = events.get(seen..).unwrap_or_default();
                 if !new.is_empty() && !bytes.takes(&new)? {
@@ -111,7 +111,7 @@ impl Store {
         Ok(Some(self.paged(read, after, limit, head, full)))
     }
 
-    /// A page of what was committed a moment ago.
+    /// Returns a page of recent rows from memory, if they have it without gaps.
     fn recent(&self, after: LogPlace, of: RowsOf, limit: u32) -> Option<LogPage> {
         let of_runs = match of {
             RowsOf::OfRun(_) => return None,
@@ -124,7 +124,7 @@ impl Store {
         Some(self.paged(rows, after, limit, head, false))
     }
 
-    /// The entries of rows behind a place; `full`: there are more rows.
+    /// Makes a page of the entries after a place. `full` means that there are more rows.
     fn paged(
         &self,
         rows: Vec<(LogPlace, Vec<Event>)>,
@@ -161,14 +161,15 @@ impl Store {
 }
 
 impl Conn {
-    /// The end of the log: everything before it is committed and can be read.
+    /// Returns the place at the end of the log: everything before it is committed and can be read.
     pub async fn head(&mut self) -> Result<LogPlace, Error> {
         let row = self.fetch_one(Sql::new(HEAD)).await?;
         Ok(place_of_head(row.map(|row| row.int_opt(0)).transpose()?.flatten()))
     }
 }
 
-/// The rows of a page, each with the head of the same moment, and the last row that was archived, as the last columns.
+/// Selects the rows of a page. The last two columns of each are the head of the same snapshot, and the last archived
+/// row.
 pub(super) fn page_of(after: LogPlace, of: RowsOf, limit: u32) -> Sql {
     let sql = Sql::new("SELECT l.seq, l.run_id, l.body, l.at, h.head, h.archived_to FROM (SELECT MAX(seq) AS head, ");
     let sql = sql
@@ -185,9 +186,9 @@ pub(super) fn page_of(after: LogPlace, of: RowsOf, limit: u32) -> Sql {
     sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq LIMIT ").bind(limit).push(") AS l ON true")
 }
 
-/// Asks for the number of the last row, which is empty where the log is.
+/// Selects the number of the last row; NULL if the log is empty.
 const HEAD: &str = "SELECT MAX(seq) AS head FROM log";
-/// Asks for the last row that was archived.
+/// Selects the number of the last archived row.
 const ARCHIVED_TO: &str = "(SELECT up_to FROM archives ORDER BY number DESC LIMIT 1)";
 
 fn place_of_head(head: Option<i64>) -> LogPlace {
@@ -197,7 +198,8 @@ fn place_of_head(head: Option<i64>) -> LogPlace {
 /// The columns that [`read_rows`] reads.
 pub(super) const COLUMNS: &str = "seq, run_id, body, at";
 
-/// Reads the events of rows, with the places before the first of each. What cannot be read is marked so.
+/// Reads the events of rows, each with the place before its first event. Events that cannot be read are marked as
+/// unreadable.
 pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Result<Vec<(LogPlace, Vec<Event>)>, Error> {
     let mut read = Vec::with_capacity(rows.len());
     for (row, (place, events)) in rows.iter().zip(whole_rows(Reader::default(), conn, rows, form).await?) {
@@ -218,7 +220,7 @@ pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Resu
     Ok(read)
 }
 
-/// The same, with the reason in the place of a row of which anything cannot be read.
+/// Like [`read_rows`], with an error in place of a row of which any part cannot be read.
 pub(super) async fn whole_rows(
     reader: Reader,
     conn: &mut Conn,

@@ -1,7 +1,7 @@
 //! The content of a row of the log: the events of one run's commit, and the inputs that led to them.
 //!
-//! Data that all events of a row share (its time, its run, the run's summary) are stored once: the log is the largest
-//! table.
+//! Data that all events of a row share (its time, its run, the run's summary) is stored once, since the log is the
+//! largest table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use super::unreadable::{self, reason};
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Launch};
 
-/// The body of a row that is written.
+/// The body of a row to write.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct NewBody<'a> {
-    /// What it tells, in order.
+    /// The events, in order.
     events: Vec<Packed<'a>>,
-    /// What the engine was told, in order. It is kept for a replay; what the log tells needs none of it.
+    /// The inputs of the engine, in order. They are kept for a replay, and the events do not need them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     inputs: Vec<StoredInput<'a>>,
-    /// Whether it tells of no run, though one has led to it: a run that only carries a question.
+    /// Whether the events name no run although a run caused them: a run that only carries a question.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     of_no_run: bool,
-    /// The format of the state that the engine made of it.
+    /// The format of the state that the engine wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<u32>,
 }
 
-/// The body of a row that is read.
+/// The body of a row as read.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Body {
     events: Vec<StoredEvent>,
@@ -45,44 +45,44 @@ pub(super) struct Body {
     of_no_run: bool,
 }
 
-/// How much of a review an entry shows.
+/// How much of a review an entry contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// All of it, as the API does.
+    /// All members, as in the API.
     Whole,
-    /// Without what is empty in it: this is what was stored, and what is sealed. A seal must hold for as long as the
-    /// log, and what is put back into an old review can change with a new member of reviews.
+    /// Without members that have their default value: this is what was stored, and what is sealed. A seal must hold for
+    /// as long as the log, but the members that are restored in an old review can change with new members of reviews.
     Sealed,
 }
 
-/// An input as it was applied: with its moment, the run can be replayed.
+/// An input as it was applied, with what is needed to replay it.
 #[derive(Debug, Clone)]
 pub(super) struct Recorded {
-    /// When, and with what randomness.
+    /// The time and the randomness of the transition.
     pub moment: Moment,
-    /// The start of the run.
+    /// The launch, if the input starts the run.
     pub launch: Option<Launch>,
-    /// Or what happened to it.
+    /// The input otherwise.
     pub input: Option<Input>,
-    /// The grants on which it rests.
+    /// The grants that it used.
     pub grants: Vec<Granted>,
-    /// The people who existed, where it rested on them.
+    /// The people who existed, if the input depended on them.
     pub people: Option<Arc<[Principal]>>,
-    /// The feedback that there was, where an agent was told of it.
+    /// The feedback that existed, if an agent was given it.
     pub feedback: Vec<Feedback>,
-    /// The tasks of calls that the run forgot after it, since no worker has them.
+    /// The tasks of calls that the run forgot after the input, since no worker has them.
     pub forgotten: Vec<TaskId>,
 }
 
 impl Recorded {
-    /// An input that rests on nothing else.
+    /// An input that depends on nothing else.
     pub fn of(moment: Moment, input: Input) -> Self {
         let (grants, feedback, forgotten) = (Vec::new(), Vec::new(), Vec::new());
         Self { moment, launch: None, input: Some(input), grants, people: None, feedback, forgotten }
     }
 }
 
-/// The same without what its row says already.
+/// A [`Recorded`] without data that its row has.
 #[derive(Debug, Clone, Serialize)]
 struct StoredInput<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ struct StoredInput<'a> {
     input: Option<&'a Input>,
     #[serde(skip_serializing_if = "<[Granted]>::is_empty")]
     grants: &'a [Granted],
-    /// Names with roles.
+    /// Roles by username.
     #[serde(skip_serializing_if = "Option::is_none")]
     people: Option<BTreeMap<&'a Username, &'a BTreeSet<String>>>,
     #[serde(skip_serializing_if = "<[Feedback]>::is_empty")]
@@ -103,7 +103,7 @@ struct StoredInput<'a> {
     forgotten: &'a [TaskId],
 }
 
-/// An event without what its row or its data says already.
+/// An event without data that its row has or that follows from its data.
 #[derive(Debug, Clone, Serialize)]
 struct Packed<'a> {
     kind: EntryKind,
@@ -118,11 +118,11 @@ struct Packed<'a> {
     data: PackedData<'a>,
 }
 
-/// The data of an event; the review in it without what is empty.
+/// The data of an event, with a review without default values.
 #[derive(Debug, Clone, Copy)]
 struct PackedData<'a> {
     data: &'a JsonMap,
-    /// Whether its run stands as it does in the event before it.
+    /// Whether the run's summary equals that of the event before.
     same_run: bool,
 }
 
@@ -144,7 +144,7 @@ impl Serialize for PackedData<'_> {
     }
 }
 
-/// The same as it was stored.
+/// An event as read.
 #[derive(Debug, Clone, Deserialize)]
 struct StoredEvent {
     kind: EntryKind,
@@ -155,21 +155,21 @@ struct StoredEvent {
     data: JsonMap,
 }
 
-/// Stands for the same run summary as the event before it.
+/// The placeholder for a run summary that equals that of the event before.
 const SAME: &str = "=";
-/// The member of an entry's data that shows a run's summary.
+/// The member of an entry's data that has the run's summary.
 const RUN: &str = "run";
-/// The member of an entry's data that shows a review.
+/// The member of an entry's data that has the review.
 const REVIEW: &str = "review";
 
-/// What an event shows of this review, where it does.
+/// Returns the review with this id if the event contains it.
 pub(super) fn review_in(event: &Event, id: ReviewId) -> Option<Compact<'_>> {
     let review = event.data.get(REVIEW)?.as_object()?;
     (review_of(&event.data) == Some(id)).then_some(Compact(review))
 }
 
 impl<'a> NewBody<'a> {
-    /// Packs the events of a row of this time and run.
+    /// Packs the events of a row with this time and run.
     pub fn pack(at: Timestamp, run: Option<RunId>, events: &'a [Event]) -> Self {
         let mut last_run: Option<&Value> = None;
         let of_no_run = run.is_some() && !events.is_empty() && events.iter().all(|event| event.run_id.is_none());
@@ -189,7 +189,7 @@ impl<'a> NewBody<'a> {
         Self { events: events.collect(), inputs: Vec::new(), of_no_run, format: None }
     }
 
-    /// The same, with what the engine was told, and the format that it wrote.
+    /// Adds the inputs of the engine, and the format of the state that it wrote.
     pub fn with_inputs(mut self, at: Timestamp, inputs: &'a [Recorded], format: u32) -> Self {
         let stored = |recorded: &'a Recorded| StoredInput {
             at: Some(recorded.moment.now).filter(|own| *own != at),
@@ -208,13 +208,13 @@ impl<'a> NewBody<'a> {
 }
 
 impl Body {
-    /// The events, with the time and the run that their row has for all of them.
+    /// Restores the events, given the time and the run of their row.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
         unpack(self.events.into_iter().map(Ok), at, run.filter(|_| !self.of_no_run), form)
     }
 }
 
-/// The body of a row of which something cannot be read.
+/// The body of a row of which some events cannot be read.
 #[derive(Debug, Deserialize)]
 pub(super) struct Loose {
     events: Vec<Value>,
@@ -223,7 +223,7 @@ pub(super) struct Loose {
 }
 
 impl Loose {
-    /// The events; those that cannot be read are marked so.
+    /// Restores the events. Those that cannot be read are marked as unreadable.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
         let events =
             self.events.into_iter().map(|event| StoredEvent::deserialize(event).map_err(|error| reason(&error)));
@@ -265,7 +265,7 @@ fn unpack(
     events.collect()
 }
 
-/// The review that an entry's data shows.
+/// The id of the review in an entry's data.
 fn review_of(data: &JsonMap) -> Option<ReviewId> {
     data.get(REVIEW)?.get("id")?.as_str()?.parse().ok()
 }

@@ -128,7 +128,7 @@ use crate::flow::guardrail::GuardrailPrograms;
 use crate::token_stream::Streams;
 use db::Db;
 
-/// The options to open a store.
+/// The options for opening a store.
 #[derive(Clone)]
 pub struct Options {
     /// The URL: `sqlite:<path>` or `postgres://…`.
@@ -141,16 +141,16 @@ pub struct Options {
     pub env: Arc<JsonMap>,
     /// The longest lifetime of a grant.
     pub longest_grant: Duration,
-    /// Whether it is opened for writing, or only for reading.
+    /// Whether the database is opened for writing, too.
     pub access: OpenMode,
-    /// The key that authenticates the rows of the log; none if they are not sealed.
+    /// The key that authenticates the rows of the log. `None` if they are not sealed.
     pub row_keys: Option<RowKeys>,
     /// Whether the log is indexed in the background. Parts without an index are read from the log itself.
     pub index_log: bool,
 }
 
 impl Options {
-    /// Returns the usual options.
+    /// Creates options with the defaults for everything else.
     pub fn new(url: String, clock: SharedClock) -> Self {
         let (env, longest_grant) = (Arc::default(), LONGEST_GRANT);
         Self { url, clock, readers: 4, env, longest_grant, access: OpenMode::Write, row_keys: None, index_log: true }
@@ -160,9 +160,9 @@ impl Options {
 /// The purpose for which a database is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// For reading and writing. Its schema is migrated to this version.
+    /// For reading and writing. The schema is migrated to this version.
     Write,
-    /// Only for reading. It may be a read-only SQLite file, such as a backup.
+    /// Only for reading. The database may be a read-only SQLite file, such as a backup.
     Read,
 }
 
@@ -180,18 +180,18 @@ struct Inner {
     log: cursor::Log,
     row_keys: Option<RowKeys>,
     flows: flows::FlowCache,
-    /// The flows of runs that only carry a question, which cannot be started by name.
+    /// The flows of runs that only carry a question. They cannot be started by name.
     carriers: flows::FlowCache,
     classes: queue::ClassCache,
     recent: recent_rows::RecentRows,
     readers: lag::Readers,
     written: ready::LastProbe,
     signal: change_signal::ChangeSignal,
-    /// The id of this process.
+    /// The random name of this process, which distinguishes it from others on the same database.
     name: String,
     /// The URL of the database.
     url: String,
-    /// Where text of other servers' agents goes; none: no flows run here.
+    /// The receiver of streamed text of other servers' agents. `None` if no flows run here.
     streams: Mutex<Option<Streams>>,
     queue: writer::Queue,
     /// The caller of guardrail webhooks.
@@ -202,14 +202,14 @@ struct Inner {
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// A task with the lease under which a worker holds it.
+/// A task that a worker has claimed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed {
-    /// The task without payload, which is read from the run's state.
+    /// The task. It has no payload: that is read from the run's state.
     pub task: Task,
     /// The attempt, which increases with every claim; the result names it.
     pub attempt: u32,
-    /// Whether an earlier worker that held it was lost.
+    /// Whether an earlier worker was lost while it held the task.
     pub lost_before: bool,
     /// The number of successive workers that were lost while holding it.
     pub lost: u32,
@@ -218,33 +218,33 @@ pub struct Claimed {
 /// The pending reviews, as a person sees them.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// The number of pending reviews of everyone, and the place in the log at that moment.
+    /// The counts of all pending reviews, and the cursor at that moment.
     pub tally: Tally,
-    /// The first page of those that the person sees, most urgent first.
+    /// The first page of the reviews that the person sees, most urgent first.
     pub reviews: Vec<Review>,
 }
 
-/// A part of the log.
+/// A page of the log.
 #[derive(Debug, Clone)]
 pub struct LogPage {
     /// The entries, in order.
     pub entries: Vec<Entry>,
-    /// The place after the last entry that was read (the head if there was none).
+    /// The cursor after the last entry that was read (the head, if there was none).
     pub cursor: Cursor,
-    /// Whether there may be more right now.
+    /// Whether there may be further entries already.
     pub more: bool,
 }
 
 /// A user, including what only the server may know.
 #[derive(Debug, Clone)]
 pub struct UserRecord {
-    /// The account, as admins see it.
+    /// The account as admins see it.
     pub user: User,
-    /// The PHC string of their password; none: they cannot log in with one.
+    /// The PHC string of their password. `None` if they cannot log in with a password.
     pub password_hash: Option<String>,
     /// Their deputyships. They are stored with the deputy, so that reading the deputy's rights also reads them.
     pub deputyships: Vec<Deputyship>,
-    /// Their second factor.
+    /// Their second factor, if any.
     pub second_factor: Option<SecondFactor>,
     /// Their account at the identity provider, if they sign in there.
     pub account: Option<ProviderAccount>,
@@ -303,11 +303,11 @@ impl Store {
         Ok(Self { inner })
     }
 
-    /// Finishes what was accepted, and closes.
+    /// Completes accepted changes, then closes the database.
     pub async fn close(&self) {
         self.inner.stop.cancel();
         let mut tasks = std::mem::take(&mut *self.inner.tasks.lock());
-        // One that panicked was told of when it did.
+        // A panic was already reported when it happened.
         while tasks.join_next().await.is_some() {}
         self.inner.db.close().await;
     }
@@ -317,7 +317,7 @@ impl Store {
         &self.inner.background
     }
 
-    /// Whether there may be a database: for SQLite, whether the file exists.
+    /// Whether the database may exist: for SQLite, whether the file exists.
     pub fn may_exist(url: &str) -> bool {
         !url.starts_with("sqlite:") || sqlite::path_of(url).is_ok_and(|path| path.exists())
     }
@@ -333,7 +333,7 @@ impl Store {
     }
 }
 
-/// Cuts a list that was read with one row more than its limit; returns the cursor of the next page.
+/// Cuts a list that was read with one row more than its limit. Returns the cursor of the next page, if there is one.
 fn cut<T, P>(items: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> P) -> Option<P> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if items.len() <= limit {

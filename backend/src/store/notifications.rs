@@ -8,18 +8,18 @@ use super::db::{Arg, Conn, Row, Sql};
 use super::users::{USER, USER_COLUMNS, user};
 use super::{Error, Store, UserRecord};
 
-/// Where [`choice_row`]s are.
+/// The table of people's choices.
 pub(super) const NOTIFICATIONS: Table = Table { name: "notifications", key: "username", others: "slack_user_id, body" };
 
 impl Store {
-    /// What somebody chose; none: nothing yet.
+    /// Returns a person's choice, or `None` if they have not made one.
     pub async fn notifications(&self, username: &str) -> Result<Option<Notifications>, Error> {
         let sql = Sql::new("SELECT body FROM notifications WHERE username = ").bind(username);
         let row = self.inner.db.read().await?.fetch_one(sql).await?;
         row.map(|row| choice(&row, 0)).transpose()
     }
 
-    /// Everybody who chose something and may log in, with what they chose.
+    /// Returns everyone who made a choice and may log in, with that choice.
     pub async fn notified(&self) -> Result<Vec<(UserRecord, Notifications)>, Error> {
         let sql = Sql::new("SELECT ")
             .push(USER)
@@ -29,7 +29,7 @@ impl Store {
         Ok(read.collect())
     }
 
-    /// Who somebody in Slack is here; none: nobody says that it is them.
+    /// Returns the person who entered this Slack member ID as theirs, if any.
     pub async fn person_of_slack(&self, slack_user_id: &str) -> Result<Option<UserRecord>, Error> {
         let sql = Sql::new("SELECT ")
             .push(USER)
@@ -41,7 +41,7 @@ impl Store {
 }
 
 impl Conn {
-    /// Who has these names in Slack: each name with the person.
+    /// Returns the Slack member IDs among these that are in use, each with its username.
     pub async fn slack_users<'a>(
         &mut self,
         ids: impl IntoIterator<Item = &'a str>,
@@ -52,13 +52,13 @@ impl Conn {
     }
 }
 
-/// A row, as it is written.
+/// The row of a choice.
 pub(super) fn choice_row(username: &str, choice: &Notifications) -> Result<Vec<Arg>, Error> {
     let body = encode_whole(choice)?;
     Ok(vec![username.into(), choice.slack_user_id.clone().into(), body.into()])
 }
 
-/// A choice that cannot be read keeps nobody else from being told.
+/// Reads a choice. One that cannot be read is skipped, so that it does not keep others from being notified.
 fn readable(row: &Row, at: usize) -> Option<Notifications> {
     choice(row, at).inspect_err(|error| tracing::error!(%error, "someone's notification settings cannot be read")).ok()
 }

@@ -1,4 +1,4 @@
-//! Opens a database: checks its settings, and identifies its log. `schema` has the schema.
+//! Opens a database: checks its settings, and reads the id of its log. The schema is in `schema`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -16,15 +16,16 @@ use super::sqlite::{self, Pool};
 use super::{Error, OpenMode, Options};
 use crate::files;
 
-/// How many transactions write at the same time in PostgreSQL. More would make their groups smaller, and cost more than
-/// they bring.
+/// The number of concurrent write transactions in PostgreSQL. More would make the groups smaller, and cost more than
+/// they gain.
 pub(super) const WRITERS: u32 = 3;
-/// How long a statement or an idle transaction may take in PostgreSQL: the tail of the log waits for the oldest one.
+/// The time limit for a statement or an idle transaction in PostgreSQL, in milliseconds: the tail of the log waits for
+/// the oldest transaction.
 const TIME_LIMIT_MS: &str = "15000";
-/// How long a connection that nobody used is taken for alive without being asked: asking costs as much as reading.
+/// How long an unused connection is assumed to be alive. A check costs as much as a read.
 const TRUSTED: Duration = Duration::from_secs(1);
 
-/// Opens the database, and brings it to this version.
+/// Opens the database, and migrates it to this version if it is opened for writing.
 pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
     let db = if options.url.starts_with("sqlite:") {
         open_sqlite(options).await?
@@ -69,10 +70,10 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
     }
     let db =
         Db::Sqlite { readers: Pool::of_readers(&path, options.readers.max(2)), writer: Pool::of_the_writer(&path) };
-    // Looked at where it counts: on the connection that writes.
+    // Checked on the connection that writes, where it matters.
     let mut conn = db.write_on_this_thread().await.map_err(|error| cannot(&error))?;
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
-        // The types of the answers differ.
+        // The types of the values differ.
         let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);
         let found = conn.fetch_one(sql).await?.map(|row| row.text(0)).transpose()?.unwrap_or_default();
         if found != wanted {
@@ -85,7 +86,8 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
     Ok(db)
 }
 
-/// SQLite makes its further files with the mode of the first. Where it cannot be made, opening it says why.
+/// Restricts the mode of the file; SQLite creates its other files with the same mode. If this fails, opening the file
+/// reports why.
 fn make_private(file: &Path) {
     if let Err(error) = files::make_private(file) {
         tracing::debug!(%error, path = %file.display(), "the mode of the database could not be set");
@@ -105,13 +107,13 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .map_err(|error| Error::Settings(format!("the database URL: {error}")))?
         .application_name("countersign")
         .statement_cache_capacity(512)
-        // No query here runs long enough to gain from being compiled, which takes longer than most of them.
+        // No query here runs long enough to gain from JIT compilation, which takes longer than most queries.
         .options([("synchronous_commit", "on"), ("jit", "off")]);
     let connect = unlimited
         .clone()
         .options([("statement_timeout", TIME_LIMIT_MS), ("idle_in_transaction_session_timeout", TIME_LIMIT_MS)]);
     let writers = PgPoolOptions::new()
-        // One more for claims and heartbeats than for the writers.
+        // Two more than the writers, for claims and heartbeats.
         .max_connections(WRITERS + 2)
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
@@ -126,7 +128,7 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
                 "check that it runs and that the database exists",
             )
         })?;
-    // A migration may take as long as it needs: it has a connection of its own, without the limits of statements.
+    // A migration may take as long as it needs, so it has its own connection without time limits.
     if options.access == OpenMode::Write {
         let mut first = unlimited.connect().await?;
         schema::migrate_postgres(&mut first).await?;
@@ -146,12 +148,12 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
     Ok(db)
 }
 
-/// Whether a connection can be used. One that was idle for a while may be gone, and is asked.
+/// Whether a connection can be used. One that was idle for a while may be lost, and is checked.
 async fn is_usable(conn: &mut PgConnection, idle_for: Duration) -> Result<bool, sqlx::Error> {
     if idle_for < TRUSTED { Ok(true) } else { is_alive(conn).await }
 }
 
-/// The generation of the log: made once, with the database.
+/// Returns the generation of the log, which is created once with the database.
 async fn make_generation(db: &Db, options: &Options) -> Result<String, Error> {
     let made = hex::encode(&options.clock.random()[..8]);
     let sql =

@@ -1,6 +1,6 @@
-//! How far the log has been converted to deliveries, and the deliveries themselves: both are written in one
-//! transaction, so that after a crash nothing is announced twice or left out. Of several servers that read the same
-//! entries, the one that moves the place creates the deliveries.
+//! The outbox: the cursor up to which the log was turned into deliveries, and the new deliveries. Both are written in
+//! one transaction, so a crash neither loses nor repeats a notification. If several servers read the same entries, the
+//! one that moves the cursor makes the deliveries.
 
 use shared::id::{DeliveryId, ReviewId, RunId};
 use shared::log::Cursor;
@@ -9,41 +9,41 @@ use shared::time::Timestamp;
 use super::db::{Conn, Sql};
 use super::{Error, Store};
 
-/// How many rows one statement writes.
+/// The number of rows per statement.
 const CHUNK: usize = 64;
 
-/// A message to one receiver, to be made.
+/// A delivery to add: a message to one receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDelivery {
-    /// Derived from the entry and the receiver.
+    /// The id, derived from the entry and the receiver.
     pub id: DeliveryId,
-    /// `webhook`, `slack` or `email`.
+    /// `webhook`, `callback`, `slack`, `slack_channel` or `email`.
     pub channel: &'static str,
-    /// The webhook's or the person's name.
+    /// The name of the webhook or the person, or the channel in Slack.
     pub target: String,
-    /// The kind of event that it announces.
+    /// The kind of event that is announced.
     pub event: &'static str,
-    /// The review that it is about.
+    /// The review that the event is about.
     pub review: ReviewId,
-    /// The run of that review.
+    /// The run of the review. `None` if the review belongs to no flow.
     pub run: Option<RunId>,
-    /// The place in the log before the entry that it announces.
+    /// The cursor just before the log entry that is announced.
     pub place: Cursor,
-    /// How the receiver identifies the message that it changes.
+    /// How the receiver identifies the message to change. `None` for a new message.
     pub receipt: Option<String>,
-    /// The earliest time at which it is sent.
+    /// The earliest time for sending it.
     pub due_at: Timestamp,
 }
 
 impl Store {
-    /// How far the log has been turned into deliveries; `None` if it never was.
+    /// Returns the cursor up to which the log was turned into deliveries. `None` if there is none.
     pub async fn outbox(&self) -> Result<Option<Cursor>, Error> {
         let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT place FROM outbox")).await?;
         Ok(row.map(|row| row.text(0)).transpose()?.map(Cursor))
     }
 
-    /// Moves that place from `seen` to `to`, and adds the deliveries for what is between the two. `false`: another server
-    /// has moved it, and nothing was written.
+    /// Moves that cursor from `seen` to `to`, and adds the deliveries for the entries in between. Returns `false`, and
+    /// writes nothing, if another server has moved it.
     pub async fn feed(&self, seen: Option<&Cursor>, to: &Cursor, deliveries: &[NewDelivery]) -> Result<bool, Error> {
         let (seen, to) = (seen.cloned(), to.clone());
         let (deliveries, now) = (deliveries.to_vec(), self.inner.clock.now());
@@ -59,7 +59,7 @@ impl Store {
         self.inner.db.write(feed).await
     }
 
-    /// Forgets the place: receivers that are set up later get nothing about what happened before.
+    /// Removes the cursor, so that channels that are set up later get nothing about earlier events.
     pub async fn forget_outbox(&self) -> Result<(), Error> {
         if self.outbox().await?.is_some() {
             self.inner.db.execute(Sql::new("DELETE FROM outbox")).await?;
@@ -67,7 +67,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds deliveries that follow from others; those that are there already stay as they are.
+    /// Adds deliveries that follow from others. Existing ones stay as they are.
     pub async fn add_deliveries(&self, deliveries: &[NewDelivery]) -> Result<(), Error> {
         if deliveries.is_empty() {
             return Ok(());
@@ -82,7 +82,7 @@ impl Store {
 }
 
 impl Conn {
-    /// Moves the place, or makes it where there is none.
+    /// Moves the cursor, or creates it if `seen` is `None`.
     async fn move_outbox(&mut self, seen: Option<&Cursor>, to: &Cursor) -> Result<bool, Error> {
         let to = to.0.as_str();
         if let Some(seen) = seen {
@@ -123,7 +123,7 @@ impl Conn {
 }
 
 impl NewDelivery {
-    /// An id that is the same for the same announcement to the same receiver.
+    /// Derives an id from these parts: the same announcement to the same receiver always has the same id.
     pub fn id_of(parts: &[&str]) -> DeliveryId {
         use sha2::{Digest as _, Sha256};
         let digest = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part).chain_update([0]));

@@ -2,7 +2,7 @@
 //! most rows, and written as base64 after a mark that no JSON begins with. Columns stay text, so that both databases
 //! and all tools treat them like others.
 //!
-//! Imports nothing of the store but [`DriverError`].
+//! Imports only [`DriverError`] from the store.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -14,17 +14,16 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
 use super::driver_error::DriverError;
 
-/// Begins what is compressed. Its number is that of the dictionary.
+/// The prefix of compressed text. Its number is that of the dictionary.
 pub(super) const MARK: &str = "z1:";
-/// Trained on rows of the log, reviews and states of the example flows and of a flow of one node (`zstd --train
-/// --maxdict=16384`). It is never
-/// changed: another one gets another number and stands beside it.
+/// The dictionary, trained on rows of the log, reviews and states of the example flows and of a flow of one node (`zstd
+/// --train --maxdict=16384`). It never changes: another dictionary gets another number, and is added.
 const DICTIONARY: &[u8] = include_bytes!("packed/1.dict");
-/// With the dictionary, higher levels take more time and gain little.
+/// The compression level: with the dictionary, higher levels take more time and gain little.
 const LEVEL: i32 = 1;
-/// Shorter texts stay as they are, in bytes.
+/// Texts shorter than this are not compressed, in bytes.
 const SHORT: usize = 512;
-/// Longer texts are not read, in bytes: no row that was written is nearly so long.
+/// Texts longer than this are not decompressed, in bytes; no stored row comes near it.
 const LONGEST: usize = 1 << 30;
 
 static ENCODER: LazyLock<EncoderDictionary<'static>> = LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
@@ -37,7 +36,7 @@ thread_local! {
         RefCell::new(Decompressor::with_prepared_dictionary(&DECODER).ok());
 }
 
-/// The form in which JSON is stored.
+/// Encodes JSON for a column.
 pub fn pack(json: String) -> String {
     if json.len() < SHORT {
         return json;
@@ -53,11 +52,11 @@ pub fn pack(json: String) -> String {
     }
 }
 
-/// The JSON that was stored.
+/// Decodes JSON from a column.
 ///
 /// # Errors
 ///
-/// It is not what [`pack`] wrote.
+/// [`DriverError::Packed`] if it is not what [`pack`] wrote.
 pub fn unpack(stored: String) -> Result<String, DriverError> {
     let Some(packed) = stored.strip_prefix(MARK) else { return Ok(stored) };
     let unpacked = BASE64.decode(packed).ok().and_then(|packed| decompress(&packed));

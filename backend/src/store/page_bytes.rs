@@ -1,22 +1,22 @@
-//! The end of a page of a list that is read row by row: rows can be as large as agents' texts, and a page must not fill
-//! the memory. May import the length of JSON, and the errors of the store.
+//! The size limit of a page of a list that is read row by row. Rows can be as large as the text of agents, and a page
+//! must not fill the memory. Imports only the length of JSON and the errors of the store.
 
 use serde::Serialize;
 
 use super::Error;
 use super::json_length::json_length;
 
-/// How many bytes the rows of a page have together as JSON; the one row of a page may have more.
+/// The largest size of the rows of a page, encoded as JSON, in bytes. A page of only one row may be larger.
 pub(super) const MAX_PAGE_BYTES: usize = 4 << 20;
-/// So many rows are read first, where nobody knows yet how long they are.
+/// The number of rows that are read first, when their size is not known yet.
 const FIRST_READ: usize = 16;
-/// So many are read at once afterwards, since those that follow can be much longer than those before them.
+/// The number of rows that are read at once afterwards, since later rows can be much larger than earlier ones.
 const NEXT_READ: usize = 64;
-/// So many rows of the log are read at once. Each shows its review with all large values, however often the values stand
-/// in other rows; those without large values need no statement.
+/// The number of log rows that are read at once. Each contains its review with all large values, even if other rows
+/// contain the same values. Rows without large values need no further statement.
 pub(super) const LOG_READ: usize = 8;
 
-/// What a page has taken so far.
+/// The size of a page while it is filled.
 pub(super) struct PageBytes {
     max: usize,
     bytes: usize,
@@ -26,22 +26,22 @@ pub(super) struct PageBytes {
 }
 
 impl PageBytes {
-    /// Of a page, which takes at least one row: whoever goes on behind its cursor comes to the end.
+    /// For a page that takes at least one row, so that reading from cursor to cursor always reaches the end.
     pub fn of_page(max: usize) -> Self {
         Self { max, bytes: 0, to_read: FIRST_READ, next_read: NEXT_READ, is_page: true }
     }
 
-    /// Of a page of the log.
+    /// For a page of the log.
     pub fn of_log(max: usize) -> Self {
         Self { to_read: LOG_READ, next_read: LOG_READ, ..Self::of_page(max) }
     }
 
-    /// Of a list that is cut where it is too long, also before its first row.
+    /// For a list that is cut off at the limit, possibly before its first row.
     pub fn of_list(max: usize) -> Self {
         Self { is_page: false, ..Self::of_page(max) }
     }
 
-    /// Takes the rows to read next off those that are left; `None` where none is.
+    /// Splits off the rows to read next from those that are left. `None` if no rows are left.
     pub fn next<'r, T>(&mut self, left: &mut &'r [T]) -> Option<&'r [T]> {
         let (next, later) = left.split_at(self.to_read.min(left.len()));
         self.to_read = self.next_read;
@@ -49,7 +49,7 @@ impl PageBytes {
         Some(next).filter(|next| !next.is_empty())
     }
 
-    /// Whether the page takes this row too; the first that it does not take ends it.
+    /// Whether the page takes this row, too. The page ends before the first row that it does not take.
     pub fn takes(&mut self, row: &impl Serialize) -> Result<bool, Error> {
         let is_first = self.bytes == 0;
         self.bytes += json_length(row)?;

@@ -1,6 +1,6 @@
-//! PostgreSQL's connections. Every transaction has a time limit, because a connection that the network lost (a
+//! Connections to PostgreSQL. Every transaction has a time limit, because a connection that the network lost (a
 //! fail-over, a balancer that lost its table) does not answer for minutes or for ever. A connection that did not answer
-//! in time is dropped and replaced, and never returns to the pool.
+//! in time is dropped and replaced; it never returns to the pool.
 //!
 //! Imports nothing of the store.
 
@@ -12,33 +12,33 @@ use sqlx::{Connection as _, Executor as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How long a transaction that writes may take in all.
+/// The time limit for a whole write transaction.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long a statement of others may take: longer than the database itself lets it.
+/// The time limit for a statement outside a write transaction: longer than the database's own.
 const STATEMENT: Duration = Duration::from_secs(20);
-/// How long a connection may take to become free when it is given back.
+/// The time limit for rolling back and returning a connection to the pool.
 const GIVE_BACK: Duration = Duration::from_secs(5);
-/// How long a connection that was idle may take to say that it is alive.
+/// The time limit for an idle connection to answer a ping.
 const PING: Duration = Duration::from_secs(2);
 
-/// What a transaction may do.
+/// The use of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionUse {
-    /// Run single statements, without a transaction around them.
+    /// Single statements, without a transaction around them.
     Statements,
-    /// Read one moment.
+    /// A read transaction on one snapshot.
     Snapshot,
-    /// Write. READ COMMITTED: what is read after the run's lock is what the run's last commit left.
+    /// A write transaction. READ COMMITTED: statements after the run's lock see what the run's last commit wrote.
     Write,
 }
 
-/// A connection, or a transaction that is rolled back when it is dropped.
+/// A connection, or a transaction that is rolled back when dropped.
 pub(super) struct PostgresSession {
     conn: Option<PoolConnection<Postgres>>,
     of: SessionUse,
-    /// When the transaction must have ended.
+    /// When the transaction must end. `None` if each statement has its own limit.
     until: Option<Instant>,
-    /// A transaction is open, or a statement was not waited for.
+    /// Whether a transaction is open, or the result of a statement was not awaited.
     is_open: bool,
 }
 
@@ -61,7 +61,7 @@ impl PostgresSession {
         self.of == SessionUse::Write
     }
 
-    /// Makes a call within the limit.
+    /// Makes a call within the time limit. If the limit passes, the connection is closed.
     pub async fn with<T>(
         &mut self,
         call: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
@@ -79,7 +79,7 @@ impl PostgresSession {
         }
     }
 
-    /// Ends its transaction with COMMIT or ROLLBACK.
+    /// Ends the transaction with COMMIT or ROLLBACK, if one is open.
     pub async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
         if !self.is_open {
             return Ok(());
@@ -89,7 +89,7 @@ impl PostgresSession {
         Ok(())
     }
 
-    /// Closes the connection without a word, and lets the pool open another one.
+    /// Closes the connection without waiting for the server. The pool opens another one.
     fn discard(&mut self) {
         if let Some(conn) = self.conn.take() {
             drop(conn.detach());
@@ -117,7 +117,7 @@ impl Drop for PostgresSession {
     }
 }
 
-/// Whether a connection that was idle still answers.
+/// Whether an idle connection still answers.
 pub(super) async fn is_alive(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
     match timeout(PING, conn.ping()).await {
         Ok(alive) => alive.map(|()| true),

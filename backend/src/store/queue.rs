@@ -1,10 +1,10 @@
 //! The queue: pending reviews in the order of urgency, and their counts.
 //!
 //! Each pending review has a row in `queue` with its class: a digest of the data that filters and rights depend on
-//! ([`inbox::outline`]). There are few classes, whatever the number of reviews, so [`shared::access`] is asked once for
-//! each class, and the ordered rows give the rest. The content of a class is in `classes`. A change of the outline
-//! needs a migration that empties `severity_rank` of pending reviews, and the queue, so that every review is classified
-//! again.
+//! ([`inbox::outline`]). There are few classes, no matter how many reviews, so [`shared::access`] is asked once per
+//! class, and the ordered rows give the rest. The table `classes` has the outline of each class. A change of the
+//! outline needs a migration that empties the queue and sets `severity_rank` of pending reviews to NULL, so that every
+//! review is classified again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ use super::queue_place::{QueuePlace, QueuePosition, queue_key};
 use super::stored_review::visible_to;
 use super::{Error, Store, search, unreadable};
 
-/// How many classes are remembered; beyond, all are forgotten and read anew.
+/// The largest number of classes in the cache; beyond that, the cache is emptied.
 const MAX_KNOWN: usize = 20_000;
-/// How many classes one statement looks up.
+/// The number of classes that one statement looks up.
 const CHUNK: usize = 32;
-/// How many classes of which nothing is pending are removed at once.
+/// The number of unused classes that are removed at once.
 const FORGOTTEN_AT_ONCE: u32 = 500;
 
-/// What columns of a review's own row say that filters of lists look at, whether or not it is pending.
+/// The columns of a review's own row that filters of lists read, whether or not the review is pending.
 pub(super) const COLUMNS: &str = "due, severity_rank, irreversible, claimed_until";
 
-/// [`COLUMNS`] of a review.
+/// The values of [`COLUMNS`] for a review.
 pub(super) fn columns_of(review: &Review) -> [Arg; 4] {
     let Urgency { due, severity, .. } = Urgency::of(review);
     let rank = Arg::from(i64::from(severity));
@@ -51,22 +51,22 @@ fn claimed_until(review: &Review) -> i64 {
     review.claimed_by.as_ref().map_or(0, |claim| claim.until.0)
 }
 
-/// What waits, and what becomes of a row that is there.
+/// The queue, and the conflict clause for a row that exists already.
 pub(super) const QUEUE: Table =
     Table { name: "queue", key: "due, severity_rank, created_at, id", others: "class, claimed_until, question" };
 pub(super) const AGAIN: &str = " ON CONFLICT (due, severity_rank, created_at, id) DO UPDATE SET \
                                 class = excluded.class, claimed_until = excluded.claimed_until";
-/// The classes, each of which is written before the rows of the queue that are of it.
+/// The classes. Each is written before the rows of the queue that refer to it.
 pub(super) const CLASSES: Table = Table { name: "classes", key: "class", others: "outline" };
 
-/// The row of a pending review in the queue, with its class, and what that stands for.
+/// The row of a pending review in the queue, the review's class, and the outline of that class.
 pub(super) fn row_of(review: &Review) -> Result<(Vec<Arg>, Uuid, String), Error> {
     let outline = outline_of(review)?;
     let class = class_of(&outline);
     Ok((row_of_class(review, class), class, outline))
 }
 
-/// The same where the class is known.
+/// Like [`row_of`], if the class is known.
 pub(super) fn row_of_class(review: &Review, class: Uuid) -> Vec<Arg> {
     let question = review.run_id.is_none().then(|| question(review.kind, &review.requested_by));
     let mut row = queue_key(Urgency::of(review));
@@ -74,7 +74,7 @@ pub(super) fn row_of_class(review: &Review, class: Uuid) -> Vec<Arg> {
     row
 }
 
-/// What the class of a review stands for, as it is stored.
+/// The outline of a review, as it is stored.
 pub(super) fn outline_of(review: &Review) -> Result<String, Error> {
     serde_json::to_string(&inbox::outline(review)).map_err(|error| Error::Stored(error.to_string()))
 }
@@ -85,30 +85,31 @@ fn class_of(outline: &str) -> Uuid {
     Uuid::from_bytes(class)
 }
 
-/// By what pending questions of a kind are counted that somebody asks without a flow.
+/// The key by which pending questions are counted that a person asks without a flow, by kind.
 pub(super) fn question(kind: ReviewKind, asker: &Username) -> String {
     format!("{}:{asker}", kind.as_str())
 }
 
-/// What classes stand for, as far as it was read.
+/// A cache of the outlines of classes.
 #[derive(Default)]
 pub(super) struct ClassCache(Mutex<HashMap<Uuid, Arc<Review>>>);
 
-/// How many pending reviews there are of each class, and the place in the log of the same moment.
+/// The number of pending reviews in each class, and the cursor at the same moment.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// The place in the log at which these counts were taken.
+    /// The cursor at which the counts were taken.
     pub cursor: Cursor,
     classes: Vec<(Arc<Review>, u64)>,
 }
 
 impl Tally {
-    /// The classes: what is alike in each, and how many reviews it has.
+    /// Iterates over the classes: the outline of each, and the number of its reviews.
     pub(super) fn classes(&self) -> impl Iterator<Item = (&Review, u64)> {
         self.classes.iter().map(|(outline, count)| (outline.as_ref(), *count))
     }
 
-    /// How many reviews somebody may see, how many of them they may decide, and how many no run waits for.
+    /// Counts the reviews that the viewer may see, those of them that the viewer may decide, and those that no run
+    /// waits for.
     pub fn numbers(&self, viewer: &Principal) -> (u64, u64, u64) {
         let seen = self.classes.iter().filter(|(outline, _)| access(viewer, Act::SeeReview(outline)).is_allowed());
         seen.fold((0, 0, 0), |(pending, mine, handed_over), (outline, count)| {
@@ -120,7 +121,7 @@ impl Tally {
 }
 
 impl Store {
-    /// How many pending reviews there are of each class.
+    /// Counts the pending reviews of each class.
     pub async fn tally(&self) -> Result<Tally, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let tally = self.tally_in(&mut conn).await?;
@@ -138,14 +139,14 @@ impl Store {
         Ok(Tally { cursor, classes: classes.collect() })
     }
 
-    /// The classes of what is pending, and some of what was.
+    /// Returns the classes of pending reviews with their outlines; also some that are no longer in use.
     pub(super) async fn classes(&self, conn: &mut Conn) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
         let rows = conn.fetch(Sql::new("SELECT class FROM classes")).await?;
         let classes = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
         self.outlines(conn, classes).await
     }
 
-    /// What classes stand for.
+    /// Returns the outlines of classes, from the cache if possible.
     async fn outlines(&self, conn: &mut Conn, classes: Vec<Uuid>) -> Result<Vec<(Uuid, Arc<Review>)>, Error> {
         let known = |class: &Uuid| self.inner.classes.0.lock().get(class).map(Arc::clone);
         let (mut found, mut unknown) = (Vec::with_capacity(classes.len()), Vec::new());
@@ -161,7 +162,7 @@ impl Store {
             if known.len() + read.len() > MAX_KNOWN {
                 known.clear();
             }
-            // One that cannot be read may be readable for a newer server, which writes it anew.
+            // An outline that cannot be read is not cached: a newer server may rewrite it.
             let readable = read.iter().filter(|(_, outline)| !outline.unreadable);
             known.extend(readable.map(|(class, outline)| (*class, Arc::clone(outline))));
             found.extend(read);
@@ -169,7 +170,7 @@ impl Store {
         Ok(found)
     }
 
-    /// A page of what is pending, in the order that is asked for.
+    /// Returns a page of pending reviews in the order of the query.
     pub(super) async fn waiting(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let page = self.waiting_in(&mut conn, viewer, query).await?;
@@ -201,7 +202,7 @@ impl Store {
         Ok(Page { items, next_cursor: next.map(P::encode) })
     }
 
-    /// The reviews of a page by their ids, with their places, and the place of the next page.
+    /// Returns the ids and places of the reviews on a page, and the place of the next page.
     pub(super) async fn places_in<P: QueuePlace>(
         &self,
         conn: &mut Conn,
@@ -233,7 +234,7 @@ impl Store {
         };
         Ok(match &search {
             Some(ReviewSearch::Each(words)) => {
-                // The texts of these alone, and not of all that are put in order.
+                // Joined with the texts of these rows only, not of all rows that are sorted.
                 let [order, key] = [order, key].map(|columns| columns.replace("v.", "s."));
                 let with_text = format!("SELECT s.id, {key}, r.search FROM (");
                 let behind = format!(") AS s CROSS JOIN reviews r WHERE r.id = s.id ORDER BY {order}");
@@ -257,15 +258,17 @@ impl Store {
     }
 }
 
-/// Those that somebody may see, as they may see them: asked once more of the reviews themselves.
+/// Keeps the reviews that the viewer may see, as the viewer may see them. The rights are checked on the reviews
+/// themselves once more.
 pub(super) fn seen(mut reviews: Vec<Review>, viewer: &Principal) -> Vec<Review> {
     reviews.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
     visible_to(reviews, viewer)
 }
 
-/// Adds what is pending, `queue v`; `with_text`: beside its reviews `r`; `among`: of these alone, one after the other.
+/// Adds the FROM clause for pending reviews, `queue v`. `with_text` joins their reviews as `r`; `among` limits them to
+/// these ids, which are looked up one by one.
 pub(super) fn from(sql: Sql, with_text: bool, among: Option<&[Uuid]>) -> Sql {
-    // CROSS: SQLite joins in this order.
+    // With CROSS JOIN, SQLite keeps this order.
     let Some(among) = among else {
         return sql.push(if with_text {
             "queue v CROSS JOIN reviews r WHERE r.id = v.id"
@@ -279,13 +282,13 @@ pub(super) fn from(sql: Sql, with_text: bool, among: Option<&[Uuid]>) -> Sql {
     sql.push("AND v.created_at = r.created_at AND v.id = r.id AND r.id IN (").list(padded(among)).push(")")
 }
 
-/// Adds that a review of `queue v` is of a run.
+/// Adds the condition that a review in `queue v` belongs to a run.
 fn of_run(sql: Sql, run: RunId) -> Sql {
     sql.push(" AND v.id IN (SELECT o.id FROM reviews o WHERE o.run_id = ").bind(run.0).push(")")
 }
 
-/// Whether the reviews of a class can match a query, and be seen by somebody. What differs within a class is asked of
-/// the columns ([`columns_fit`]).
+/// Whether reviews of a class can match a query and may be seen by the viewer. Properties that differ within a class
+/// are checked by columns ([`columns_fit`]).
 pub(super) fn fits_as_class(query: &ReviewQuery, outline: &Review, viewer: &Principal, now: Timestamp) -> bool {
     let is_of_columns = |facet| match facet {
         Some(Facet::Due | Facet::Age) => true,
@@ -295,23 +298,24 @@ pub(super) fn fits_as_class(query: &ReviewQuery, outline: &Review, viewer: &Prin
     access(viewer, Act::SeeReview(outline)).is_allowed() && query.misses(outline, viewer, now).all(is_of_columns)
 }
 
-/// Whether somebody has asked the reviews of a class, and may have them listed as theirs.
+/// Whether the viewer has requested the reviews of a class, and may list them as their own.
 fn asked_by(outline: &Review, viewer: &Principal) -> bool {
     outline.requested_by == viewer.username && launched(viewer, &viewer.username)
 }
 
-/// Adds that a review is of one of these classes, of so many that there are. There must be one.
+/// Adds the condition that a review is in one of the classes `fit`, unless these are all. `fit` must not be empty.
 pub(super) fn of_classes(sql: Sql, all: usize, fit: &[Uuid]) -> Sql {
     if fit.len() == all { sql } else { sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")") }
 }
 
-/// Adds the parts of a query that columns of `reviews v` tell whether or not a review is pending: deadline, age, claim.
+/// Adds the conditions of a query that depend on columns of `v`, whether or not a review is pending: deadline, age,
+/// claim.
 pub(super) fn columns_fit(mut sql: Sql, query: &ReviewQuery, now: Timestamp) -> Sql {
     match query.due {
         None => {}
         Some(Due::Never) => sql = sql.push(" AND v.due = ").bind(Timestamp::MAX.0),
         Some(due) => {
-            // `MAX` stands for none.
+            // `MAX` stands for no deadline.
             let latest = due.latest(now).unwrap_or(now).0.min(Timestamp::MAX.0 - 1);
             sql = sql.push(" AND v.due <= ").bind(latest);
         }
@@ -331,7 +335,7 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
     let rows = conn.fetch(sql).await?;
     let read = rows.iter().map(|row| {
         let class = row.uuid(0)?;
-        // One that cannot be read keeps no list from showing what is of other classes.
+        // A class that cannot be read must not keep reviews of other classes out of lists.
         let outline = serde_json::from_str(&row.text(1)?).or_else(|error| {
             tracing::error!(%class, %error, "a class of reviews cannot be read, and is in the queue for admins");
             unreadable::class(class, &Error::Stored(format!("a class of reviews: {error}")))
@@ -342,10 +346,11 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
 }
 
 impl Conn {
-    /// Removes some classes of which no review is pending; true: there may be more. The first thing that a transaction
-    /// does: whoever writes reviews takes the lock of classes before any row that a clean-up locks.
+    /// Removes some classes without pending reviews. Returns whether there may be more. This must be the first
+    /// statement of a transaction, since writers of reviews take the lock on `classes` before any row that the clean-up
+    /// locks.
     pub async fn forget_classes(&mut self) -> Result<bool, DriverError> {
-        // Without a lock, however large the queue is; EXCEPT is hashed or sorted by both databases.
+        // Read without a lock, since the queue may be large. Both databases hash or sort for EXCEPT.
         let unused =
             Sql::new("SELECT class FROM classes EXCEPT SELECT class FROM queue LIMIT ").bind(FORGOTTEN_AT_ONCE);
         let unused = self.fetch(unused).await?.iter().map(|row| row.uuid(0)).collect::<Result<Vec<_>, _>>()?;
@@ -358,15 +363,15 @@ impl Conn {
             self.execute(sql).await?;
             return Ok(more);
         }
-        // Whoever writes a row of the queue has written its class in the same transaction, and so holds the table. What
-        // was written meanwhile is looked at again.
+        // Whoever adds a row to the queue has written its class in the same transaction, and so holds a lock on this
+        // table. With the table locked, rows that were added meanwhile are checked again.
         self.execute(Sql::new("SET LOCAL lock_timeout = '1s'")).await?;
         self.execute(Sql::new("LOCK TABLE classes IN EXCLUSIVE MODE")).await?;
         self.execute(sql.push(" AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.class = classes.class)")).await?;
         Ok(more)
     }
 
-    /// The classes whose outlines fit, of what is pending and some of what was.
+    /// Returns the classes whose outlines match; some of them may no longer be in use.
     pub async fn classes_where(&mut self, fits: impl Fn(&Review) -> bool) -> Result<Vec<Uuid>, Error> {
         let rows = self.fetch(Sql::new("SELECT class FROM classes")).await?;
         let all: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! Places in the orders of pending reviews, and the key of a row of the queue.
+//! Places in the two orders of pending reviews, and the key of a row in the queue.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -9,20 +9,20 @@ use super::Error;
 use super::cursor::ListPlace;
 use super::db::{Arg, Row, Sql};
 
-/// A place in an order of the queue.
+/// A place in one of the orders.
 pub(super) trait QueuePlace: Clone {
     /// The columns of `ORDER BY`, with their directions.
     const ORDER: &'static str;
-    /// The columns of a place.
+    /// The columns that make up a place, except for the id.
     const COLUMNS: &'static str;
 
-    /// Where a page begins.
+    /// Reads the cursor at which a page begins.
     fn of(cursor: Option<&str>) -> Result<Option<Self>, Error>;
-    /// A place whose columns begin at `at`.
+    /// Reads a place from a row; its columns begin at `at`.
     fn read(row: &Row, at: usize) -> Result<Self, Error>;
-    /// Adds that a review stands behind it.
+    /// Adds the condition that reviews come after this place.
     fn behind(self, sql: Sql) -> Sql;
-    /// The cursor of what is behind it.
+    /// Encodes the place as a cursor.
     fn encode(self) -> String;
 }
 
@@ -47,7 +47,7 @@ impl QueuePlace for ListPlace {
     }
 }
 
-/// A place in the order of urgency: deadline, rank of the severity, when it was asked; and the id.
+/// A place in the order of urgency: deadline, rank of the severity, time of the request, and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QueuePosition([i64; 3], Uuid);
 
@@ -88,7 +88,7 @@ impl QueuePosition {
     }
 }
 
-/// A place in the queue, by the columns by which its row is known: deadline, rank of the severity, when it was asked, id.
+/// The key of a row in the queue: deadline, rank of the severity, time of the request, id.
 pub(super) fn queue_key(place: Urgency) -> Vec<Arg> {
     let Urgency { due, severity, asked, id } = place;
     vec![due.0.into(), Arg::from(i64::from(severity)), asked.0.into(), id.0.into()]

@@ -1,4 +1,4 @@
-//! Searches by relevance, with marked excerpts: ranks the newest matches by how much the words say about them. It works
+//! Searches by relevance, with marked excerpts. The newest matches are ranked by how well they match the words. Works
 //! the same for both databases, with the same words as in lists.
 
 use serde_json::Value;
@@ -12,21 +12,21 @@ use shared::search::{Excerpt, Found, Hit, Mark};
 use super::words::{Words, each_place};
 use super::{Error, Form, Store};
 
-/// How many characters of a text are ranked.
+/// The number of characters of a text that are ranked.
 const MAX_TEXT: usize = 20_000;
-/// How many of the newest are ranked, at most.
+/// The number of newest matches after which no further page is read.
 const RANKED: usize = 400;
-/// How many pages are read for that, at most: a page may have found nothing.
+/// The largest number of pages that are read; a page may have no matches.
 const PAGES: usize = 3;
-/// How many excerpts a hit has, and how many characters around the words.
+/// The largest number of excerpts of a hit, and the number of characters shown around the words.
 const EXCERPTS: usize = 3;
 const AROUND: usize = 60;
-/// How much more a word counts in a title, and in a prompt.
+/// The weights of a word in a title, and in a prompt.
 const TITLE: f64 = 4.0;
 const PROMPT: f64 = 2.0;
 
 impl Store {
-    /// The entries of the audit that fit and have the words, the most relevant first.
+    /// Returns the entries of the audit log that match and have the words, most relevant first.
     pub async fn search_audit(&self, query: &AuditQuery) -> Result<Found<Entry>, Error> {
         let Some(words) = Words::of(query.q.as_deref()) else { return Ok(nothing()) };
         let mut page_of = AuditQuery { limit: Some(MAX_LIMIT), ..query.clone() };
@@ -49,7 +49,7 @@ impl Store {
         Ok(ranked(found, &words, query.limit, more, texts))
     }
 
-    /// The reviews that somebody may see, that fit and have the words, the most relevant first.
+    /// Returns the reviews that the viewer may see and that match and have the words, most relevant first.
     pub async fn search_reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Found<Review>, Error> {
         let Some(words) = Words::of(query.q.as_deref()) else { return Ok(nothing()) };
         let mut page_of = ReviewQuery { limit: Some(MAX_LIMIT), order: Some(ReviewOrder::Newest), ..query.clone() };
@@ -95,7 +95,7 @@ fn add(value: &Value, texts: &mut Vec<(f64, String)>) {
     }
 }
 
-/// Puts what was found in order; what is as relevant stays in its own.
+/// Sorts matches by relevance. Equally relevant ones keep their order.
 fn ranked<T>(
     found: Vec<T>,
     words: &Words,
@@ -124,15 +124,15 @@ fn ranked<T>(
     Found { items: hits.into_iter().take(limit).map(|(_, hit)| hit).collect(), at_least }
 }
 
-/// What of a text is ranked: hundreds of values of megabytes each would keep others waiting.
+/// The part of a text that is ranked: ranking hundreds of values of megabytes each would block others.
 fn beginning(text: &str) -> &str {
     let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(end, _)| end);
     &text[..end]
 }
 
-/// How relevant a text is, with the part of it in which the words stand; none where none does. A word as it was typed
-/// counts twice as much as the beginning of one, several words together more than each alone, and a short text more than
-/// a long one.
+/// Returns the relevance of a text, with an excerpt around the words. `None` if it has none of them. A whole word
+/// counts twice as much as a prefix, several words together more than each alone, and a short text more than a long
+/// one.
 fn excerpt(text: &str, words: &Words) -> Option<(f64, Excerpt)> {
     let mut places = Vec::new();
     let (mut all, mut score) = (0_u32, 0.0);

@@ -1,4 +1,4 @@
-//! Whether the database can be written: a small transaction on the usual path, not more often than needed.
+//! Checks whether the database can be written, by a small write transaction, no more often than needed.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use tokio::time::Instant;
 use super::db::Sql;
 use super::{Error, Store};
 
-/// How long an answer holds.
+/// How long a successful check is valid.
 const PROBE_LIFETIME: Duration = Duration::from_secs(5);
 
-/// When a transaction last wrote.
+/// The time of the last successful check.
 #[derive(Default)]
 pub(super) struct LastProbe(Mutex<Option<Instant>>);
 
 impl Store {
-    /// Makes sure that the database can be written: it is there, it has room, nobody else holds its lock, and it is no
-    /// standby. Of those who ask at once, one looks.
+    /// Checks that the database can be written: it is reachable, has room, is not locked, and is no standby. Of
+    /// concurrent callers, only one writes.
     pub async fn ready(&self) -> Result<(), Error> {
         let mut written = self.inner.written.0.lock().await;
         if written.is_some_and(|at| at.elapsed() < PROBE_LIFETIME) {

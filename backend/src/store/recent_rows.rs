@@ -8,9 +8,9 @@ use shared::log::Event;
 
 use super::cursor::LogPlace;
 
-/// How many rows are kept: twice what one transaction writes of runs at most.
+/// The largest number of rows kept: twice as many as one transaction writes for runs.
 const MOST: usize = 64;
-/// Rows whose stored form is longer, in bytes, are not kept.
+/// Rows with a longer stored form are not kept, in bytes.
 pub(super) const LARGE: usize = 16 * 1024;
 
 /// A row of the log.
@@ -18,18 +18,18 @@ pub(super) const LARGE: usize = 16 * 1024;
 pub(super) struct NewRow {
     /// The number of the row in the log.
     pub seq: i64,
-    /// Whether it is of a run.
+    /// Whether the row belongs to a run.
     pub of_run: bool,
-    /// What it tells, in order.
+    /// The events of the row, in order.
     pub events: Vec<Event>,
 }
 
-/// The rows by their numbers; there may be others between them. Writers add theirs in any order.
+/// The rows by number, possibly with gaps. Writers may add theirs in any order.
 #[derive(Debug, Default)]
 pub(super) struct RecentRows(Mutex<BTreeMap<i64, NewRow>>);
 
 impl RecentRows {
-    /// Adds what has just been committed.
+    /// Adds rows that have just been committed.
     pub fn add(&self, rows: impl IntoIterator<Item = NewRow>) {
         let mut kept = self.0.lock();
         kept.extend(rows.into_iter().map(|row| (row.seq, row)));
@@ -38,17 +38,17 @@ impl RecentRows {
         }
     }
 
-    /// Forgets everything: another process has committed, and followers must ask the database. Otherwise they would take
-    /// what is here for all that there is.
+    /// Removes all rows. Called when another process has committed: followers must then ask the database, since the
+    /// rows here are no longer all there are.
     pub fn forget(&self) {
         self.0.lock().clear();
     }
 
-    /// The rows that follow a place, without a gap, and the number of the last one; without `of_runs`, rows of runs are left
-    /// out. `None`: ask the database.
+    /// Returns the rows that follow a place without a gap, and the number of the last one. Without `of_runs`, rows of
+    /// runs are left out. `None` means that the caller must ask the database.
     pub fn after(&self, place: LogPlace, of_runs: bool) -> Option<(i64, Vec<NewRow>)> {
         if place.seen != u32::MAX {
-            // The row of the place may have more.
+            // The row of the place may have further events.
             return None;
         }
         let kept = self.0.lock();
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn rows_are_given_as_far_as_none_is_missing() {
         let newest = RecentRows::default();
-        // Another process has written 6; of two writers of this one, the second was first to say so.
+        // Row 6 comes from another process, and the second of two writers of this process was faster.
         newest.add(rows([7]));
         newest.add(rows([4, 5]));
         assert_eq!(after(&newest, 2), [0; 0]);
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(after(&newest, 7), [0; 0]);
         newest.forget();
         assert_eq!(after(&newest, 3), [0; 0]);
-        // Some of row 4 has been seen, and the rest is not here.
+        // A part of row 4 has been seen, and the rest is not in the cache.
         assert!(newest.after(LogPlace { seq: 4, seen: 1 }, true).is_none());
     }
 

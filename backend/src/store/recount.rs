@@ -1,7 +1,7 @@
-//! Reviews that depend on the existing users, and reviews for no one: they are rechecked when users change.
+//! Reviews that depend on which users exist, and reviews for no one: both are checked again when users change.
 //!
-//! A review for people who are only named costs its run nothing extra: whether they exist is checked here, beside the
-//! commits, for the classes of the queue.
+//! A review that only names people and roles costs its run nothing extra: whether these exist is checked here, outside
+//! of commits, for each class of the queue.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ use super::log_index::padded;
 use super::{Error, Store, visibility};
 
 impl Store {
-    /// Runs with pending reviews that depend on who there is, after a place: who may vote, or whether anybody may.
+    /// Returns runs with pending reviews that depend on which users exist, because that decides who may vote, or
+    /// whether anyone may. Continues after the review `after`.
     pub async fn runs_to_recount(&self, after: Option<ReviewId>, limit: u32) -> Result<Vec<(ReviewId, RunId)>, Error> {
         let mut conn = self.inner.db.read().await?;
         let classes = self.classes(&mut conn).await?.into_iter();
@@ -24,8 +25,8 @@ impl Store {
         conn.runs_of(watched.collect(), after, limit).await
     }
 
-    /// Runs with pending reviews that name only people and roles behind whom is nobody, and do not say so yet, after a
-    /// place.
+    /// Returns runs with pending reviews that only name people and roles that do not exist, and are not marked as such
+    /// yet. Continues after the review `after`.
     pub async fn runs_without_reviewers(
         &self,
         after: Option<ReviewId>,
@@ -48,7 +49,7 @@ impl Store {
 }
 
 impl Conn {
-    /// The runs of the pending reviews of these classes.
+    /// Returns the runs of the pending reviews of these classes, by the ids of the reviews.
     async fn runs_of(
         &mut self,
         classes: Vec<Uuid>,
@@ -67,19 +68,19 @@ impl Conn {
     }
 }
 
-/// Whether somebody has handed their vote to somebody else, who may be gone.
+/// Whether someone has delegated their vote to another person, who may be gone.
 fn is_delegated(outline: &Review) -> bool {
     !outline.delegations.is_empty()
 }
 
-/// The roles and people that reviews of a class are for; none where they name nobody.
+/// The roles and people that the reviews of a class name. `None` if they name none.
 fn named_by(outline: &Review) -> Option<BTreeSet<String>> {
     let named: BTreeSet<String> =
         visibility::subjects_of(outline).into_iter().filter(|subject| names(subject)).collect();
     (!named.is_empty()).then_some(named)
 }
 
-/// Whether a subject is a role or person that a review is for.
+/// Whether a subject is a named role or person.
 fn names(subject: &str) -> bool {
     subject.starts_with("role:") || subject.starts_with("user:")
 }

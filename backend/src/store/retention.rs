@@ -1,8 +1,8 @@
-//! Finds finished runs to archive, and removes the rest of their data afterwards.
+//! Finds finished runs to archive, and removes the rest of their data after archiving.
 //!
-//! [`Store::commit`] marks a run as archived ([`super::Operation::ArchiveRuns`]): its row is gone from then on, so
-//! nothing can happen to it. The data in other tables are removed in small transactions; they are found by what is not
-//! removed yet, so that a killed server continues where it was.
+//! [`Store::commit`] archives a run ([`super::Operation::ArchiveRuns`]) by deleting its row, so nothing can happen to
+//! the run from then on. Its rows in other tables are removed in small transactions. These look for what is left, so a
+//! killed server continues where it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,65 +18,66 @@ use super::db::{Arg, Conn, Sql};
 use super::review_row::{AUDIENCE, REVIEWS, UNDECIDED, audience_rows, undecided_row};
 use super::{Error, Store, grants, stored_review};
 
-/// A finished run that nothing needs any more.
+/// A finished run that is no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedRun {
     /// The run that may be archived.
     pub id: RunId,
-    /// The flow that it ran; of a run that only carries a question, it is not stored.
+    /// The flow that it ran. The flow of a run that only carries a question is not stored.
     pub flow: FlowId,
-    /// Who started it.
+    /// The person who started it.
     pub requested_by: Username,
-    /// When something last happened to it.
+    /// The time of its last log row.
     pub last_at: Timestamp,
     /// The number of its last row in the log.
     pub last_row: i64,
 }
 
-/// A place in the list of finished runs.
+/// A place in the list of runs by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FinishedPlace(i64, Uuid);
 
-/// Some finished runs.
+/// A page of finished runs.
 #[derive(Debug, Clone)]
 pub struct FinishedRuns {
-    /// Those that may be archived.
+    /// The runs that may be archived.
     pub runs: Vec<FinishedRun>,
-    /// Where the rest begins; none where there is none.
+    /// The place at which the next page begins. `None` at the end.
     pub next: Option<FinishedPlace>,
 }
 
-/// Of which runs.
+/// The runs among which to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinishedFilter<'a> {
-    /// Of a flow.
+    /// The runs of a flow.
     Of(&'a FlowId),
-    /// Those that only carry a question that no flow asks.
+    /// The runs that only carry a question that no flow asks.
     Carriers,
 }
 
-/// The tables that have rows of a run beside `runs`, whose row goes first, with how these are found by the ids of runs
-/// and by what each is known. Whoever adds a table of runs adds it here.
+/// The tables with rows of a run, except for `runs`, whose row is deleted first. Each has the condition that finds
+/// these rows by the ids of runs (`@`). A new table with rows of runs must be added here.
 const TABLES: [(&str, &str); 7] = [
     ("deliveries", "review_id IN (SELECT v.id FROM reviews v WHERE v.run_id IN (@))"),
-    // With what is found by reviews alone.
+    // Together with the rows that are found by a review.
     ("reviews", "run_id IN (@)"),
     ("steps", "run_id IN (@)"),
     ("tasks", "lane = 'over' AND run_id IN (@)"),
     ("feedback", "run_id IN (@)"),
-    // What refers to large values goes before them.
+    // Rows that refer to large values are removed before these.
     ("log", "run_id IN (@)"),
     ("blobs", "run_id IN (@)"),
 ];
-/// How many rows one transaction removes at most.
+/// The largest number of rows that one transaction removes.
 const REMOVE_AT_ONCE: u64 = 500;
-/// How many of them a review has, about, with those under which it is found.
+/// The approximate number of rows that belong to a review.
 const ROWS_OF_A_REVIEW: u64 = 5;
-/// Of how many runs.
+/// The largest number of runs from which one transaction removes rows.
 const RUNS_AT_ONCE: u32 = 64;
 
 impl Store {
-    /// How long the newest version of each flow says that its finished runs are kept; none where it says nothing.
+    /// Returns how long finished runs of each flow are kept, by the newest version of the flow. `None` if the flow does
+    /// not say.
     pub async fn retentions(&self) -> Result<BTreeMap<FlowId, Option<Duration>>, Error> {
         #[derive(Deserialize)]
         struct Kept {
@@ -95,7 +96,7 @@ impl Store {
                 Ok(read) => {
                     kept.insert(flow, read.retention.map(|span| span.0));
                 }
-                // Nobody knows for how long its runs are wanted.
+                // It is not known how long runs of this flow must be kept.
                 Err(error) => {
                     tracing::warn!(%flow, %error, "the flow cannot be read; its finished runs are not archived");
                 }
@@ -104,9 +105,10 @@ impl Store {
         Ok(kept)
     }
 
-    /// Of some runs in the order of their age, whether or not they are finished, those to which nothing has happened since `before`, and that nothing needs any more: they are finished and sealed,
-    /// no review of theirs is pending, no task and no message waits, no answer is kept under an idempotency key, and
-    /// who turns the log into messages has read them.
+    /// Examines up to `limit` runs in the order of their age, and returns those to which nothing has happened since
+    /// `before` and that are no longer needed: they are finished and sealed, they have no pending reviews, no open
+    /// tasks and no waiting deliveries, no result of theirs is kept under an idempotency key, and all their entries
+    /// have been turned into deliveries.
     pub async fn finished_runs(
         &self,
         of: FinishedFilter<'_>,
@@ -156,7 +158,7 @@ impl Store {
         Ok(FinishedRuns { runs, next: next.transpose()? })
     }
 
-    /// The last row of the log that is sealed, and that everybody has read who must read all rows.
+    /// Returns the number of the last log row that is sealed and has been turned into deliveries.
     async fn read_to(&self, conn: &mut Conn) -> Result<i64, Error> {
         let sealed = conn.fetch_one(Sql::new("SELECT COALESCE(MAX(seq), 0) FROM seals")).await?;
         let sealed = sealed.map(|row| row.int(0)).transpose()?.unwrap_or(0);
@@ -165,20 +167,20 @@ impl Store {
         Ok(outbox.map_or(sealed, |place| sealed.min(place.seq)))
     }
 
-    /// The numbers of all rows of these runs in the log.
+    /// Returns the numbers of all log rows of these runs.
     pub async fn rows_of_runs(&self, runs: &[RunId]) -> Result<Vec<i64>, Error> {
         let sql = Sql::new("SELECT seq FROM log WHERE run_id IN (").list(runs.iter().map(|run| run.0)).push(")");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         Ok(rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?)
     }
 
-    /// Whether something is left of archived runs.
+    /// Whether archived runs have rows left to remove.
     pub async fn has_archived_left(&self) -> Result<bool, Error> {
         let sql = Sql::new("SELECT id FROM archived_runs WHERE removed = 0 LIMIT 1");
         Ok(self.inner.db.read().await?.fetch_one(sql).await?.is_some())
     }
 
-    /// Removes some of what is left of archived runs; true: there is more.
+    /// Removes some rows of archived runs. Returns whether there may be more.
     pub async fn remove_archived(&self) -> Result<bool, Error> {
         let sql = Sql::new("SELECT id FROM archived_runs WHERE removed = 0 ORDER BY id LIMIT ").bind(RUNS_AT_ONCE);
         let rows = self.inner.db.read().await?.fetch(sql).await?;
@@ -191,7 +193,7 @@ impl Store {
     }
 }
 
-/// Removes some of what is left of these runs.
+/// Removes some of the rows that these runs have left.
 async fn remove_left(mut conn: Conn, runs: &[Uuid]) -> Result<(), Error> {
     let mut left = REMOVE_AT_ONCE;
     for (table, of_runs) in TABLES {
@@ -207,7 +209,7 @@ async fn remove_left(mut conn: Conn, runs: &[Uuid]) -> Result<(), Error> {
     Ok(conn.commit().await?)
 }
 
-/// Removes at most so many rows of a table, and what is indexed of them; answers with how many.
+/// Removes up to `limit` rows of a table, and their index. Returns how many.
 async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
     let sql = some_of(conn, table, of_runs, runs, limit);
     let removed = match table {
@@ -223,7 +225,7 @@ async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid],
     Ok(u64::try_from(removed).unwrap_or(u64::MAX))
 }
 
-/// Removes reviews and what is found by them; no more rows than so many, or those of one review. Answers with how many.
+/// Removes reviews and the rows that belong to them: up to `limit` rows, but at least one review. Returns how many.
 async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
     let most = u32::try_from(limit / ROWS_OF_A_REVIEW).unwrap_or(u32::MAX).max(1);
     let sql = stored_review::select().push(" FROM reviews r WHERE r.run_id IN (").list(runs.iter().copied());
@@ -241,12 +243,11 @@ async fn remove_reviews(conn: &mut Conn, runs: &[Uuid], limit: u64) -> Result<u6
     removed += conn.delete_rows(&UNDECIDED, undecided).await?;
     removed += conn.delete_rows(&REVIEWS, ids.iter().map(|id| vec![Arg::from(*id)]).collect()).await?;
     conn.forget_review_words(&ids).await?;
-    // Whether there are more is not known where as many were found as were looked for.
+    // If as many reviews were found as were asked for, there may be more.
     Ok(if ids.len() >= most as usize { limit } else { removed })
 }
 
-/// Removes at most so many rows of a table. SQLite knows its tables' rows by their primary key where they have no other
-/// name.
+/// Deletes up to `limit` rows of a table, by the hidden id that both databases give their rows.
 fn some_of(conn: &Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -> Sql {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (before, after) = of_runs.split_once('@').unwrap_or((of_runs, ""));
@@ -259,13 +260,13 @@ fn some_of(conn: &Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -
     sql.push(" LIMIT ").bind(limit).push(end)
 }
 
-/// Since when idempotency keys are kept: the answers of older commits are kept nowhere.
+/// Returns the time of the oldest idempotency key: results of earlier commits are no longer kept.
 async fn oldest_key(conn: &mut Conn) -> Result<Option<i64>, Error> {
     let row = conn.fetch_one(Sql::new("SELECT MIN(created_at) FROM idempotency")).await?;
     Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten())
 }
 
-/// The runs of which a worker may still say what came of a call.
+/// Returns the runs from which a worker may still report the result of a call.
 async fn held(conn: &mut Conn) -> Result<BTreeSet<Uuid>, Error> {
     let rows = conn.fetch(Sql::new("SELECT run_id FROM tasks WHERE lane = 'over'")).await?;
     Ok(rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?)

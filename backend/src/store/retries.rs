@@ -1,14 +1,14 @@
-//! Retries while the database is not available. Refusals and unreadable data are final.
+//! Retries while the database is unavailable. Refusals and unreadable data are final.
 
 use std::time::Duration;
 
 use super::{Error, Kind};
 
-/// The waits between two attempts to reach the database.
+/// The shortest and the longest wait between two attempts.
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Waits that double.
+/// Waits that double, up to a limit.
 #[derive(Debug, Default)]
 pub struct ExponentialBackoff(Option<Duration>);
 
@@ -21,11 +21,11 @@ impl ExponentialBackoff {
     }
 }
 
-/// Reads or writes, and tries again while the database is unreachable.
+/// Makes attempts until the database is available.
 ///
 /// # Errors
 ///
-/// What is stored cannot be read, or the database refuses the statement.
+/// Errors that a retry does not help: stored data cannot be read, or the database refuses the statement.
 pub async fn with_retries<T, F: Future<Output = Result<T, Error>>>(attempt: impl Fn() -> F) -> Result<T, Error> {
     let mut backoff = ExponentialBackoff::default();
     loop {

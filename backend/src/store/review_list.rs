@@ -22,7 +22,7 @@ use super::stored_review::visible_to;
 use super::visibility::{self, ReviewVisibility, Tagged};
 use super::{Error, queue, search};
 
-/// A page, newest first, of reviews that are not all pending.
+/// Returns a page of reviews, newest first, pending or not.
 pub(super) async fn page(
     conn: &mut Conn,
     viewer: &Principal,
@@ -43,7 +43,7 @@ pub(super) async fn page(
         ranges_of(&visibility::visible(viewer))
     };
     if parts.is_empty() {
-        // A token without roles has a right to nothing.
+        // A token without roles may not see anything.
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
@@ -54,7 +54,7 @@ pub(super) async fn page(
         Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
         Some(ReviewSearch::Among(ids)) => list.first(conn, Some(ids), place, limit).await?,
         None if query.status.is_none() || list.is_of_status() => list.first(conn, None, place, limit).await?,
-        // No index has how a review stands or what words it has: each is asked.
+        // No index has the status or the words of a review, so each review is checked.
         search => {
             let words = match search {
                 Some(ReviewSearch::Each(words)) => Some(words),
@@ -79,16 +79,16 @@ pub(super) async fn page(
 
 /// The index along which a part of a list is read, newest first.
 enum Index {
-    /// All reviews, by when they were made.
+    /// All reviews, by time of creation.
     All,
-    /// Those that ended so, without a decision.
+    /// The reviews that ended with this status, without a decision.
     Undecided(ReviewStatus),
-    /// Those that somebody sees as this subject.
+    /// The reviews that a caller sees through this subject.
     Audience(String),
 }
 
 impl Index {
-    /// The columns of the index that a list is ordered by: when a review was made, and its id.
+    /// The columns by which the index is ordered: the time of creation and the id of a review.
     fn order(&self) -> (&'static str, &'static str) {
         match self {
             Self::All => ("v.created_at", "v.id"),
@@ -97,7 +97,7 @@ impl Index {
         }
     }
 
-    /// The same of the reviews `found` alone, one after the other.
+    /// Adds the tables, limited to the reviews in `found`, which are looked up one by one.
     fn found_in(&self, sql: Sql) -> Sql {
         let sql = sql.push("found f CROSS JOIN reviews v");
         match self {
@@ -113,9 +113,9 @@ impl Index {
         }
     }
 
-    /// Adds the tables, with `reviews v` among them, and where in the index the part is.
+    /// Adds the tables, with the reviews as `v`, and the condition on the index.
     fn from(&self, sql: Sql) -> Sql {
-        // CROSS: SQLite joins in this order, along the index of the subject.
+        // With CROSS JOIN, SQLite keeps this order, and uses the index of the subject.
         match self {
             Self::All => sql.push("reviews v WHERE true"),
             Self::Undecided(status) => sql
