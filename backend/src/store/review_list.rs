@@ -128,18 +128,18 @@ impl Index {
     }
 }
 
-/// A part of a list that an index gives in order.
+/// A part of a list that one index gives in order.
 struct IndexRange {
     index: Index,
-    /// Who must not have started the run where the review bars that.
+    /// The people who must not have started the run if the review excludes its requester, and must not be barred.
     not_of: Vec<Username>,
-    /// Whose own vote must count, and not be with somebody else.
+    /// The person whose own vote must count, and not be delegated to someone else.
     not_given: Option<Username>,
-    /// What must suffice for the tags that are needed.
+    /// The tags of the viewer that must cover those that the review needs.
     tagged: Option<Tagged>,
 }
 
-/// All that stand so, for whoever sees everything.
+/// All reviews with a status, for viewers who see everything.
 fn all(status: Option<ReviewStatus>) -> IndexRange {
     let index = match status {
         Some(status @ (ReviewStatus::Expired | ReviewStatus::Withdrawn)) => Index::Undecided(status),
@@ -148,7 +148,7 @@ fn all(status: Option<ReviewStatus>) -> IndexRange {
     IndexRange { index, not_of: Vec::new(), not_given: None, tagged: None }
 }
 
-/// What somebody may decide, in whosever name.
+/// The reviews that the viewer may decide, in their own name or as a deputy.
 fn mine_by_subject(viewer: &Principal) -> Vec<IndexRange> {
     let mut parts = Vec::new();
     for name in visibility::names(viewer) {
@@ -160,20 +160,21 @@ fn mine_by_subject(viewer: &Principal) -> Vec<IndexRange> {
     parts
 }
 
-/// What somebody may see.
+/// The reviews that the viewer may see.
 fn ranges_of(visibility: &ReviewVisibility) -> Vec<IndexRange> {
     let mut parts = by_subject(&visibility.subjects, &[], false);
     parts.extend(visibility.tagged.iter().flat_map(|tagged| by_tags(tagged, &[], false)));
     parts
 }
 
-/// The same as [`by_subject`], where tags are needed.
+/// Like [`by_subject`], for reviews that need tags.
 fn by_tags(tagged: &Tagged, names: &[Username], own: bool) -> Vec<IndexRange> {
     let parts = by_subject(&tagged.subjects, names, own);
     parts.into_iter().map(|part| IndexRange { tagged: Some(tagged.clone()), ..part }).collect()
 }
 
-/// `names`: the viewer, and the one in whose name they look; `own`: whether as one of those whom the review is for.
+/// The reviews found under these subjects. `names`: the viewer, and the person in whose name they look. `own`: as one
+/// of the people that the review is for.
 fn by_subject(subjects: &BTreeSet<String>, names: &[Username], own: bool) -> Vec<IndexRange> {
     let part = |subject: &String| IndexRange {
         index: Index::Audience(subject.clone()),
@@ -184,7 +185,7 @@ fn by_subject(subjects: &BTreeSet<String>, names: &[Username], own: bool) -> Vec
     subjects.iter().map(part).collect()
 }
 
-/// A list of reviews, newest first.
+/// A list of reviews, newest first, made of parts.
 struct NewestList<'a> {
     parts: Vec<IndexRange>,
     query: &'a ReviewQuery,
@@ -194,12 +195,12 @@ struct NewestList<'a> {
 }
 
 impl NewestList<'_> {
-    /// Whether its index has those alone that stand as is asked for.
+    /// Whether each part has only reviews with the requested status.
     fn is_of_status(&self) -> bool {
         self.parts.iter().all(|part| matches!(part.index, Index::Undecided(_)))
     }
 
-    /// The first reviews behind a place, and the place behind them where there are more.
+    /// Returns the first reviews after a place, and the place of the next page if there are more.
     async fn first(
         &self,
         conn: &mut Conn,
@@ -214,8 +215,9 @@ impl NewestList<'_> {
         Ok((places.into_iter().map(|place| (place.id, place)).collect(), next))
     }
 
-    /// The newest of each part, then the newest of all of these, behind a place: never a scan of what does not belong to
-    /// the list. `columns` are of the reviews `r`, with their places `s`. `among`: of these alone.
+    /// Selects the newest of each part, then the newest of all of these, after a place. Reviews that are not in the
+    /// list are never scanned. `columns` are of the reviews `r` and their places `s`; `among` limits the list to these
+    /// reviews.
     fn page(&self, columns: &str, among: Option<&[Uuid]>, place: Option<ListPlace>, limit: u32) -> Sql {
         let mut sql = Sql::new("");
         if let Some(among) = among {
@@ -259,7 +261,7 @@ impl NewestList<'_> {
     }
 }
 
-/// Whether `reviews v` is found under one of these subjects.
+/// Adds the condition that review `v` is found under one of these subjects.
 fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
     sql.push("EXISTS (SELECT 1 FROM review_audience g WHERE g.created_at = v.created_at AND g.review_id = v.id ")
         .push("AND g.subject IN (")
@@ -267,7 +269,7 @@ fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
         .push("))")
 }
 
-/// The conditions of a query other than its status, on `reviews v`.
+/// Adds the conditions of a query on review `v`, except for the status.
 fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Sql {
     if let Some(kind) = query.kind {
         sql = sql.push(" AND v.kind = ").bind(kind.as_str());

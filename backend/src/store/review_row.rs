@@ -13,19 +13,19 @@ use super::db::Arg;
 use super::packed::pack;
 use super::{Error, queue, search, statistics, visibility};
 
-/// Where [`review_row`]s are.
+/// The table of reviews.
 pub(super) const REVIEWS: Table = Table {
     name: "reviews",
     key: "id",
     others: "run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, facts, tags, \
              due, severity_rank, irreversible, claimed_until",
 };
-/// Where [`audience_row`]s are.
+/// The table of the subjects under which reviews are found.
 pub(super) const AUDIENCE: Table = Table { name: "review_audience", key: "subject, created_at, review_id", others: "" };
-/// Where [`undecided_row`]s are.
+/// The table of reviews that ended without a decision.
 pub(super) const UNDECIDED: Table = Table { name: "undecided_reviews", key: "status, created_at, id", others: "" };
 
-/// A review's row, as it is written; `shown`: the review is JSON already.
+/// The row of a review. `shown` is the review as JSON, if it is known already.
 pub(super) fn review_row(
     run: RunId,
     review: &Review,
@@ -58,23 +58,23 @@ pub(super) fn review_row(
     Ok(row)
 }
 
-/// The tags that its reviewers need, as JSON; none where they need none.
+/// The tags that reviewers need, as JSON. `None` if they need none.
 pub(super) fn tags_of(review: &Review) -> Option<String> {
     let tags = &review.reviewers.tags;
     (!tags.is_empty()).then(|| tags.iter().map(String::as_str).collect::<Value>().to_string())
 }
 
-/// The row of a review under a subject.
+/// The row of a review under one subject.
 pub(super) fn audience_row(review: &Review, subject: String) -> Vec<Arg> {
     vec![subject.into(), review.created_at.0.into(), review.id.0.into()]
 }
 
-/// A row for each subject of a review.
+/// The rows of a review under all its subjects.
 pub(super) fn audience_rows(review: &Review) -> impl Iterator<Item = Vec<Arg>> {
     visibility::subjects_of(review).into_iter().map(|subject| audience_row(review, subject))
 }
 
-/// Where a review stands among those that ended without a decision; none where it is not one of them.
+/// The row of a review that ended without a decision. `None` for other reviews.
 pub(super) fn undecided_row(review: &Review) -> Option<Vec<Arg>> {
     let undecided = matches!(review.status, ReviewStatus::Expired | ReviewStatus::Withdrawn);
     undecided.then(|| vec![review.status.as_str().into(), review.created_at.0.into(), review.id.0.into()])

@@ -15,7 +15,7 @@ use super::stored_review::select;
 use super::{Error, Pending, Store, queue, review_list};
 
 impl Store {
-    /// A review by its id, without a claim that has run out; `None` where there is none.
+    /// Returns a review, without an expired claim. `None` if it does not exist.
     pub async fn review(&self, id: ReviewId) -> Result<Option<Review>, Error> {
         let mut conn = self.inner.db.read().await?;
         let reviews = conn
@@ -24,15 +24,15 @@ impl Store {
         Ok(self.without_lapsed_claims(reviews).pop())
     }
 
-    /// The same without large values, for what asks only whose it is.
+    /// Returns a review without its large values, for checks of rights.
     pub async fn review_outline(&self, id: ReviewId) -> Result<Option<Review>, Error> {
         let mut conn = self.inner.db.read().await?;
         conn.review_outline(select().push(" FROM reviews r WHERE r.id = ").bind(id.0)).await
     }
 
-    /// Those of these reviews that do not wait any more.
+    /// Returns those of these reviews that are no longer pending.
     pub async fn over_among(&self, reviews: &[ReviewId]) -> Result<Vec<ReviewId>, Error> {
-        /// How many one statement asks for.
+        /// The number of reviews per statement.
         const AT_ONCE: usize = 500;
         let mut conn = self.inner.db.read().await?;
         let mut over = Vec::new();
@@ -45,7 +45,7 @@ impl Store {
         Ok(over)
     }
 
-    /// A run's reviews, in the order in which they were asked.
+    /// Returns the reviews of a run, in the order in which they were requested.
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
         let sql = select().push(" FROM reviews r WHERE r.run_id = ").bind(run.0).push(" ORDER BY r.created_at, r.id");
         let mut conn = self.inner.db.read().await?;
@@ -53,8 +53,8 @@ impl Store {
         Ok(self.without_lapsed_claims(reviews))
     }
 
-    /// The reviews that somebody may see. In the order of urgency only those that are pending. A page of those that stand
-    /// otherwise may have fewer than it could, or none, and a cursor: it has asked as many reviews as a page may.
+    /// Lists the reviews that the viewer may see; in the order of urgency, only pending ones. A page of other reviews
+    /// may have fewer items than asked for, or none, and still a cursor: it has examined as many reviews as a page may.
     pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
         let newest = query.order.unwrap_or_default() == ReviewOrder::Newest;
         let Page { items, next_cursor } = if newest && query.status != Some(ReviewStatus::Pending) {
@@ -66,8 +66,8 @@ impl Store {
         Ok(Page { items: self.without_lapsed_claims(items), next_cursor })
     }
 
-    /// How many pending reviews somebody may see, the most urgent of them, and the place in the log of the same moment: so
-    /// many reviews at most, and no more than have so many bytes as JSON.
+    /// Returns the counts of pending reviews, the most urgent that the viewer may see, and the cursor at that moment.
+    /// There are at most `limit` reviews, of at most `max_bytes` as JSON in total.
     pub async fn pending(&self, viewer: &Principal, limit: u32, max_bytes: usize) -> Result<Pending, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let tally = self.tally_in(&mut conn).await?;
@@ -80,7 +80,8 @@ impl Store {
         Ok(Pending { tally, reviews })
     }
 
-    /// The most urgent reviews that somebody may see: so many at most, and no more than have so many bytes as JSON.
+    /// Returns the most urgent reviews that the viewer may see: at most `limit`, of at most `max_bytes` as JSON in
+    /// total.
     async fn most_urgent_in(
         &self,
         conn: &mut Conn,
@@ -94,7 +95,7 @@ impl Store {
         Ok(conn.page_of_reviews(&places, next, PageBytes::of_list(max_bytes), see).await?.0)
     }
 
-    /// Reviews as they are now: a claim whose lease has run out is none.
+    /// Removes expired claims from reviews.
     fn without_lapsed_claims(&self, mut reviews: Vec<Review>) -> Vec<Review> {
         let now = self.inner.clock.now();
         for review in &mut reviews {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::db::{Conn, Sql};
 use super::{Error, Store};
 
-/// From how many rows on an estimate is enough.
+/// The number of rows from which on an estimate is enough.
 const LARGE: i64 = 100_000;
-/// The tables that are counted.
+/// The tables to count.
 const TABLES: [&str; 15] = [
     "flows",
     "runs",
@@ -26,12 +26,12 @@ const TABLES: [&str; 15] = [
     "deliveries",
     "archives",
 ];
-/// Those of them that only grow at one end, and shrink at the other: their numbers have hardly a gap.
+/// The tables that grow at one end and shrink at the other, so that their row numbers have hardly any gaps.
 const IN_ORDER: [&str; 10] =
     ["runs", "reviews", "steps", "log", "seals", "blobs", "feedback", "idempotency", "deliveries", "archives"];
 
 impl Store {
-    /// How many rows each table has; of large ones an estimate.
+    /// Returns the number of rows of each table. Those of large tables are estimates.
     pub async fn counts(&self) -> Result<BTreeMap<&'static str, u64>, Error> {
         let mut conn = self.inner.db.read().await?;
         let mut counts = BTreeMap::new();
@@ -55,7 +55,7 @@ impl Conn {
         if !IN_ORDER.contains(&table) {
             return Ok(None);
         }
-        // Apart: each is one step along the table, and both together would read all of it.
+        // Two statements, each a single look-up in the table: one statement for both would read the whole table.
         let last = self.number(Sql::new("SELECT MAX(rowid) FROM ").push(table)).await?;
         let first = self.number(Sql::new("SELECT MIN(rowid) FROM ").push(table)).await?;
         Ok(last.zip(first).map(|(last, first)| last - first + 1))

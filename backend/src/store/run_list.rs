@@ -21,27 +21,27 @@ use super::runs::{SHOWN, found};
 use super::{Error, Store, unreadable, visibility};
 use crate::engine::RunState;
 
-/// What a list needs none of: the parts of a state that hold users' values.
+/// The parts of a state that hold values of users, which lists do not need.
 const BULK: [&str; 8] = ["input", "keys", "context", "decisions", "answers", "branches", "questions", "agent_calls"];
-/// Where somebody is involved in so few runs, at most, these are looked up; where in more, they are found soon along the
-/// list. Tests see both ways.
+/// If a viewer is involved in at most this many runs, these are looked up. If in more, they are found quickly along the
+/// list. Tests use both ways.
 const FEW: usize = if cfg!(test) { 3 } else { 2000 };
-/// How many runs are asked at first; then four times as many each time, up to the most.
+/// The number of runs that are examined first. It is multiplied by four each time, up to `MOST`.
 const FIRST: u32 = if cfg!(test) { 2 } else { 100 };
 const MOST: u32 = 1600;
-/// How many runs a page asks, at most, but for those that are asked at once.
+/// The number of runs after which a page ends, even if it is not full.
 const MOST_IN_ALL: u32 = 4000;
 
-/// Which runs somebody sees.
+/// The runs that a viewer may see.
 enum VisibleRuns<'a> {
     All,
-    /// Those that they started, and these.
+    /// The runs that they started, if they may see these, and the runs with these ids.
     Few(Option<&'a str>, Vec<Uuid>),
-    /// Those that they started, and many others.
+    /// The runs that they started, if they may see these, and many others.
     Many(Option<&'a str>),
 }
 
-/// A list of the runs that a query asks for and its viewer may see.
+/// A list of the runs that match a query and that its viewer may see.
 struct List<'a> {
     query: &'a RunQuery,
     viewer: &'a Principal,
@@ -49,8 +49,8 @@ struct List<'a> {
 }
 
 impl Store {
-    /// The runs that somebody may see. A page may have fewer than it could, or none, and a cursor: it has asked as many
-    /// runs as a page may, and the next one goes on from there.
+    /// Lists the runs that the viewer may see. A page may have fewer runs than asked for, or none, and still a cursor:
+    /// it has examined as many runs as a page may, and the next page continues there.
     pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let place = ListPlace::of(query.cursor.as_deref())?;
@@ -66,13 +66,13 @@ impl Store {
 }
 
 impl Store {
-    /// A run as lists show it; `None` where there is none.
+    /// Returns the summary of a run. `None` if the run does not exist.
     pub async fn run_summary(&self, id: RunId) -> Result<Option<RunSummary>, Error> {
         Ok(self.inner.db.read().await?.summaries(&[id.0]).await?.pop())
     }
 }
 
-/// Which runs somebody sees.
+/// Determines which runs a viewer may see.
 async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRuns<'a>, Error> {
     if visibility::sees_all(viewer) {
         return Ok(VisibleRuns::All);
@@ -80,8 +80,8 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     let own = launched(viewer, &viewer.username).then_some(&*viewer.username);
     let involved = visibility::involved(viewer);
     let most = u32::try_from(FEW + 1).unwrap_or(u32::MAX);
-    // Counted along the index alone: most reviewers are involved in many runs, and looking up the review of each row would
-    // cost more than the page.
+    // Counted along the index alone: most reviewers are involved in many runs, and looking up the review of each row
+    // would cost more than the page itself.
     let sql = Sql::new("SELECT COUNT(*) FROM (SELECT 1 FROM review_audience WHERE subject IN (");
     let sql = sql.list(&involved.subjects).push(") LIMIT ").bind(most).push(") AS n");
     let rows = if involved.subjects.is_empty() { None } else { conn.fetch_one(sql).await? };
@@ -91,18 +91,18 @@ async fn visible<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<VisibleRu
     let sql = Sql::new("SELECT v.run_id FROM review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND ");
     let sql = involved.shows(sql, conn.kind()).push(" LIMIT ").bind(most);
     let rows = conn.fetch(sql).await?;
-    // A run stands there once for each of its reviews and names.
+    // A run occurs once for each of its reviews and subjects.
     let runs: BTreeSet<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
     Ok(if rows.len() > FEW { VisibleRuns::Many(own) } else { VisibleRuns::Few(own, runs.into_iter().collect()) })
 }
 
 impl List<'_> {
-    /// Whether no index has a run's status together with what else is asked.
+    /// Whether no index combines the requested status with the other conditions.
     fn asks_status(&self) -> bool {
         self.query.status.is_some_and(|status| status == RunStatus::Completed || self.query.flow.is_some())
     }
 
-    /// Runs behind a place, of which no more is asked.
+    /// Selects runs after a place, if no condition needs to be checked run by run.
     fn all(&self, place: Option<ListPlace>, limit: u32) -> Sql {
         let Some(status) = self.query.status else {
             let sql = Sql::new("SELECT id, created_at FROM runs WHERE carries_question = 0");
@@ -112,7 +112,7 @@ impl List<'_> {
         behind(sql, place, limit, "created_at", "id")
     }
 
-    /// Those that somebody started, and these, behind a place.
+    /// Selects the runs that the viewer started, and the runs with these ids, after a place.
     fn few(&self, own: Option<&str>, ids: &[Uuid], place: Option<ListPlace>, limit: u32) -> Sql {
         let runs = "SELECT * FROM (SELECT id, created_at FROM runs WHERE ";
         let sql = Sql::new(runs).push("carries_question = 0 AND requested_by = ").bind(own.map(str::to_owned));
@@ -124,7 +124,7 @@ impl List<'_> {
         sql.push(" ORDER BY 2 DESC, 1 DESC LIMIT ").bind(limit)
     }
 
-    /// Adds that a run stands as is asked for.
+    /// Adds the condition on the status.
     fn of_status(&self, sql: Sql) -> Sql {
         match self.query.status {
             Some(status) => sql.push(" AND status = ").bind(status.as_str()),
@@ -132,7 +132,7 @@ impl List<'_> {
         }
     }
 
-    /// Runs that fit, asked one after the other.
+    /// Finds matching runs by examining one after the other.
     async fn along(
         &self,
         conn: &mut Conn,
@@ -164,7 +164,7 @@ impl List<'_> {
         }
     }
 
-    /// Runs behind a place along one index, each with whether it fits.
+    /// Selects runs after a place along one index, each with whether it matches.
     fn candidates(&self, place: Option<ListPlace>, limit: u32, database: DatabaseKind) -> Sql {
         let status = self.query.status.filter(|_| !self.asks_status());
         let mut sql = Sql::new("SELECT runs.id, runs.created_at, CAST(CASE WHEN true");
@@ -177,20 +177,20 @@ impl List<'_> {
                 .bind(own.map(str::to_owned))
                 .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
                 .push(" WHERE a.created_at = v.created_at AND a.review_id = v.id AND v.run_id = runs.id AND ");
-            // The OFFSET keeps PostgreSQL from finding the reviews of all runs at once.
+            // OFFSET keeps PostgreSQL from finding the reviews of all runs at once.
             sql = visibility::involved(self.viewer).shows(sql, database).push(" LIMIT 1 OFFSET 0))");
         }
         let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM ");
         let Some(status) = status else {
             return self.of_flow(sql.push("runs WHERE runs.carries_question = 0"), place, limit);
         };
-        // CROSS: SQLite joins in this order.
+        // With CROSS JOIN, SQLite keeps this order.
         let sql =
             sql.push("runs_by_status s CROSS JOIN runs WHERE runs.id = s.id AND s.status = ").bind(status.as_str());
         behind(sql, place, limit, "s.created_at", "s.id")
     }
 
-    /// Adds flow and place.
+    /// Adds the conditions on flow and place.
     fn of_flow(&self, mut sql: Sql, place: Option<ListPlace>, limit: u32) -> Sql {
         if let Some(flow) = &self.query.flow {
             sql = sql.push(" AND runs.flow = ").bind(flow.as_str());
@@ -199,7 +199,7 @@ impl List<'_> {
     }
 }
 
-/// Adds the place behind which a list goes on, and its order.
+/// Adds the condition that a row comes after a place, and the order of the list.
 fn behind(mut sql: Sql, place: Option<ListPlace>, limit: u32, at: &str, id: &str) -> Sql {
     if let Some(place) = place {
         sql = place.condition(sql, at, id);
@@ -207,7 +207,7 @@ fn behind(mut sql: Sql, place: Option<ListPlace>, limit: u32, at: &str, id: &str
     sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit)
 }
 
-/// Cuts a list that was read with one more than its limit.
+/// Cuts a list that was read with one row more than its limit. Returns the place of the next page, if there is one.
 fn first_of(mut places: Vec<ListPlace>, limit: u32) -> (Vec<Uuid>, Option<ListPlace>) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = places.len() > limit;
@@ -222,7 +222,7 @@ impl Conn {
         rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? })).collect()
     }
 
-    /// Runs as lists show them, in this order.
+    /// Reads the summaries of runs, in the order of `ids`.
     async fn summaries(&mut self, ids: &[Uuid]) -> Result<Vec<RunSummary>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -241,7 +241,7 @@ impl Conn {
     }
 }
 
-/// Brings a state into the present form, and leaves references of its bulky parts unread.
+/// Upgrades a state to the current format, and empties references in its large parts so that they are not read.
 fn empty(state: &mut Value) {
     RunState::upgrade(state);
     for part in BULK {

@@ -1,5 +1,5 @@
-//! The visits of a run's nodes: in the run's own row while they are few, because that row is written with each commit
-//! anyway, and in their own rows once they are many. They never move back.
+//! The steps of a run, which record the visits of its nodes. While they are few, they are in the run's own row, which
+//! is written with each commit anyway; once they are many, they have their own rows. They never move back.
 
 use shared::id::RunId;
 use shared::run::Step;
@@ -11,21 +11,21 @@ use super::blobs::{Blobs, Reader};
 use super::db::{Arg, Conn, Sql};
 use super::{Error, Store, unreadable};
 
-/// How many visits a run has in its own row, at most.
+/// The largest number of steps in the row of a run.
 pub(super) const FEW: usize = if cfg!(test) { 2 } else { 16 };
-/// Where rows of their own are, and what becomes of one that is there.
+/// The table of steps, and the conflict clause for a step that exists already.
 pub(super) const STEPS: Table = Table { name: "steps", key: "run_id, id", others: "body" };
 pub(super) const AGAIN: &str = " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body";
 
-/// Where the visits of a run are to be written.
+/// Where the steps of a run are written.
 pub(super) enum StepStorage {
-    /// In the row of the run, all of them.
+    /// All steps, in the row of the run.
     Run(Vec<Step>),
-    /// In rows of their own.
+    /// These steps, in rows of their own.
     Rows(Vec<Step>),
 }
 
-/// Adds what is new or changed; `known`: what the row of the run has, none where it has not all.
+/// Merges new and changed steps. `known` are the steps in the row of the run; `None` if they have their own rows.
 pub(super) fn merged(known: Option<&Vec<Step>>, changed: &[Step]) -> StepStorage {
     let Some(known) = known else { return StepStorage::Rows(changed.to_vec()) };
     let mut all = known.clone();
@@ -39,10 +39,10 @@ pub(super) fn merged(known: Option<&Vec<Step>>, changed: &[Step]) -> StepStorage
 }
 
 impl Store {
-    /// Every visit of every node of a run, in order.
+    /// Returns all steps of a run, in order.
     pub async fn steps(&self, run: RunId) -> Result<Vec<Step>, Error> {
         let mut conn = self.inner.db.read().await?;
-        // In one statement: visits may move from one place to the other.
+        // Read in one statement, since steps may move out of the row of the run meanwhile.
         let sql =
             Sql::new("SELECT r.created_at, r.steps, s.id, s.body FROM runs r LEFT JOIN steps s ON s.run_id = r.id ");
         let rows = conn.fetch(sql.push("WHERE r.id = ").bind(run.0).push(" ORDER BY s.position")).await?;
@@ -73,7 +73,7 @@ impl Store {
 }
 
 impl Conn {
-    /// The visits that stand in the row of a run.
+    /// Reads the steps in the row of a run.
     pub async fn steps_in_run(&mut self, run: Uuid, column: String, blobs: &mut Blobs) -> Result<Vec<Step>, Error> {
         let mut reader = Reader::verifying();
         reader.add(run, column);
@@ -81,7 +81,7 @@ impl Conn {
     }
 }
 
-/// The row of one visit.
+/// The row of one step.
 pub(super) fn step_row(run: RunId, step: &Step, body: String) -> Vec<Arg> {
     vec![run.0.into(), step.id.0.into(), body.into()]
 }

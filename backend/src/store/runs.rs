@@ -1,4 +1,4 @@
-//! Single runs, with their reviews. `run_list` has the lists, and `run_steps` the steps.
+//! Single runs, with their reviews. The lists are in `run_list`, the steps in `run_steps`.
 
 use shared::access::{Involvement, Principal};
 use shared::id::{ReviewId, RunId};
@@ -17,25 +17,26 @@ pub(super) const RUNS: Table = Table {
     key: "id",
     others: "flow, status, requested_by, created_at, format, state, carries_question, steps",
 };
-/// The places of runs in the lists by status.
+/// The table of runs by status.
 pub(super) const RUNS_BY_STATUS: Table = Table { name: "runs_by_status", key: "status, created_at, id", others: "" };
 
-/// That a run is none that carries a question, for a query that looks up ids. `= 0` would let PostgreSQL read the whole of
-/// an index `WHERE carries_question = 0`, which it takes for a small one as long as the table was not analysed.
+/// The condition that a run does not only carry a question, for queries that look up ids. With `= 0`, PostgreSQL could
+/// read the whole of an index `WHERE carries_question = 0`, which it assumes to be small until the table has been
+/// analysed.
 pub(super) const SHOWN: &str = "carries_question < 1";
 
 /// A run that was found.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "nearly every run can be read")]
 pub enum FoundRun {
-    /// Its state, which says all that the API shows.
+    /// The run's state, which has everything that the API shows.
     Read(RunState),
-    /// What its columns say, where its state cannot be read.
+    /// The summary from the row's columns, if the state cannot be read.
     Unreadable(RunSummary),
 }
 
 impl FoundRun {
-    /// The run as lists show it.
+    /// The run's summary.
     pub fn summary(&self) -> RunSummary {
         match self {
             Self::Read(state) => summary(state),
@@ -45,7 +46,7 @@ impl FoundRun {
 }
 
 impl Store {
-    /// A run's state.
+    /// Returns a run's state.
     pub async fn run(&self, id: RunId) -> Result<Option<RunState>, Error> {
         let mut conn = self.inner.db.read().await?;
         let sql = Sql::new("SELECT state FROM runs WHERE id = ").bind(id.0);
@@ -55,7 +56,7 @@ impl Store {
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
-    /// The state of the run that waits for a review, also where nobody sees that run.
+    /// Returns the state of the run to which a review belongs, even if the run only carries a question.
     pub async fn run_of(&self, review: ReviewId) -> Result<Option<RunState>, Error> {
         let sql = Sql::new("SELECT r.id, r.state FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id = ");
         let mut conn = self.inner.db.read().await?;
@@ -65,14 +66,14 @@ impl Store {
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
-    /// What was asked where no flow asked it; none for a review of a flow.
+    /// Returns the question of a review that was asked without a flow. `None` for reviews of flows.
     pub async fn question_of_review(&self, review: ReviewId) -> Result<Option<NewReview>, Error> {
         let run = self.run_of(review).await?.filter(|run| run.shown_id().is_none());
         let asked = run.map(|run| question_of(&run.input)).transpose();
         asked.map_err(|error| Error::Stored(format!("what review {review} asks: {error}")))
     }
 
-    /// A run that people may see, also where its state cannot be read.
+    /// Returns a run that people may see, even if its state cannot be read.
     pub async fn find_run(&self, id: RunId) -> Result<Option<FoundRun>, Error> {
         let sql =
             Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE ").push(SHOWN).push(" AND id = ");
@@ -85,7 +86,8 @@ impl Store {
         read.map(|read| found(read, &row, 1)).transpose()
     }
 
-    /// A run that people may see, and its reviews in the order in which they were asked: of one moment, in one query.
+    /// Returns a run that people may see, with its reviews in the order in which they were requested, all from one
+    /// snapshot.
     pub async fn run_with_reviews(&self, id: RunId) -> Result<Option<(FoundRun, Vec<Review>)>, Error> {
         let sql = with_reviews(id);
         let mut conn = self.inner.db.read().await?;
@@ -106,9 +108,9 @@ impl Store {
         Ok(Some((found(state, &run, 2)?, reviews.collect::<Result<_, _>>()?)))
     }
 
-    /// Whether somebody may decide one of a run's reviews, or has.
+    /// Whether the viewer may decide one of the run's reviews, or has decided one.
     pub async fn involvement(&self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
-        // CROSS: SQLite joins in this order, from the few reviews of the run.
+        // With CROSS JOIN, SQLite begins with the few reviews of the run.
         let sql = Sql::new(
             "SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.created_at = v.created_at AND \
              a.review_id = v.id AND v.run_id = ",
@@ -121,7 +123,7 @@ impl Store {
     }
 }
 
-/// A run's row, whose first column is null, and those of its reviews.
+/// Selects the row of a run, with NULL in the first column, and the rows of its reviews.
 pub(super) fn with_reviews(id: RunId) -> Sql {
     Sql::new("SELECT NULL AS at, state, ")
         .push(unreadable::RUN)
@@ -136,7 +138,7 @@ pub(super) fn with_reviews(id: RunId) -> Sql {
         .push(" ORDER BY 1, 3")
 }
 
-/// A run as it was read; `at`: where the columns of its row begin.
+/// Makes a [`FoundRun`] of the result of reading a state. `at` is the index of the columns for an unreadable run.
 pub(super) fn found(read: Result<RunState, Error>, row: &Row, at: usize) -> Result<FoundRun, Error> {
     match read {
         Ok(state) => Ok(FoundRun::Read(state)),

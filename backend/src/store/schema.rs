@@ -1,7 +1,7 @@
-//! The schemas: the migrations of both databases, and migrating a database to this version.
+//! The schemas of both databases, and their migration to this version.
 //!
-//! sqlx's migrator runs them in PostgreSQL. SQLite is called by rusqlite, here as everywhere; the migrations that a file
-//! has are listed in the same table with the same checksums.
+//! In PostgreSQL, sqlx's migrator runs the migrations. In SQLite, rusqlite does, as for all statements; applied
+//! migrations are recorded in sqlx's table with the same checksums.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -18,14 +18,14 @@ use super::{Error, sqlite};
 pub(super) static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 pub(super) static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
-/// sqlx's own table of the migrations that were applied.
+/// sqlx's table of applied migrations.
 pub(super) const APPLIED: &str =
     "CREATE TABLE IF NOT EXISTS _sqlx_migrations (version BIGINT PRIMARY KEY, description TEXT NOT NULL,
     installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, success BOOLEAN NOT NULL, checksum BLOB NOT NULL,
     execution_time BIGINT NOT NULL)";
 
-/// Makes a file of SQLite where there is none, and brings it to this version: at once or not at all, so that of several
-/// servers that start together, the others wait and find it done. Blocks.
+/// Creates an SQLite file if it does not exist, and migrates it to this version in one transaction. If several servers
+/// start together, the others wait and find it done. Blocks.
 pub(super) fn migrate_sqlite(path: &Path) -> Result<(), MigrationError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags)?;
@@ -48,7 +48,7 @@ pub(super) fn migrate_sqlite(path: &Path) -> Result<(), MigrationError> {
     Ok(())
 }
 
-/// The migrations that a file has not had, in order.
+/// The migrations that were not yet applied, in order. An error if an applied one is unknown or differs.
 fn missing(transaction: &Transaction<'_>) -> Result<Vec<&'static Migration>, MigrationError> {
     let mut statement = transaction.prepare("SELECT version, checksum FROM _sqlx_migrations")?;
     let applied = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -63,12 +63,13 @@ fn missing(transaction: &Transaction<'_>) -> Result<Vec<&'static Migration>, Mig
     Ok(SQLITE.iter().filter(|known| !applied.iter().any(|(version, _)| *version == known.version)).collect())
 }
 
-/// Brings a database in PostgreSQL to this version.
+/// Migrates a PostgreSQL database to this version.
 pub(super) async fn migrate_postgres(conn: &mut PgConnection) -> Result<(), Error> {
     POSTGRES.run(conn).await.map_err(|error| MigrationError::from(error).into())
 }
 
-/// Whoever only reads leaves the schema as it is: it must be this version's. `what` names the database for people.
+/// Checks that the database has the schema of this version, for opening it without migrating. `what` names it in
+/// errors.
 pub(super) async fn check(db: &Db, what: &str) -> Result<(), Error> {
     let sql = Sql::new("SELECT MAX(version) FROM _sqlx_migrations");
     let found = match db.read().await?.fetch_one(sql).await {
@@ -87,13 +88,13 @@ pub(super) async fn check(db: &Db, what: &str) -> Result<(), Error> {
     }
 }
 
-/// Why a database could not be brought to this version.
+/// Why a database could not be migrated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MigrationError {
     /// The database failed, or cannot be opened.
     #[error("{0}")]
     Driver(DriverError),
-    /// The migrations that it had are not those of this version.
+    /// The applied migrations are not those of this version.
     #[error("{0}")]
     Migrations(#[from] MigrateError),
 }

@@ -1,23 +1,24 @@
-//! The public key of this database's seals: it is registered by the first server, so that a server with another key
-//! finds out before it writes or seals anything.
+//! The public key of this database's seals. The first server registers it, so that a server with another key notices
+//! before it writes or seals anything.
 
 use super::db::{Conn, Sql};
 use super::{Error, Store};
 
 impl Store {
-    /// The key that is registered.
+    /// Returns the registered key, if there is one.
     pub async fn seal_key(&self) -> Result<Option<String>, Error> {
         let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT seal_key FROM meta")).await?;
         Ok(row.map(|row| row.text_opt(0)).transpose()?.flatten())
     }
 
-    /// The last row of the log that was there when the first key was registered: so far rows may not be authenticated.
+    /// Returns the number of the last log row when the first key was registered: rows up to it may lack an HMAC.
     pub async fn unauthenticated_to(&self) -> Result<i64, Error> {
         let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT unauthenticated_to FROM meta")).await?;
         Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0))
     }
 
-    /// Registers a key in the place of none, or of one of these; answers with the key that is registered then.
+    /// Registers a key if none is registered, or in place of one of `in_place_of`. Returns the key that is registered
+    /// then.
     pub async fn register_seal_key(&self, key: &str, in_place_of: &[String]) -> Result<String, Error> {
         let replaced = in_place_of.iter().map(String::as_str).chain([key]);
         let sql = Sql::new("UPDATE meta SET seal_key = ").bind(key).push(

@@ -1,5 +1,5 @@
-//! The seals of the log, and the log as it is sealed: whole rows, in commit order, each read separately if one of them
-//! can no longer be read.
+//! The seals of the log, and the log in the form that is sealed: whole rows in commit order, where a row that cannot be
+//! read does not affect the others.
 //!
 //! `crate::audit` defines the meaning of a seal; here, it is bytes with a number and a place.
 
@@ -16,48 +16,48 @@ use super::page_bytes::{MAX_PAGE_BYTES, PageBytes};
 use super::row_mac::{Authenticity, RowKeys, Stored};
 use super::{Error, Store};
 
-/// A seal as it is stored.
+/// A stored seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSeal {
-    /// From 1, without gaps.
+    /// The number of the seal: from 1, without gaps.
     pub number: u64,
-    /// The last row that it holds.
+    /// The cursor of the last row that it covers.
     pub to: Cursor,
-    /// What is signed, to the byte.
+    /// The text that is signed, byte for byte.
     pub body: String,
-    /// By whom is in the body.
+    /// The signature. The body says who signed.
     pub signature: Vec<u8>,
-    /// 32 bytes for each entry, in order.
+    /// The hashes of the entries in order, 32 bytes each.
     pub hashes: Vec<u8>,
 }
 
-/// A row of the log with its entries, as they are sealed.
+/// A row of the log with its entries, in the form that is sealed.
 #[derive(Debug, Clone)]
 pub struct RecordRow {
-    /// Its place, as seals name it.
+    /// The cursor of the row, as seals name it.
     pub row: Cursor,
     /// The number of the row in the log.
     pub number: i64,
-    /// The run that it is of.
+    /// The run of the row. `None` if it belongs to no run.
     pub run_id: Option<RunId>,
-    /// Whether it is as a server with the key wrote it.
+    /// Whether the row is unchanged since a server with the key wrote it.
     pub mac: Authenticity,
-    /// Its entries with their places, or why they can no longer be read.
+    /// The entries with their cursors, or the reason why they cannot be read.
     pub entries: Result<Vec<(Cursor, Event)>, String>,
 }
 
-/// Rows of the log, in commit order.
+/// A page of log rows, in commit order.
 #[derive(Debug, Clone)]
 pub struct RecordPage {
-    /// The rows, at most as many as were asked for, and fewer where they are long.
+    /// The rows: at most as many as were asked for, fewer if they are large.
     pub rows: Vec<RecordRow>,
-    /// Whether there are more.
+    /// Whether there are more rows.
     pub more: bool,
 }
 
 impl Store {
-    /// Rows behind one row and up to another (the head, where none is given), none missing. After the origin: from the
-    /// first row that there is. `None` where a place is not of this log.
+    /// Returns the rows after one row and up to another (`None`: up to the head), without gaps. From the origin, it
+    /// begins with the first existing row. `None` if a cursor belongs to another log.
     pub async fn record(
         &self,
         after: &Cursor,
@@ -66,7 +66,7 @@ impl Store {
     ) -> Result<Option<RecordPage>, Error> {
         let log = &self.inner.log;
         let Some(after) = LogPlace::of(&after.0, log) else { return Ok(None) };
-        // Rows and the large values that they refer to are of one moment: archived runs lose both.
+        // Rows and the large values that they refer to are read in one snapshot, since archiving removes both.
         let mut conn = self.inner.db.snapshot().await?;
         let head = conn.head().await?;
         let up_to = match up_to.map(|place| LogPlace::of(&place.0, log)) {
@@ -99,7 +99,7 @@ impl Store {
         let run = row.uuid_opt(1)?;
         let mac = match &self.inner.row_keys {
             None => Authenticity::Unchecked,
-            // A column that holds something else is not what was written.
+            // A column with another type is not what was written.
             Some(keys) => checked(keys, &log.generation, row, place.seq).unwrap_or(Authenticity::Wrong),
         };
         let entries = events.map(|events| {
@@ -113,21 +113,21 @@ impl Store {
         Ok(RecordRow { row: place.cursor(log), number: place.seq, run_id: run.map(RunId), mac, entries })
     }
 
-    /// The newest seal.
+    /// Returns the newest seal, if there is one.
     pub async fn last_seal(&self) -> Result<Option<StoredSeal>, Error> {
         let sql = Sql::new(SELECT).push(" ORDER BY number DESC LIMIT 1");
         let row = self.inner.db.read().await?.fetch_one(sql).await?;
         row.map(|row| stored(&self.inner.log, &row)).transpose()
     }
 
-    /// Seals in order, from behind a number on.
+    /// Returns up to `limit` seals with a number above `after`, in order.
     pub async fn seals(&self, after: u64, limit: u32) -> Result<Vec<StoredSeal>, Error> {
         let sql = Sql::new(SELECT).push(" WHERE number > ").bind(signed(after)).push(" ORDER BY number LIMIT ");
         let rows = self.inner.db.read().await?.fetch(sql.bind(limit)).await?;
         rows.iter().map(|row| stored(&self.inner.log, row)).collect()
     }
 
-    /// The numbers of the seals that hold these rows of the log; none for one that waits for its seal.
+    /// Returns for each log row the number of the seal that covers it. `None` for a row that is not sealed yet.
     pub async fn seals_of_rows(&self, rows: &[i64]) -> Result<Vec<Option<u64>>, Error> {
         let places: Vec<LogPlace> = rows.iter().map(|seq| LogPlace { seq: *seq, seen: 0 }).collect();
         let mut conn = self.inner.db.read().await?;
@@ -138,7 +138,7 @@ impl Store {
         Ok(numbers)
     }
 
-    /// Adds a seal, unless another server was first with its number.
+    /// Adds a seal. Returns `false` if another server has added one with this number.
     pub async fn add_seal(&self, seal: &StoredSeal) -> Result<bool, Error> {
         let place = LogPlace::of(&seal.to.0, &self.inner.log)
             .ok_or_else(|| Error::Stored(format!("seal {} is of another log", seal.number)))?;
@@ -157,7 +157,7 @@ impl Store {
 }
 
 impl Conn {
-    /// The numbers of the seals that hold these places.
+    /// Returns for each place the number of the seal that covers it, if any.
     pub(super) async fn seal_numbers(&mut self, places: &[LogPlace]) -> Result<Vec<Option<u64>>, Error> {
         if places.is_empty() {
             return Ok(Vec::new());
@@ -175,7 +175,7 @@ impl Conn {
     }
 }
 
-/// How many rows one statement looks up.
+/// The number of rows that one statement looks up.
 const PLACES_AT_ONCE: usize = 500;
 
 const SELECT: &str = "SELECT number, seq, body, signature, hashes FROM seals";
@@ -195,7 +195,7 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Rows behind `after` and not behind `up_to`. Nothing lies before the origin, whatever its number.
+/// Selects the rows after `after` and up to `up_to`. After the origin come all rows, whatever their numbers.
 pub(super) fn between(after: LogPlace, up_to: LogPlace) -> Sql {
     let sql = Sql::new("SELECT ").push(COLUMNS).push(", commit_id, mac FROM log WHERE seq <= ").bind(up_to.seq);
     let sql = if after == LogPlace::ORIGIN { sql } else { sql.push(" AND seq > ").bind(after.seq) };

@@ -1,4 +1,4 @@
-//! Searches reviews for words: where they are searched, and lists of the matches.
+//! Searches reviews for words: the text that is searched, and lists of the matches.
 
 use serde_json::Value;
 use shared::review::Review;
@@ -9,19 +9,19 @@ use super::db::{Conn, Row, Sql};
 use super::log_index::{ReviewSearch, WordIndex};
 use super::words::Words;
 
-/// Of so many reviews, at most, that have the words of a search, each is looked up and put in order. Where there are
-/// more, they are found soon along the list. Tests see both ways.
+/// If at most this many reviews have the words of a search, each is looked up and sorted. If more, they are found
+/// quickly along the list. Tests use both ways.
 pub(super) const FEW: usize = if cfg!(test) { 9 } else { 2000 };
-/// How many characters of a review are searched.
+/// The largest searched text of a review, in characters.
 const MAX_SEARCH: usize = 4000;
-/// How many of them its title, prompt and flow's title have at most, each.
+/// The largest part of it for each of title, prompt and flow title, in characters.
 const MAX_HEAD: usize = 1000;
-/// How many reviews are read at once, where each is asked whether it fits.
+/// The number of reviews that are read at once when each is checked.
 const BATCH: u32 = 500;
-/// How many reviews a page asks, at most: the others follow behind its cursor.
+/// The number of reviews after which a page ends; the next page continues with the others.
 const MOST: usize = 20_000;
 
-/// How to find the reviews in these indexes that have the words of a query; `None` if it has none.
+/// Prepares a search for the words of a query in these indexes. `None` if the query has no words.
 pub(super) async fn of(conn: &mut Conn, q: Option<&str>, indexes: &[WordIndex]) -> Result<Option<ReviewSearch>, Error> {
     match Words::of(q) {
         Some(words) => Ok(Some(conn.search_reviews(words, indexes, FEW).await?)),
@@ -29,9 +29,9 @@ pub(super) async fn of(conn: &mut Conn, q: Option<&str>, indexes: &[WordIndex]) 
     }
 }
 
-/// Asks the reviews of a list one after the other whether they fit, from a place on. `page` asks for the next rows behind
-/// a place: id, and whatever `fits` and `place_of` read. Answers with the ids and their places, and with the place where
-/// the next page begins.
+/// Checks the reviews of a list one after the other, beginning after a place. `page` selects the next rows after a
+/// place; the first column is the id, the others are for `fits` and `place_of`. Returns the ids and places of matching
+/// reviews, and the place at which the next page begins, if there is one.
 pub(super) async fn each<P: Clone>(
     conn: &mut Conn,
     fits: impl Fn(&Row) -> Result<bool, Error>,
@@ -65,8 +65,8 @@ pub(super) async fn each<P: Clone>(
     }
 }
 
-/// Where the words of a search are looked for, lower case, and not without end: title, prompt, flow title, node,
-/// requester, actions by name, consequences, then the text in arguments and items.
+/// The text of a review that is searched, in lower case and limited: title, prompt, flow title, node, requester, names
+/// of actions, consequences, then the text in arguments and items.
 pub(super) fn text_of(review: &Review) -> String {
     let mut text = Text::default();
     for head in [Some(&review.title), Some(&review.prompt), review.flow_title.as_ref()] {
@@ -92,7 +92,7 @@ pub(super) fn text_of(review: &Review) -> String {
 struct Text(String);
 
 impl Text {
-    /// Adds a line with so many characters at most.
+    /// Adds a line, cut off after `most` characters.
     fn add(&mut self, line: &str, most: usize) {
         let room = MAX_SEARCH.saturating_sub(self.0.chars().count() + 1);
         if room == 0 || line.is_empty() {
@@ -101,12 +101,12 @@ impl Text {
         if !self.0.is_empty() {
             self.0.push('\n');
         }
-        // PostgreSQL's text has no U+0000.
+        // Text in PostgreSQL cannot contain U+0000.
         let kept = line.chars().flat_map(char::to_lowercase).filter(|c| *c != '\0');
         self.0.extend(kept.take(room.min(most)));
     }
 
-    /// Adds every text and number in a value, but no names of members.
+    /// Adds every text and number in a value, but not the names of members.
     fn add_value(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.add(text, MAX_SEARCH),

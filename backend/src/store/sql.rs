@@ -1,11 +1,11 @@
-//! Statements that are built with their arguments, and the keys that count their rows: the common input of both
-//! databases. Imports nothing of the store.
+//! Statements with their arguments, and the keys by which rows are counted: the common input of both databases. Imports
+//! nothing of the store.
 
 use std::fmt::Write as _;
 
 use uuid::Uuid;
 
-/// A statement that is put together with its arguments.
+/// A statement under construction, with its arguments.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Sql {
     pub text: String,
@@ -17,19 +17,19 @@ impl Sql {
         Self { text: text.to_owned(), args: Vec::new() }
     }
 
-    /// Puts text of this program before it.
+    /// Puts text before the statement. It must never come from outside.
     pub fn around(mut self, before: &str) -> Self {
         self.text.insert_str(0, before);
         self
     }
 
-    /// Adds text of this program (never of anybody else).
+    /// Adds text. It must never come from outside.
     pub fn push(mut self, text: &str) -> Self {
         self.text.push_str(text);
         self
     }
 
-    /// The text for SQLite, which looks named arguments up by their names, one after the other.
+    /// The text for SQLite, with `?` for each `$n`: SQLite would look up `$n` arguments by name, one after the other.
     pub fn positional(&self) -> String {
         let mut parts = self.text.split('$');
         let mut text = String::with_capacity(self.text.len());
@@ -45,14 +45,14 @@ impl Sql {
         &self.args
     }
 
-    /// Adds an argument.
+    /// Adds an argument and its placeholder.
     pub fn bind(mut self, arg: impl Into<Arg>) -> Self {
         self.args.push(arg.into());
         let _ = write!(self.text, "${}", self.args.len());
         self
     }
 
-    /// Adds `$1, $2, …`.
+    /// Adds `$1, $2, …` with these arguments.
     pub fn list<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         for (index, arg) in args.into_iter().enumerate() {
             if index > 0 {
@@ -63,7 +63,7 @@ impl Sql {
         self
     }
 
-    /// Adds `VALUES ($1, $2), ($3, $4), …`.
+    /// Adds `VALUES ($1, $2), ($3, $4), …` with these arguments.
     pub fn values(mut self, rows: impl IntoIterator<Item = Vec<Arg>>) -> Self {
         self.text.push_str("VALUES ");
         for (index, row) in rows.into_iter().enumerate() {
@@ -75,7 +75,7 @@ impl Sql {
     }
 }
 
-/// An argument, or the null of its type.
+/// An argument; `None` is NULL of that type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Arg {
     Int(Option<i64>),
@@ -108,7 +108,7 @@ argument! {
     Uuid: value => Arg::Uuid(Some(value)),
 }
 
-/// What rows are grouped by when they are counted: an id and three numbers.
+/// The columns by which rows are counted: an id and three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct GroupKey {
     pub id: Uuid,

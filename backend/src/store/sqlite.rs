@@ -1,10 +1,10 @@
 //! SQLite's connections.
 //!
 //! SQLite is a library, and a statement takes microseconds: the writer has its own thread and calls it there. A driver
-//! that passes each statement to another thread would spend a third of a commit on wake-ups. All others must not block
-//! their threads' tasks, and make the calls on a thread for blocking work.
+//! that passes each statement to another thread would spend a third of a commit on wake-ups. Other callers must not
+//! block the threads of the runtime, and make their calls on a thread for blocking work.
 //!
-//! Imports nothing of the store but [`Arg`], [`Sql`] and [`DriverError`].
+//! Imports only [`Arg`], [`Sql`] and [`DriverError`] from the store.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -21,32 +21,32 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::driver_error::{ACQUIRE, DriverError};
 use super::sql::{Arg, GroupKey, Sql};
 
-/// How long a statement waits for another process that writes to the file.
+/// How long a statement waits while another process writes to the file.
 pub(super) const BUSY: Duration = Duration::from_secs(10);
-/// How many statements stay prepared on a connection.
+/// The number of statements that stay prepared on a connection.
 const STATEMENTS: usize = 512;
 
-/// What connections are for.
+/// The use of a pool's connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PoolUse {
-    /// They cannot change anything.
+    /// Connections that cannot change anything.
     Reading,
-    /// Nobody can: the file is read as it is, without locks or a log beside it.
+    /// One connection to a file that nobody can change: it is read without locks and without a write-ahead log.
     Immutable,
-    /// There is one of them.
+    /// The one connection that writes.
     Writing,
 }
 
 /// Where the statements of a session run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunsOn {
-    /// On the caller's thread, which has nothing else to do.
+    /// On the calling thread, which may block.
     ThisThread,
-    /// On a thread for what blocks.
+    /// On a thread for blocking work.
     BlockingThread,
 }
 
-/// Connections to one file, opened when they are needed. Cheap to clone.
+/// A pool of connections to one file, opened on demand. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Pool(Arc<PoolState>);
 
@@ -58,14 +58,14 @@ struct PoolState {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// A connection; where a transaction is open when it is dropped, that is rolled back.
+/// A connection. A transaction that is open when it is dropped is rolled back.
 pub(super) struct SqliteSession {
-    /// None while a statement runs aside.
+    /// `None` while a statement runs on another thread, and after that thread was lost.
     open: Option<Open>,
     place: RunsOn,
 }
 
-/// A connection that somebody has, once they need it; it goes back to the pool.
+/// A place in the pool, with its connection once it is needed. The connection returns to the pool when dropped.
 struct Open {
     conn: Option<Connection>,
     pool: Arc<PoolState>,
@@ -73,17 +73,17 @@ struct Open {
 }
 
 impl Pool {
-    /// So many connections at most that read a file that is there.
+    /// Creates a pool of up to `most` connections that read an existing file.
     pub fn of_readers(path: &Path, most: u32) -> Self {
         Self::new(path, PoolUse::Reading, most)
     }
 
-    /// A connection that reads a file that nobody can write.
+    /// Creates a pool of one connection that reads a file that nobody can change.
     pub fn of_an_immutable_file(path: &Path) -> Self {
         Self::new(path, PoolUse::Immutable, 1)
     }
 
-    /// The one connection that writes to a file that is there.
+    /// Creates a pool of the one connection that writes to an existing file.
     pub fn of_the_writer(path: &Path) -> Self {
         Self::new(path, PoolUse::Writing, 1)
     }
@@ -93,7 +93,7 @@ impl Pool {
         Self(Arc::new(PoolState { path: path.to_owned(), of, most, free, idle: Mutex::default() }))
     }
 
-    /// A connection for one statement at a time.
+    /// Returns a connection outside of a transaction.
     pub async fn acquire(&self, place: RunsOn) -> Result<SqliteSession, DriverError> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
         let permit = permit.await.map_err(|_| DriverError::Exhausted)?.map_err(|_| DriverError::Closed)?;
@@ -101,8 +101,8 @@ impl Pool {
         Ok(SqliteSession { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
     }
 
-    /// Begins a transaction. One that writes does so at once (IMMEDIATE): what is read in it cannot change before it is
-    /// written.
+    /// Begins a transaction. One that writes locks the database at once (IMMEDIATE), so what it reads cannot change
+    /// before it writes.
     pub async fn begin(&self, place: RunsOn) -> Result<SqliteSession, DriverError> {
         let mut session = self.acquire(place).await?;
         let begin = if self.0.of == PoolUse::Writing { "BEGIN IMMEDIATE" } else { "BEGIN" };
@@ -110,7 +110,7 @@ impl Pool {
         Ok(session)
     }
 
-    /// Closes it, once nobody has a connection.
+    /// Closes the pool, once all connections have been returned.
     pub async fn close(&self) {
         let all = self.0.free.acquire_many(self.0.most).await;
         self.0.free.close();
@@ -119,8 +119,8 @@ impl Pool {
     }
 }
 
-/// The file that a URL names: `sqlite:<path>` or `sqlite://<path>`, percent-encoded where it holds `?` or `%`. `Err` says
-/// what is wrong with it.
+/// Returns the path in a URL: `sqlite:<path>` or `sqlite://<path>`, with `?` and `%` percent-encoded. The error says
+/// what is wrong with the URL.
 pub(super) fn path_of(url: &str) -> Result<PathBuf, String> {
     let rest = url.strip_prefix("sqlite:").unwrap_or(url);
     let rest = rest.strip_prefix("//").unwrap_or(rest);
@@ -134,8 +134,8 @@ pub(super) fn path_of(url: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(&*path))
 }
 
-/// Whether a file lies where nothing can be written, such as a backup on a read-only disk. `Err` where it cannot be read
-/// there as it is.
+/// Whether the file cannot be written, such as a backup on a read-only disk. An error if it also cannot be read without
+/// writing.
 pub(super) fn cannot_be_written(path: &Path) -> Result<bool, String> {
     let Ok(about) = path.metadata() else { return Ok(false) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -163,15 +163,16 @@ impl PoolState {
             conn.set_prepared_statement_cache_capacity(STATEMENTS);
             return Ok(conn);
         }
-        // Nothing is made: a file that was taken away under the server is missed, and no empty one stands in for it.
+        // SQLITE_OPEN_CREATE is not set: if the file was removed under the server, that is an error, and no empty file
+        // replaces it.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(&self.path, flags)?;
         conn.busy_timeout(BUSY)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS);
-        // A commit moves pages into the file only where `checkpoint` does not keep up.
+        // A commit moves pages into the database file only if `checkpoint` falls behind.
         conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4096")?;
         match self.of {
-            // KiB. A commit of another connection empties the cache of a reader, which keeps the usual 2 MiB.
+            // In KiB. Readers keep the default of 2 MiB, since each commit of another connection empties their cache.
             PoolUse::Writing => conn.pragma_update(None, "cache_size", -16384)?,
             PoolUse::Reading | PoolUse::Immutable => conn.pragma_update(None, "query_only", true)?,
         }
@@ -180,28 +181,28 @@ impl PoolState {
 }
 
 impl SqliteSession {
-    /// Runs a query, and gives all its rows.
+    /// Runs a query and returns all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, DriverError> {
         self.with(move |conn| fetch(conn, &sql)).await
     }
 
-    /// Counts the rows of a query by what they are.
+    /// Counts the rows of a query by their four columns.
     pub async fn count_groups(&mut self, sql: Sql) -> Result<HashMap<GroupKey, u64>, DriverError> {
         self.with(move |conn| count_groups(conn, &sql)).await
     }
 
-    /// Runs a statement; answers with how many rows it changed.
+    /// Runs a statement. Returns how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         self.with(move |conn| execute_each(conn, &sql.positional(), [sql.args()])).await
     }
 
-    /// Runs a statement once for each of these lists of arguments; answers with how many rows it changed. `sql` has their
-    /// places as SQLite does.
+    /// Runs a statement once for each list of arguments. Returns how many rows were changed in total. `sql` has
+    /// positional placeholders (`?`).
     pub async fn execute_each(&mut self, sql: String, each: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
         self.with(move |conn| execute_each(conn, &sql, each.iter().map(Vec::as_slice))).await
     }
 
-    /// Ends its transaction with COMMIT or ROLLBACK.
+    /// Ends the transaction with COMMIT or ROLLBACK.
     pub async fn end(mut self, how: &'static str) -> Result<(), DriverError> {
         self.with(move |conn| Ok(conn.execute_batch(how)?)).await
     }
@@ -217,7 +218,7 @@ impl SqliteSession {
         };
         let (open, result) = match self.place {
             RunsOn::ThisThread => run(),
-            // Whoever stops waiting leaves the connection to the other thread, which gives it back when it is done.
+            // If the caller stops waiting, that thread returns the connection to the pool when it is done.
             RunsOn::BlockingThread => tokio::task::spawn_blocking(run).await.map_err(|_| DriverError::Interrupted)?,
         };
         self.open = Some(open);
@@ -237,7 +238,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         let Some(conn) = self.conn.take() else { return };
-        // SQLite ends some transactions by itself, such as where the disk is full.
+        // SQLite ends some transactions itself, for example when the disk is full.
         if !conn.is_autocommit()
             && let Err(error) = conn.execute_batch("ROLLBACK")
         {
@@ -248,7 +249,7 @@ impl Drop for Open {
     }
 }
 
-/// Every statement that was run.
+/// All statements that were run.
 #[cfg(test)]
 pub(super) static SEEN: Mutex<std::collections::BTreeSet<String>> = Mutex::new(std::collections::BTreeSet::new());
 
@@ -313,7 +314,7 @@ impl ToSql for Arg {
     }
 }
 
-/// A column of a row.
+/// Reads a column of a row.
 pub(super) fn column<T: FromSql>(row: &[Value], index: usize) -> Result<T, DriverError> {
     let value = row.get(index).ok_or(rusqlite::Error::InvalidColumnIndex(index))?;
     T::column_result(value.into()).map_err(|source| DriverError::Column { index, source })

@@ -1,5 +1,5 @@
-//! Reads stored reviews, and prepares them for display: those of a query, in its order or in the order of their ids.
-//! `queue`, `review_list` and `reviews` decide which.
+//! Reads stored reviews and prepares them for display, in the order of a query or of ids. `queue`, `review_list` and
+//! `reviews` decide which reviews.
 
 use std::collections::HashMap;
 
@@ -15,19 +15,19 @@ use super::page_bytes::PageBytes;
 use super::{Error, unreadable};
 
 impl Conn {
-    /// The reviews of a query that begins with [`select`]; those that cannot be read are marked so.
+    /// Reads the reviews of a query that begins with [`select`]. Those that cannot be read are marked as unreadable.
     pub async fn found_reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
         let found = self.reviews_with_runs(sql, blobs).await?;
         Ok(found.into_iter().map(|(_, review)| review).collect())
     }
 
-    /// Removes the rows under which a review is found that cannot be read: nobody knows them, so all are looked through.
+    /// Deletes the subjects of a review that cannot be read. Their keys are not known, so the whole table is searched.
     pub async fn forget_audience(&mut self, review: ReviewId) -> Result<(), Error> {
         self.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.0)).await?;
         Ok(())
     }
 
-    /// Reviews by their ids, in this order.
+    /// Returns reviews by id, in the order of `ids`.
     pub async fn reviews_in_order(&mut self, ids: &[Uuid]) -> Result<Vec<Review>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -39,8 +39,9 @@ impl Conn {
         Ok(found)
     }
 
-    /// The reviews at these places as far as a page takes them, as `see` leaves them, and the place where the next page
-    /// begins; `next`: behind all of them. No more of them is in memory than the page takes, but for the last that are read.
+    /// Returns the reviews at these places that fit in a page, as `see` filters them, and the place of the next page.
+    /// `next` is the place after all of them. Only the reviews of the page, and the last few that are read, are in
+    /// memory.
     pub async fn page_of_reviews<P: Clone>(
         &mut self,
         places: &[(Uuid, P)],
@@ -65,8 +66,8 @@ impl Conn {
         Ok((taken, next))
     }
 
-    /// The reviews of a query that begins with [`select`], each with the run that waits for it, also where nobody sees
-    /// that run.
+    /// Reads the reviews of a query that begins with [`select`], each with its run, even if the run only carries a
+    /// question.
     pub async fn reviews_with_runs(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<(RunId, Review)>, Error> {
         let rows = self.fetch(sql).await?;
         let mut reader = Reader::default();
@@ -77,7 +78,7 @@ impl Conn {
         reviews.map(|(review, row)| Ok((RunId(row.uuid(0)?), or_marked(review, row)?))).collect()
     }
 
-    /// The review of such a query without its large values.
+    /// Reads the review of a query that begins with [`select`], without its large values.
     pub async fn review_outline(&mut self, sql: Sql) -> Result<Option<Review>, Error> {
         let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
@@ -87,7 +88,7 @@ impl Conn {
     }
 }
 
-/// A review of [`select`], or what its columns say where it cannot be read.
+/// Returns a review, or if it cannot be read, a marked review made of the row's columns.
 fn or_marked(review: Result<Review, Error>, row: &Row) -> Result<Review, Error> {
     review.or_else(|error| {
         tracing::error!(%error, "a review cannot be read");
@@ -95,12 +96,12 @@ fn or_marked(review: Result<Review, Error>, row: &Row) -> Result<Review, Error> 
     })
 }
 
-/// Reviews as somebody may see them.
+/// Makes reviews what the viewer may see of them.
 pub(super) fn visible_to(items: Vec<Review>, viewer: &Principal) -> Vec<Review> {
     items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect()
 }
 
-/// What [`Conn::found_reviews`] reads, of `reviews r`.
+/// Begins a query for [`Conn::found_reviews`] on reviews `r`.
 pub(super) fn select() -> Sql {
     Sql::new("SELECT r.run_id, r.body, ").push(unreadable::REVIEW)
 }

@@ -1,8 +1,8 @@
-//! Passes the text of running agents between the servers on one PostgreSQL, by NOTIFY. A server announces the runs that
-//! its sockets follow, and the others send it their text: if no other server follows a run, nothing is sent.
+//! Relays the text of running agents between servers on one PostgreSQL database, by NOTIFY. A server announces the runs
+//! that its sockets follow, and the others send it their text: if no other server follows a run, nothing is sent.
 //!
-//! Text may be lost. It is sent in batches with a limited size, on reading connections: no commit waits for it. The
-//! receiving socket decides who may see it.
+//! Text may be lost. It is sent in batches of limited size over reading connections, so that no commit waits for it.
+//! The receiving socket decides who may see it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use super::db::{Arg, Sql};
 use super::{Error, Inner, Store};
 use crate::token_stream::{Chunk, Interest, Streams};
 
-/// The channel of what servers tell each other of streams.
+/// The channel for notices about streams.
 pub(super) const CHANNEL: &str = "countersign_streams";
-/// How often text is sent, and what sockets have begun to follow is told.
+/// The interval at which text is sent, and at which newly followed runs are announced.
 const SEND_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the runs that are followed are told again.
+/// The interval at which followed runs are announced again.
 const INTEREST_INTERVAL: Duration = Duration::from_secs(10);
-/// How long they are believed.
+/// The time for which an announcement is valid.
 const INTEREST_LIFETIME: Duration = Duration::from_secs(30);
-/// The longest payload, in bytes; PostgreSQL takes 7,999.
+/// The longest payload, in bytes; PostgreSQL accepts 7,999.
 const MAX_PAYLOAD: usize = 7900;
-/// The longest text in one piece, in bytes: as JSON, a byte is six at most.
+/// The longest text in one piece, in bytes; as JSON, a byte takes at most six.
 const MAX_TEXT: usize = 1000;
-/// How many payloads are sent at once. What is beyond is dropped.
+/// The number of payloads that are sent at once; further ones are dropped.
 const MAX_AT_ONCE: usize = 8;
-/// How many runs are named; a server whose sockets follow more gets the text of all.
+/// The largest number of runs that are named. A server whose sockets follow more gets the text of all runs.
 const MAX_NAMED: usize = 150;
 
-/// What one server tells the others.
+/// A notice from one server to the others.
 #[derive(Debug, Serialize, Deserialize)]
 struct ChunkNotice {
-    /// Who tells it.
+    /// The name of the sender.
     from: String,
     #[serde(flatten)]
     what: What,
@@ -45,15 +45,15 @@ struct ChunkNotice {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum What {
-    /// The runs that its sockets follow.
+    /// The runs that the sender's sockets follow.
     Wants(Interest),
-    /// Text of its agents.
+    /// Text of the sender's agents.
     Text(Vec<Chunk>),
 }
 
 impl Store {
-    /// Exchanges text of running agents with the other servers on this database, until the store is closed. SQLite has
-    /// no other servers.
+    /// Exchanges text of running agents with other servers on this database, until the store is closed. No effect with
+    /// SQLite, which has one server.
     pub fn relay(&self, streams: Streams) {
         if self.inner.db.is_postgres() {
             let inner = &self.inner;
@@ -74,10 +74,10 @@ async fn run(inner: Arc<Inner>, streams: Streams) {
     }
 }
 
-/// Takes what was told on the channel, if this server runs flows.
+/// Handles a notice, if this server runs flows.
 pub(super) fn receive(inner: &Inner, payload: &str) {
     let Some(streams) = inner.streams.lock().clone() else { return };
-    // One of a newer server may say more than this one understands.
+    // A notice of a newer server may have content that this version does not understand.
     let Ok(ChunkNotice { from, what }) = serde_json::from_str(payload) else { return };
     if from == inner.name {
         return;
@@ -88,7 +88,7 @@ pub(super) fn receive(inner: &Inner, payload: &str) {
     }
 }
 
-/// Tells the others which runs are followed here: when that changes, and from time to time. Nothing is told while it is
+/// Announces which runs are followed here: when they change, and at intervals. Nothing is announced while there are
 /// none.
 async fn announce(inner: &Inner, streams: &Streams) {
     let mut followed = streams.followed();
@@ -109,12 +109,12 @@ async fn announce(inner: &Inner, streams: &Streams) {
             }
         }
         sleep(SEND_INTERVAL).await;
-        // The sender is held by the streams.
+        // The channel stays open, since `streams` holds its sender.
         let _ = timeout(INTEREST_INTERVAL, followed.changed()).await;
     }
 }
 
-/// Sends the text that others want.
+/// Sends text to the servers that follow its runs.
 async fn forward(inner: &Inner, streams: &Streams) {
     let mut outgoing = streams.outgoing();
     loop {
@@ -141,12 +141,12 @@ async fn next(outgoing: &mut broadcast::Receiver<Chunk>) -> Option<Chunk> {
     }
 }
 
-/// Text that goes together.
+/// Text that is sent together.
 #[derive(Debug, Default)]
 struct ChunkBatch(Vec<Chunk>);
 
 impl ChunkBatch {
-    /// Adds a chunk: to the one that it continues, where there is one.
+    /// Adds a chunk. If it continues another one, the two are joined.
     fn add(&mut self, chunk: Chunk) {
         let continues = |last: &&mut Chunk| {
             (last.run, &last.node, last.visit, last.attempt) == (chunk.run, &chunk.node, chunk.visit, chunk.attempt)
@@ -161,7 +161,7 @@ impl ChunkBatch {
     fn payloads(&self, inner: &Inner) -> Vec<String> {
         let (mut payloads, mut pieces, mut size) = (Vec::new(), Vec::new(), 0);
         for piece in self.0.iter().flat_map(split) {
-            // As JSON, with a margin for who sends it.
+            // The length as JSON, with a margin for the sender's name.
             let length = serde_json::to_string(&piece).map_or(MAX_PAYLOAD, |text| text.len()) + 1;
             if size + length > MAX_PAYLOAD - 200 {
                 payloads.push(payload(inner, What::Text(std::mem::take(&mut pieces))));
@@ -175,7 +175,7 @@ impl ChunkBatch {
     }
 }
 
-/// Pieces of a chunk that each fit into a payload.
+/// Splits a chunk into pieces that each fit in a payload.
 fn split(chunk: &Chunk) -> Vec<Chunk> {
     let (mut pieces, mut rest) = (Vec::new(), chunk.text.as_str());
     let mut offset = chunk.offset;
