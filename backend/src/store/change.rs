@@ -148,7 +148,8 @@ pub enum Operation {
     SaveFlow(Box<NewFlow>),
     /// Adds a person. Returns [`Committed::User`]; [`CommitError::Conflict`] if the name is taken.
     CreateUser(Box<NewUserRecord>),
-    /// Changes a person. If roles or activity change, what depends on them ends. Returns [`Committed::User`].
+    /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a deactivation or a lost
+    /// role revokes their grants. Returns [`Committed::User`].
     UpdateUser(Box<UserChange>),
     /// Makes a person the deputy of another. Returns [`Committed::Deputy`].
     NameDeputy(Box<Deputyship>),

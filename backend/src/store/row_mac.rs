@@ -1,10 +1,10 @@
-//! Authenticates rows of the log when they are written: an HMAC over the stored row and its place, with a key that is
-//! not in the database. A row that was inserted, changed, copied or moved without the key has no valid HMAC.
+//! Authenticates rows of the log when they are written: with an HMAC over the stored row and its place, by a key that
+//! is not in the database. A row that is inserted, changed, copied or moved without the key has no valid HMAC.
 
 use ring::hmac;
 use uuid::Uuid;
 
-/// How many bytes name a key.
+/// The length of a key's id in bytes.
 const ID: usize = 8;
 
 /// A key that authenticates rows.
@@ -14,47 +14,47 @@ pub struct RowKey {
     key: hmac::Key,
 }
 
-/// The key that authenticates what is written, and those that did so before it.
+/// The key that authenticates new rows, and its predecessors.
 #[derive(Clone)]
 pub struct RowKeys {
     current: RowKey,
     previous: Vec<RowKey>,
 }
 
-/// What the HMAC of a row says of it.
+/// The result of checking a row's HMAC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authenticity {
-    /// It was written here by who had the key.
+    /// The row was written here by a server that has the key.
     Authentic,
-    /// It has no HMAC.
+    /// The row has no HMAC.
     Missing,
-    /// Its HMAC is not that of this row in this place.
+    /// The HMAC does not belong to this row in this place.
     Wrong,
-    /// The key that it names is none of those that are there.
+    /// The HMAC names a key that this server does not have.
     UnknownKey(String),
-    /// There is no key to check it with.
+    /// This server has no keys for the check.
     Unchecked,
 }
 
-/// A row of the log as it is stored, in its place.
+/// A row of the log as it is stored, with its place.
 #[derive(Debug, Clone, Copy)]
 pub struct Stored<'a> {
-    /// Tells the log from others.
+    /// The id that distinguishes the log from others.
     pub generation: &'a str,
     /// The number of the row in the log.
     pub seq: i64,
-    /// The transaction that wrote it.
+    /// The id of the transaction that wrote it.
     pub commit: Uuid,
-    /// When, in microseconds since 1970.
+    /// The time at which it was written, in microseconds since 1970.
     pub at: i64,
-    /// The run that it is of.
+    /// The run of the row. `None` if it belongs to no run.
     pub run: Option<Uuid>,
     /// The row's events and inputs, as they are stored.
     pub body: &'a str,
 }
 
 impl Stored<'_> {
-    /// What is authenticated. Everything before the body has a length of its own.
+    /// The authenticated bytes. Everything before the body has a fixed or explicit length.
     fn message(&self) -> Vec<u8> {
         let generation = self.generation.as_bytes();
         let length = u64::try_from(generation.len()).unwrap_or(u64::MAX);
@@ -74,24 +74,24 @@ impl Stored<'_> {
 }
 
 impl RowKey {
-    /// A key and the id under which rows name it.
+    /// Creates a key with the id by which HMACs name it.
     pub fn new(id: [u8; ID], key: &[u8; 32]) -> Self {
         Self { id, key: hmac::Key::new(hmac::HMAC_SHA256, key) }
     }
 }
 
 impl RowKeys {
-    /// What is written is authenticated by the first; rows of the others still count.
+    /// Creates a set of keys. `current` authenticates new rows; rows of `previous` keys remain valid.
     pub fn new(current: RowKey, previous: Vec<RowKey>) -> Self {
         Self { current, previous }
     }
 
-    /// What is stored with a row.
+    /// Returns the id of the current key and the HMAC of the row, as they are stored with it.
     pub fn mac(&self, row: &Stored<'_>) -> Vec<u8> {
         [&self.current.id[..], hmac::sign(&self.current.key, &row.message()).as_ref()].concat()
     }
 
-    /// Whether what is stored with a row is its own.
+    /// Checks what is stored with a row.
     pub(super) fn check(&self, row: &Stored<'_>, mac: Option<&[u8]>) -> Authenticity {
         let Some((id, tag)) = mac.and_then(|mac| mac.split_at_checked(ID)) else { return Authenticity::Missing };
         let key = std::iter::once(&self.current).chain(&self.previous).find(|key| key.id == id);

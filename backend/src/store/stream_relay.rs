@@ -189,11 +189,11 @@ fn split(chunk: &Chunk) -> Vec<Chunk> {
 }
 
 fn payload(inner: &Inner, what: What) -> String {
-    // Ids, numbers and texts cannot fail to serialise.
+    // Ids, numbers and texts always serialise.
     serde_json::to_string(&ChunkNotice { from: inner.name.clone(), what }).unwrap_or_default()
 }
 
-/// Sends these in one statement; what is too much or too long is dropped.
+/// Sends payloads in one statement. Those that are too long or too many are dropped.
 async fn notify(inner: &Inner, payloads: Vec<String>) -> Result<(), Error> {
     let fit = payloads.into_iter().filter(|payload| payload.len() <= MAX_PAYLOAD).take(MAX_AT_ONCE);
     let rows: Vec<Vec<Arg>> = fit.map(|payload| vec![payload.into()]).collect();

@@ -1,5 +1,5 @@
-//! Tasks: the order in which workers claim them. Their leases are in `store/leases.rs`. Every new time of a task
-//! increases its `attempt`, like a claim.
+//! Tasks, and the order in which workers claim them. Their leases are in `store/leases.rs`. Each time that a task is
+//! given a new due time, its `attempt` increases, as with a claim.
 //!
 //! Calls and timers wait in separate lanes: a call may take minutes, and a timer never waits for one.
 
@@ -12,26 +12,26 @@ use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable};
 use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
-/// With so many lost workers, a task is suspected of ending them. A server carries out one such task at a time, so that
-/// the one that does is found, and no other is taken for it.
+/// The number of lost workers from which on a task is suspected of killing them. A server carries out one suspect at a
+/// time, so that the guilty task is found, and innocent ones that ran beside it are not blamed.
 pub const SUSPECT: u32 = 2;
 
-/// The same in SQL, where the index of suspects names it.
+/// [`SUSPECT`] in SQL, as the index of suspects has it.
 const SUSPECTED: &str = "2";
 
-/// How many tasks of each lane a worker has room for.
+/// The number of tasks that a worker has room for, by lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Calls of models and tools.
+    /// Tasks that call models and tools.
     pub calls: u32,
-    /// Deadlines and sleeps.
+    /// Timers: deadlines, sleeps and waits before retries.
     pub timers: u32,
-    /// Suspects of either kind, beside the others: 0 or 1.
+    /// Suspects of either lane, in addition to the others: 0 or 1.
     pub suspects: u32,
 }
 
 impl Room {
-    /// Whether there is none.
+    /// Whether there is no room in any lane.
     pub fn is_none(self) -> bool {
         self.calls == 0 && self.timers == 0
     }
@@ -43,19 +43,19 @@ pub(super) fn lane(task: &Task) -> &'static str {
 }
 
 impl Store {
-    /// Claims due tasks.
+    /// Claims due tasks, as many as there is room for.
     pub async fn claim(&self, worker: &str, room: Room, lease: Duration) -> Result<Vec<Claimed>, Error> {
         let first = move |of: &Selection<'_>| first(room, of);
         self.claim_rows(WorkTable::Tasks, "id, body, attempt, lost, owner", (worker, lease), first, claimed).await
     }
 
-    /// When the next task that there is room for is due, or its lease runs out.
+    /// Returns when the next task that there is room for is due, or its lease ends. `None` if there is no such task.
     pub async fn next_due(&self, room: Room) -> Result<Option<NextReady>, Error> {
         let one = Room { calls: room.calls.min(1), timers: room.timers.min(1), ..room };
         self.next_ready(|of| first(one, of)).await
     }
 
-    /// The tasks among these whose results are not needed any more, since their run or their map is over.
+    /// Returns those of these tasks whose results are no longer needed, because their run or their map is over.
     pub async fn abandoned(&self, tasks: &[TaskId]) -> Result<Vec<TaskId>, Error> {
         if tasks.is_empty() {
             return Ok(Vec::new());
@@ -68,13 +68,13 @@ impl Store {
 }
 
 impl Claimed {
-    /// The lease under which it is held.
+    /// The lease under which the task is held.
     pub fn lease(&self) -> Lease {
         Lease { id: self.task.id.0, attempt: self.attempt }
     }
 }
 
-/// Of each lane the tasks that come first, as many as there is room for; and beside them suspects.
+/// Selects the first tasks of each lane, as many as there is room for, and suspects.
 fn first(room: Room, of: &Selection<'_>) -> Sql {
     let lanes = [("call", room.calls, Readiness::Lease), ("timer", room.timers, Readiness::Timer)];
     let mut sql = Sql::default();
@@ -91,7 +91,7 @@ fn first(room: Room, of: &Selection<'_>) -> Sql {
     sql.push(" ORDER BY ready_at LIMIT ").bind(room.suspects).push(of.lock).push(") AS suspects")
 }
 
-/// A task as it is once it is claimed.
+/// Reads a task, with the values that the claim gives it.
 fn claimed(row: &Row) -> Result<Claimed, Error> {
     let task: Task = serde_json::from_str(&row.text(1)?).map_err(|error| Error::Stored(format!("a task: {error}")))?;
     let attempt =

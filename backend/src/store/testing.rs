@@ -1,8 +1,8 @@
-//! Databases for tests: a file of its own, or a database of its own on a PostgreSQL that is thrown away.
+//! Databases for tests: each is a new file, or a new database on a temporary PostgreSQL server.
 //!
-//! `COUNTERSIGN_TEST_POSTGRES=postgres://…` names a server on which databases may be made; without it, the first test
-//! of a process starts one from PostgreSQL's programs, and fails where it cannot. It ends with the process, however that
-//! ends. `COUNTERSIGN_TEST_POSTGRES=none` says that none is wanted: what needs PostgreSQL then does nothing.
+//! `COUNTERSIGN_TEST_POSTGRES=postgres://…` names a server on which databases may be created. Without it, the first
+//! test of a process starts a server from the installed programs of PostgreSQL, or fails if it cannot; that server ends
+//! together with the process. With `COUNTERSIGN_TEST_POSTGRES=none`, tests of PostgreSQL do nothing.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,22 +21,22 @@ use super::packed;
 use super::schema::POSTGRES;
 use crate::clock::{Clock, SharedClock, SystemClock};
 
-/// A database that nobody else uses. An SQLite file is removed when this is dropped.
+/// A database that nobody else uses. An SQLite file is deleted when this is dropped.
 #[derive(Debug)]
 pub struct Database {
-    /// What [`Options::url`] takes: `sqlite:<file>` or `postgres://…`.
+    /// The URL for [`Options::url`]: `sqlite:<file>` or `postgres://…`.
     pub url: String,
     folder: Option<PathBuf>,
 }
 
 impl Database {
-    /// A new SQLite file.
+    /// Creates a new SQLite file.
     pub fn sqlite() -> io::Result<Self> {
         let folder = new_folder("countersign-test")?;
         Ok(Self { url: format!("sqlite:{}", folder.join("test.db").display()), folder: Some(folder) })
     }
 
-    /// A new database in PostgreSQL, with the schema; none where none is wanted.
+    /// Creates a new database in PostgreSQL, with the schema. `None` if tests of PostgreSQL are turned off.
     pub async fn postgres() -> io::Result<Option<Self>> {
         static CLUSTER: OnceLock<io::Result<Cluster>> = OnceLock::new();
         let (server, suffix) = match std::env::var("COUNTERSIGN_TEST_POSTGRES") {
@@ -64,7 +64,7 @@ impl Database {
         Ok(Some(Self { url: url(&name), folder: None }))
     }
 
-    /// Runs a statement behind the back of every server, and says how many rows it changed.
+    /// Executes SQL directly, without the store. Returns how many rows it changed.
     pub async fn execute(&self, sql: &str) -> io::Result<u64> {
         if let Some(path) = self.url.strip_prefix("sqlite:") {
             let conn = rusqlite::Connection::open(path).map_err(io::Error::other)?;
@@ -76,7 +76,7 @@ impl Database {
         done.map(|done| done.rows_affected()).map_err(io::Error::other)
     }
 
-    /// The tables that hold a text, in whatever column, compressed or not.
+    /// Returns the tables that contain a text in any column, compressed or not.
     pub async fn holding(&self, text: &str) -> io::Result<Vec<String>> {
         let mut holding = Vec::new();
         if let Some(path) = self.url.strip_prefix("sqlite:") {
@@ -120,13 +120,13 @@ impl Database {
         Ok(holding)
     }
 
-    /// How to open it.
+    /// The options for opening the database.
     pub fn options(&self, clock: SharedClock) -> Options {
         Options::new(self.url.clone(), clock)
     }
 }
 
-/// Whether what is stored is compressed and holds a text.
+/// Whether a stored value is compressed and contains a text.
 fn is_packed_in(stored: &str, text: &str) -> bool {
     stored.starts_with(packed::MARK) && packed::unpack(stored.to_owned()).is_ok_and(|json| json.contains(text))
 }
@@ -134,14 +134,14 @@ fn is_packed_in(stored: &str, text: &str) -> bool {
 impl Drop for Database {
     fn drop(&mut self) {
         if let Some(folder) = &self.folder {
-            // What is left over lies in the temporary folder.
+            // Whatever is left is in the temporary folder.
             let _ = std::fs::remove_dir_all(folder);
         }
     }
 }
 
-/// A database with this version's schema: made once on a server by whoever comes first, since copying one takes no
-/// longer than making one that is empty.
+/// Returns the name of a database with this version's schema. It is created once per server; copying it takes no longer
+/// than creating an empty database.
 async fn template(conn: &mut PgConnection, url: impl Fn(&str) -> String) -> io::Result<String> {
     let mut digest = Sha256::new();
     for migration in POSTGRES.iter() {
@@ -151,13 +151,13 @@ async fn template(conn: &mut PgConnection, url: impl Fn(&str) -> String) -> io::
     run(conn, "SELECT pg_advisory_lock(1129270872)".to_owned()).await?;
     let exists = sqlx::query("SELECT 1 FROM pg_database WHERE datname = $1").bind(&name);
     if exists.fetch_optional(&mut *conn).await.map_err(io::Error::other)?.is_none() {
-        // Under another name until it is whole: this process may end at any moment.
+        // It has another name until it is complete, since this process may end at any moment.
         let draft = format!("countersign_draft_{}", random());
         run(conn, format!("CREATE DATABASE {draft}")).await?;
         let mut inside = connect(&url(&draft)).await?;
         POSTGRES.run(&mut inside).await.map_err(io::Error::other)?;
         inside.close().await.map_err(io::Error::other)?;
-        // Nobody may be in it while it is copied, PostgreSQL's own housekeeping included.
+        // No connection may be open while it is copied, not even of PostgreSQL's own maintenance.
         run(conn, format!("ALTER DATABASE {draft} ALLOW_CONNECTIONS false")).await?;
         run(conn, format!("ALTER DATABASE {draft} RENAME TO {name}")).await?;
     }
@@ -169,7 +169,7 @@ async fn run(conn: &mut PgConnection, sql: String) -> io::Result<()> {
     sqlx::query(AssertSqlSafe(sql)).execute(conn).await.map(drop).map_err(io::Error::other)
 }
 
-/// Waits until the server answers.
+/// Connects, and waits until the server responds.
 async fn connect(url: &str) -> io::Result<PgConnection> {
     let mut last = None;
     for _ in 0..300 {
@@ -182,14 +182,14 @@ async fn connect(url: &str) -> io::Result<PgConnection> {
     Err(last.map_or_else(|| io::Error::other("PostgreSQL does not answer"), io::Error::other))
 }
 
-/// A PostgreSQL of this process.
+/// The PostgreSQL server of this process.
 struct Cluster {
     folder: PathBuf,
-    /// The shell that waits for the end of its standard input, and with it of this process.
+    /// The shell that waits for the end of its standard input, which ends together with this process.
     _shell: Child,
 }
 
-/// Ends the server when standard input ends, and removes its folder.
+/// Starts a server. When standard input ends, stops it and removes its folder.
 const RUN: &str = r#"
 "$1/initdb" -D "$2/data" -U postgres --auth=trust --no-sync --no-locale -E UTF8 >/dev/null 2>&1 || exit 1
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
@@ -230,7 +230,7 @@ impl Cluster {
     }
 }
 
-/// The folder that is named, or where Debian puts the newest server.
+/// The folder from `COUNTERSIGN_TEST_POSTGRES_BINARIES`, or that of the newest server on Debian.
 fn binaries() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("COUNTERSIGN_TEST_POSTGRES_BINARIES") {
         return Some(folder.into());
@@ -248,7 +248,7 @@ fn new_folder(name: &str) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Whether what this process makes belongs to root.
+/// Whether files that this process creates belong to root.
 fn is_root(made: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     Ok(std::fs::metadata(made)?.uid() == 0)
@@ -258,28 +258,28 @@ fn random() -> String {
     hex::encode(&SystemClock.random()[..6])
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that only moves when a test moves it.
 #[derive(Debug)]
 pub struct ManualClock {
-    /// The time, in microseconds.
+    /// The time, in microseconds since 1970.
     now: AtomicI64,
-    /// How long it has been up, in microseconds.
+    /// The uptime, in microseconds.
     uptime: AtomicU64,
 }
 
 impl ManualClock {
-    /// A clock that shows the machine's time.
+    /// Creates a clock with the machine's current time.
     pub fn now() -> Arc<Self> {
         Arc::new(Self { now: AtomicI64::new(SystemClock.now().0), uptime: AtomicU64::new(0) })
     }
 
-    /// Moves it forward.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         self.now.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
         self.uptime.fetch_add(u64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
     }
 
-    /// Sets it back, as somebody may do with a machine's clock.
+    /// Sets the time back, as an admin may do; the uptime is not affected.
     pub fn set_back(&self, by: Duration) {
         self.now.fetch_sub(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
     }

@@ -1,4 +1,4 @@
-//! What the store promises, on both databases.
+//! Tests of the store's promises, on both databases.
 
 mod acts;
 mod calls;

@@ -1,5 +1,5 @@
-//! Replacements for rows that cannot be read: the content of their columns, and a mark. Such a row prevents no list,
-//! page or export from showing the others.
+//! Replacements for rows that cannot be read: the content of their columns, marked as unreadable. They let lists, pages
+//! and exports show the other rows.
 
 use serde_json::error::Category;
 use serde_json::json;
@@ -17,7 +17,7 @@ use super::blobs::typed;
 use super::db::{Conn, Row, Sql};
 use crate::engine::RunState;
 
-/// Why JSON could not be read, without what it says: it may be somebody's draft.
+/// Why JSON could not be read. Quotes nothing of the JSON, since it may be someone's draft.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match error.classify() {
@@ -30,7 +30,7 @@ pub(super) fn reason(error: &serde_json::Error) -> String {
 pub(super) const RUN: &str = "id, flow, status, requested_by, created_at";
 const RUN_COLUMNS: usize = 5;
 
-/// A run whose state cannot be read. Its columns are [`RUN`], from `at` on.
+/// Makes the summary of a run whose state cannot be read. Its columns are [`RUN`], beginning at `at`.
 pub(super) fn run(row: &Row, at: usize, error: &Error) -> Result<RunSummary, Error> {
     let created_at = Timestamp(row.int(at + 4)?);
     let flow = row.text(at + 1)?;
@@ -41,8 +41,8 @@ pub(super) fn run(row: &Row, at: usize, error: &Error) -> Result<RunSummary, Err
     typed("the columns of a run", shown)
 }
 
-/// The same as a state, with the format in the column behind [`RUN`], so that the run can be given up: nothing is known of what it does. Of a run that was over it
-/// says so.
+/// Makes the state of a run whose state cannot be read, with which the run can be given up. Its columns are [`RUN`] and
+/// then the format. If the run was over, so is this state.
 pub(super) fn state(row: &Row, error: &Error) -> Result<RunState, Error> {
     let run = run(row, 0, error)?;
     let outcome =
@@ -59,7 +59,7 @@ pub(super) fn state(row: &Row, error: &Error) -> Result<RunState, Error> {
 pub(super) const REVIEW: &str = "r.id, r.flow, r.status, r.requested_by, r.created_at, r.kind, r.severity, r.due";
 
 impl Conn {
-    /// What the columns say of a run whose state cannot be read.
+    /// Makes a state from the columns of a run whose state cannot be read.
     pub(in crate::store) async fn unreadable_state(&mut self, run: RunId, error: &Error) -> Result<RunState, Error> {
         let sql = Sql::new("SELECT ").push(RUN).push(", format FROM runs WHERE id = ").bind(run.0);
         let row = self.fetch_one(sql).await?.ok_or_else(|| Error::Stored(format!("run {run} has gone")))?;
@@ -67,8 +67,8 @@ impl Conn {
     }
 }
 
-/// A review whose body cannot be read: nobody but admins may decide it, and they cannot. Its columns are [`REVIEW`],
-/// from `at` on.
+/// Makes a review whose body cannot be read. Only admins see it, and nobody can decide it. Its columns are [`REVIEW`],
+/// beginning at `at`.
 pub(super) fn review(row: &Row, run: Uuid, at: usize, error: &Error) -> Result<Review, Error> {
     let shown = json!({
         "id": row.uuid(at)?, "run_id": run, "revision": 0, "digest": "", "version": 0, "kind": row.text(at + 5)?,
@@ -80,7 +80,7 @@ pub(super) fn review(row: &Row, run: Uuid, at: usize, error: &Error) -> Result<R
     typed("the columns of a review", shown)
 }
 
-/// What a class of reviews stands for that cannot be read: nobody but admins sees what is of it.
+/// Makes the outline of a class that cannot be read. Only admins see its reviews.
 pub(super) fn class(class: Uuid, error: &Error) -> Result<Review, Error> {
     let shown = json!({
         "id": class, "revision": 0, "digest": "", "version": 0, "kind": "approval", "status": "pending",
@@ -90,7 +90,7 @@ pub(super) fn class(class: Uuid, error: &Error) -> Result<Review, Error> {
     typed("a class of reviews", shown)
 }
 
-/// A visit whose body cannot be read.
+/// Makes a step whose body cannot be read.
 pub(super) fn step(id: Uuid, started_at: Timestamp, error: &Error) -> Result<Step, Error> {
     let shown = json!({
         "id": id, "node": "unreadable", "visit": 0, "kind": "unreadable", "status": "failed", "started_at": started_at,
@@ -99,7 +99,7 @@ pub(super) fn step(id: Uuid, started_at: Timestamp, error: &Error) -> Result<Ste
     typed("the columns of a step", shown)
 }
 
-/// An entry that cannot be read, or all entries of its row.
+/// Makes an entry in place of one that cannot be read, or of all entries of its row.
 pub(super) fn event(at: Timestamp, run_id: Option<RunId>, reason: &str) -> Event {
     let data = EventData::Unreadable(Unreadable { reason: reason.to_owned() });
     Event { run_id, ..Event::new(at, None, &data) }

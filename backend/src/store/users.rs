@@ -15,14 +15,14 @@ use super::{Credential, CredentialKind, Error, ProviderAccount, Store, UserRecor
 
 pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
                     u.deputyships, u.second_factor, u.provider_account";
-/// How many columns that are.
+/// The number of columns in [`USER`].
 pub(super) const USER_COLUMNS: usize = 10;
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at, \
                           c.last_used_at, c.client";
 
 impl UserRecord {
-    /// This person with the rights that they have now: all their roles, or, for a token, those of its roles that they
-    /// still have.
+    /// Returns the person with their current rights: all their roles, or with a token, those of the token's roles that
+    /// they still have.
     pub fn principal(&self, credential: Option<&Credential>) -> Principal {
         let all = Principal::new(self.user.username.clone(), self.user.roles.iter().cloned().collect());
         let Some(token) = credential.filter(|credential| credential.kind == CredentialKind::Token) else { return all };
@@ -32,8 +32,8 @@ impl UserRecord {
 }
 
 impl UserRecord {
-    /// The people for whom this one stands in at a moment, by what is known of them. Whoever may no longer log in has no
-    /// rights that a deputy could use.
+    /// Returns the people for whom this person stands in at a moment; `person` looks up their records. People who may
+    /// no longer log in have no rights that a deputy could use.
     pub fn stands_for<'p>(&self, now: Timestamp, person: impl Fn(&Username) -> Option<&'p Self>) -> Vec<Absent> {
         let held = self.deputyships.iter().filter(|span| self.user.active && span.holds(now));
         let people: BTreeSet<&Username> = held.map(|span| &span.person).collect();
@@ -46,43 +46,44 @@ impl UserRecord {
             .collect()
     }
 
-    /// When that changes by itself; none: not any more.
+    /// When the result of [`Self::stands_for`] changes next by itself. `None` if it no longer does.
     pub fn changes_after(&self, now: Timestamp) -> Option<Timestamp> {
         self.deputyships.iter().filter_map(|span| span.changes_after(now)).min()
     }
 }
 
 impl Credential {
-    /// Whether it has run out.
+    /// Whether the credential has expired.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 }
 
 impl Store {
-    /// A person by username, with what the server alone may know; `None` where there is none.
+    /// Returns a person with the data that only the server may know. `None` if they do not exist.
     pub async fn user(&self, username: &str) -> Result<Option<UserRecord>, Error> {
         Ok(self.inner.db.read().await?.users([username]).await?.pop())
     }
 
-    /// The person whom an identity provider knows so.
+    /// Returns the person with this account at the identity provider.
     pub async fn person_of(&self, account: &ProviderAccount) -> Result<Option<UserRecord>, Error> {
         Ok(self.inner.db.read().await?.people_of([account]).await?.pop())
     }
 
-    /// All people, by name.
+    /// Returns all people, by name.
     pub async fn users(&self) -> Result<Vec<User>, Error> {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u ORDER BY u.username");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         rows.iter().map(|row| Ok(user(row, 0)?.user)).collect()
     }
 
-    /// All who may log in, with all their roles, by name.
+    /// Returns everyone who may log in, with all their roles, by name.
     pub async fn people(&self) -> Result<Vec<Principal>, Error> {
         Ok(self.inner.db.read().await?.active().await?.into_values().collect())
     }
 
-    /// A session, token or link by the SHA-256 of its secret, with its person; expired ones are none.
+    /// Returns a session, token or link by the SHA-256 of its secret, with its person. `None` if there is none, or it
+    /// has expired.
     pub async fn credential(&self, digest: &[u8; 32]) -> Result<Option<(Credential, UserRecord)>, Error> {
         let found = self.inner.db.read().await?.credentials([digest]).await?.pop();
         let now = self.inner.clock.now();
@@ -91,7 +92,7 @@ impl Store {
             .map(|(_, credential, person)| (credential, person)))
     }
 
-    /// For whom somebody stands in now, and when that changes by itself.
+    /// Returns the people for whom a person stands in now, and when that changes next by itself.
     pub async fn standing(&self, record: &UserRecord) -> Result<(Vec<Absent>, Option<Timestamp>), Error> {
         let now = self.inner.clock.now();
         let people = self.inner.db.read().await?.absent([record], now).await?;
@@ -99,7 +100,7 @@ impl Store {
         Ok((stands_for, record.changes_after(now)))
     }
 
-    /// All times in which somebody stands in for somebody else and that are not over, the latest made first.
+    /// Returns all deputyships that are not over, the latest added first.
     pub async fn deputyships(&self) -> Result<Vec<Deputyship>, Error> {
         let now = self.inner.clock.now();
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships <> '[]'");
@@ -112,7 +113,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Somebody's sessions with the SHA-256 of their secrets, newest first.
+    /// Returns the sessions of a person with the SHA-256 of their secrets, newest first.
     pub async fn sessions(&self, owner: &str) -> Result<Vec<([u8; 32], Credential)>, Error> {
         let now = self.inner.clock.now();
         let sql = Sql::new("SELECT ")
@@ -125,8 +126,8 @@ impl Store {
         self.inner.db.read().await?.fetch(sql).await?.iter().map(credential).collect()
     }
 
-    /// Notes that a session is used, and how long it lasts from then on. It is no change of what anybody may do, and is
-    /// in no log.
+    /// Records that a session was used, and when it will expire. This changes nobody's rights, so the log does not have
+    /// it.
     pub async fn session_used(&self, digest: &[u8; 32], now: Timestamp, until: Timestamp) -> Result<(), Error> {
         let sql = Sql::new("UPDATE credentials SET last_used_at = ")
             .bind(now.0)
@@ -138,7 +139,7 @@ impl Store {
         Ok(())
     }
 
-    /// Somebody's tokens, newest first.
+    /// Returns the tokens of a person, newest first.
     pub async fn tokens(&self, owner: &str) -> Result<Vec<Token>, Error> {
         let sql = Sql::new("SELECT ")
             .push(CREDENTIAL)
@@ -150,7 +151,7 @@ impl Store {
     }
 }
 
-/// A token without its secret.
+/// Returns the token without its secret. `None` if the credential is not a token.
 pub(super) fn token(credential: Credential) -> Option<Token> {
     Some(Token {
         id: credential.id?,
@@ -164,13 +165,13 @@ pub(super) fn token(credential: Credential) -> Option<Token> {
 }
 
 impl Conn {
-    /// People by name.
+    /// Returns people by name.
     pub async fn users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 
-    /// People by the accounts by which an identity provider knows them.
+    /// Returns people by their accounts at an identity provider.
     pub async fn people_of<'a>(
         &mut self,
         accounts: impl IntoIterator<Item = &'a ProviderAccount>,
@@ -180,8 +181,8 @@ impl Conn {
         self.fetch(sql.list(accounts).push(")")).await?.iter().map(|row| user(row, 0)).collect()
     }
 
-    /// The people for whom somebody among these stands in at a moment. They are held until the end of the transaction
-    /// where there is one: a deputy's rights are those of a person who does not change meanwhile.
+    /// Returns the people for whom these people stand in at a moment. In a write transaction, their rows are locked
+    /// until it ends, so that the rights of a deputy come from a person who does not change meanwhile.
     pub async fn absent<'a>(
         &mut self,
         records: impl IntoIterator<Item = &'a UserRecord>,
@@ -192,7 +193,7 @@ impl Conn {
         self.held_users(names).await
     }
 
-    /// People by name, who do not change until the end of the transaction.
+    /// Returns people by name. In a write transaction, their rows are locked until it ends.
     pub async fn held_users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
         let mut names = names.into_iter().peekable();
         if names.peek().is_none() {
@@ -203,7 +204,7 @@ impl Conn {
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 
-    /// The user records in which a time of this id stands: one, or none.
+    /// Returns for each deputyship the person who is the deputy, if it exists.
     pub async fn deputies_of(&mut self, ids: impl IntoIterator<Item = DeputyId>) -> Result<Vec<UserRecord>, Error> {
         let mut found = Vec::new();
         for id in ids {
@@ -214,7 +215,7 @@ impl Conn {
         Ok(found)
     }
 
-    /// All who may log in, with their roles.
+    /// Returns everyone who may log in, with their roles.
     pub async fn active(&mut self) -> Result<BTreeMap<Username, Principal>, Error> {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.active = 1");
         let people = self.fetch(sql).await?;
@@ -222,7 +223,7 @@ impl Conn {
         people.map(|person| person.map(|person| (person.username.clone(), person))).collect()
     }
 
-    /// Credentials by the SHA-256 of their secrets, with their people; expired ones too.
+    /// Returns credentials by the SHA-256 of their secrets, with their people, including expired ones.
     pub async fn credentials<'a>(
         &mut self,
         digests: impl IntoIterator<Item = &'a [u8; 32]>,
@@ -242,7 +243,7 @@ impl Conn {
         read.collect()
     }
 
-    /// Credentials by the ids of their tokens; expired ones too.
+    /// Returns tokens by their ids, including expired ones.
     pub async fn tokens(&mut self, ids: impl IntoIterator<Item = Uuid>) -> Result<Vec<([u8; 32], Credential)>, Error> {
         let sql = Sql::new("SELECT ").push(CREDENTIAL).push(" FROM credentials c WHERE c.id IN (").list(ids).push(")");
         self.fetch(sql).await?.iter().map(credential).collect()
@@ -290,21 +291,21 @@ fn credential(row: &Row) -> Result<([u8; 32], Credential), Error> {
     Ok((super::blobs::digest(&row.blob(0)?)?, credential))
 }
 
-/// Where [`user_row`]s are.
+/// The table of users.
 pub(super) const USERS: Table = Table {
     name: "users",
     key: "username",
     others: "display_name, email, roles, active, password_hash, created_at, deputyships, second_factor, \
              provider_account",
 };
-/// Where [`credential_row`]s are.
+/// The table of credentials.
 pub(super) const CREDENTIALS: Table = Table {
     name: "credentials",
     key: "digest",
     others: "kind, id, name, username, roles, created_at, expires_at, last_used_at, client",
 };
 
-/// A user's row, as it is written.
+/// The row of a user.
 pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
     let user = &record.user;
     vec![
@@ -321,7 +322,7 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
     ]
 }
 
-/// The kind as it is stored.
+/// The stored name of a kind of credential.
 pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
     match kind {
         CredentialKind::Session => "session",
@@ -332,7 +333,7 @@ pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
     }
 }
 
-/// A credential's row, as it is written.
+/// The row of a credential.
 pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
     vec![
         digest.into(),

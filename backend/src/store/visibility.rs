@@ -1,6 +1,6 @@
-//! Who sees what, in SQL. [`shared::access`] has the rule; it is written a second time here so that a list can use an
-//! index. A test compares both. Only the effects of votes in other names are left to the rule: a list may show a
-//! pending review on which a person has already decided.
+//! The rules of who sees what, in SQL. They are defined in [`shared::access`], and written a second time here so that a
+//! list can use an index; a test compares the two. Only the effects of votes in other names are not in the SQL: a list
+//! may show a pending review that a person has already decided.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,8 @@ use shared::review::Review;
 
 use super::db::{DatabaseKind, Sql};
 
-/// The subjects under which a review is found: those that it is for, who asked, who has decided it or handed it over,
-/// who has somebody else's vote, who may vote, and who may not. `gave:x` finds nothing for x: their own vote is with
-/// somebody else.
+/// The subjects under which a review is found: whom it is for, who requested it, who decided or delegated it, who holds
+/// someone else's vote, who may vote, and who may not. `gave:x` excludes x: their own vote is delegated.
 pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     let reviewers = &review.reviewers;
     let users = reviewers.users.iter().map(|user| format!("user:{user}"));
@@ -43,12 +42,12 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
 /// The subject of reviews that only voters may decide.
 pub(super) const VOTES: &str = "votes";
 
-/// The subject of somebody who may vote.
+/// The subject of a person who may vote.
 pub(super) fn voter_subject(name: &Username) -> String {
     format!("voter:{name}")
 }
 
-/// The subject of somebody who is shut out.
+/// The subject of a person who is barred from deciding.
 pub(super) fn barred_subject(name: &Username) -> String {
     format!("barred:{name}")
 }
@@ -58,47 +57,47 @@ pub(super) fn role_subject(role: &str) -> String {
     format!("role:{role}")
 }
 
-/// The subject of a role whose people need tags besides.
+/// The subject of a role whose members also need tags.
 pub(super) fn tagged_subject(role: &str) -> String {
     format!("tagged:{role}")
 }
 
-/// The subject of a tag that they need. It finds a review for nobody; who has not all of them does not find it.
+/// The subject of a tag that reviewers need. It makes no review visible; it only marks the reviews that need the tag.
 pub(super) fn needs_subject(tag: &str) -> String {
     format!("needs:{tag}")
 }
 
-/// The subject of somebody whose own vote is with somebody else.
+/// The subject of a person whose own vote is delegated.
 pub(super) fn gave_subject(name: &Username) -> String {
     format!("gave:{name}")
 }
 
-/// Whether somebody sees every run and review.
+/// Whether the viewer may see every run and review.
 pub(super) fn sees_all(viewer: &Principal) -> bool {
     viewer.has(DEVELOPER)
 }
 
-/// Somebody in whose name a viewer may decide, with the subjects under which the reviews for them are found.
+/// A person in whose name a viewer may decide, with the subjects under which reviews for that person are found.
 pub(super) struct Name {
     pub username: Username,
-    /// As one of those that a review is for.
+    /// Subjects of reviews that are for the person.
     pub own: BTreeSet<String>,
-    /// As one of those who need tags besides.
+    /// Subjects of reviews for the person's roles that also need tags.
     pub tagged: Tagged,
-    /// As one who was handed somebody's vote.
+    /// The subject of reviews for which the person was given a vote. `None` if they are not a reviewer.
     pub handed: Option<String>,
 }
 
-/// Where the reviews are found for which somebody needs tags besides, and the tags that they have.
+/// The subjects of reviews that also need tags, and the tags of a person.
 #[derive(Clone)]
 pub(super) struct Tagged {
-    /// The subjects of their roles.
+    /// The subjects of the person's roles.
     pub subjects: BTreeSet<String>,
     has: BTreeSet<String>,
 }
 
 impl Tagged {
-    /// That no tag is needed by `reviews v` which they have not.
+    /// Adds the condition that the person has all tags that review `v` needs.
     pub fn suffices(&self, sql: Sql, database: DatabaseKind) -> Sql {
         let needed =
             database.either("json_each(v.tags) AS n", "jsonb_array_elements_text(CAST(v.tags AS jsonb)) AS n(value)");
@@ -107,24 +106,24 @@ impl Tagged {
     }
 }
 
-/// The reviews that are found under subjects, and those for which tags are needed besides.
+/// A condition on reviews: those under certain subjects, and those under others if the viewer has the tags.
 pub(super) struct ReviewVisibility {
-    /// Found under any of these.
+    /// Reviews under any of these subjects are included.
     pub subjects: BTreeSet<String>,
-    /// Of each name in which the viewer looks.
+    /// Reviews that need tags, for each person in whose name the viewer may decide.
     pub tagged: Vec<Tagged>,
 }
 
 impl ReviewVisibility {
-    /// That the row `a` of the audience shows its review `v`.
+    /// Adds the condition that row `a` of the audience includes its review `v`.
     pub fn shows(&self, sql: Sql, database: DatabaseKind) -> Sql {
         let tagged = self.tagged.iter().flat_map(|tagged| &tagged.subjects);
         let all: BTreeSet<&String> = self.subjects.iter().chain(tagged).collect();
-        // PostgreSQL knows no empty list. A token without roles has one.
+        // PostgreSQL does not accept an empty list. A token without roles has no subjects.
         if all.is_empty() {
             return sql.push("false");
         }
-        // By all of them first: along these SQLite looks rows up.
+        // All subjects first, since SQLite looks rows up by this condition.
         let mut sql = sql.push("a.subject IN (").list(all).push(") AND (false");
         if !self.subjects.is_empty() {
             sql = sql.push(" OR a.subject IN (").list(&self.subjects).push(")");
@@ -137,7 +136,7 @@ impl ReviewVisibility {
     }
 }
 
-/// Everybody in whose name somebody may decide, themselves first.
+/// Returns the people in whose name the viewer may decide, the viewer first.
 pub(super) fn names(viewer: &Principal) -> Vec<Name> {
     let absent = viewer.stands_for.iter().map(|absent| name(&absent.principal()));
     std::iter::once(name(viewer)).chain(absent).collect()
@@ -157,7 +156,7 @@ fn name(principal: &Principal) -> Name {
     Name { handed: reviews.then(|| format!("handed:{username}")), own, tagged, username }
 }
 
-/// The subjects whose reviews make somebody see the run: those that they may decide, or have decided.
+/// The condition on reviews that let a viewer see the run: those that they may decide, or have decided.
 pub(super) fn involved(viewer: &Principal) -> ReviewVisibility {
     let mut visibility = ReviewVisibility { subjects: BTreeSet::new(), tagged: Vec::new() };
     if reviews_as(viewer, &viewer.username) {
@@ -165,20 +164,20 @@ pub(super) fn involved(viewer: &Principal) -> ReviewVisibility {
     }
     for name in names(viewer) {
         visibility.subjects.extend(name.own.into_iter().chain(name.handed));
-        // Who has no role at all has no tag.
+        // Someone without roles has no tags.
         visibility.tagged.extend(Some(name.tagged).filter(|tagged| !tagged.subjects.is_empty()));
     }
     visibility
 }
 
-/// The subjects whose reviews somebody sees.
+/// The condition on reviews that the viewer may see.
 pub(super) fn visible(viewer: &Principal) -> ReviewVisibility {
     let mut visibility = involved(viewer);
     visibility.subjects.extend(asked_subjects(viewer));
     visibility
 }
 
-/// The subject of what somebody has asked, or a run that they have started; none for a token that may not ask.
+/// The subject of the viewer's own requests and runs. Empty for a token that may not ask.
 pub(super) fn asked_subjects(viewer: &Principal) -> BTreeSet<String> {
     launched(viewer, &viewer.username).then(|| format!("asked:{}", viewer.username)).into_iter().collect()
 }

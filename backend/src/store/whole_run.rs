@@ -1,4 +1,4 @@
-//! All stored data of a run, to write them elsewhere. Unreadable data are an error here, and are not replaced.
+//! All stored data of a run, for writing them elsewhere. Unreadable data are an error here, not replaced.
 
 use std::collections::VecDeque;
 
@@ -18,46 +18,46 @@ use super::page_bytes::LOG_READ;
 use super::{Error, Store};
 use crate::engine::RunState;
 
-/// A run with all that belongs to it, as it is at one moment.
+/// A run with everything that belongs to it, read from one snapshot.
 pub struct WholeRun {
-    /// The state, with large values in their places.
+    /// The state, with large values restored.
     pub state: RunState,
-    /// Every visit of every node, in order.
+    /// All steps, in order.
     pub steps: Vec<Step>,
-    /// Its reviews, in the order in which they were asked.
+    /// The reviews, in the order in which they were requested.
     pub reviews: Vec<Review>,
-    /// Who outside was told of them.
+    /// The deliveries about these reviews, as JSON.
     pub deliveries: Vec<Value>,
-    /// Its rows of the log.
+    /// The log rows of the run.
     pub rows: RunRows,
 }
 
-/// The rows of the log of one run. Each shows its review with all large values, however often these stand in other rows,
-/// so a few are read at a time.
+/// The log rows of a run. They are read a few at a time, since each contains its review with all large values, even if
+/// other rows contain the same values.
 pub struct RunRows {
     conn: Conn,
     run: RunId,
     blobs: Blobs,
     stored: Vec<Row>,
-    /// How many of them were read.
+    /// The number of rows in `stored` that were read.
     begun: usize,
     read: VecDeque<RunRow>,
 }
 
-/// A row of the log of one run.
+/// A log row of a run.
 #[derive(Debug, Clone)]
 pub struct RunRow {
     /// The number of the row in the log.
     pub number: i64,
     /// The time of its commit.
     pub at: Timestamp,
-    /// What the engine was told: with it, the run can be replayed.
+    /// The inputs of the engine, with which the run can be replayed.
     pub inputs: Value,
-    /// Its entries, as they are sealed.
+    /// The entries, in the form that is sealed.
     pub entries: Vec<Event>,
 }
 
-/// What a row of the log has beside its events.
+/// The inputs in the body of a log row.
 #[derive(Deserialize)]
 struct RowInputs {
     #[serde(default)]
@@ -65,7 +65,7 @@ struct RowInputs {
 }
 
 impl Store {
-    /// All of a run; none where there is no such run.
+    /// Reads everything that belongs to a run. `None` if the run does not exist.
     pub async fn whole_run(&self, id: RunId) -> Result<Option<WholeRun>, Error> {
         let conn = self.inner.db.snapshot().await?;
         conn.whole_run(id).await
@@ -73,12 +73,12 @@ impl Store {
 }
 
 impl RunRows {
-    /// The number of the last row; none where there is none.
+    /// The number of the last row. `None` if there are no rows.
     pub fn last(&self) -> Option<i64> {
         self.stored.last().and_then(|row| row.int(0).ok())
     }
 
-    /// The next row, in the order of the log.
+    /// Returns the next row in the order of the log, or `None` at the end.
     pub async fn next(&mut self) -> Result<Option<RunRow>, Error> {
         if self.read.is_empty() {
             let stored = &self.stored[self.begun..];

@@ -12,18 +12,18 @@ use serde_json::Value;
 use shared::log::Event;
 use uuid::Uuid;
 
-/// How many characters of a word count.
+/// The number of characters of a word that count.
 const MAX_WORD: usize = 64;
-/// How many words of a search count.
+/// The number of words of a search that count.
 const MAX_WORDS: usize = 8;
 
-/// The words of a search. All must be found.
+/// The words of a search; a match has all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(Vec<String>);
 
 impl Words {
-    /// The words of a text that somebody typed; none where it is blank. Where it holds no letter and no digit, there are
-    /// no words, and nothing is found.
+    /// Returns the words of a search. `None` if the text is blank. If it has no letter or digit, there are no words,
+    /// and the search finds nothing.
     pub fn of(q: Option<&str>) -> Option<Self> {
         let q = q.filter(|q| !q.trim().is_empty())?;
         let mut words = Vec::new();
@@ -35,22 +35,22 @@ impl Words {
         Some(Self(words))
     }
 
-    /// Each of them.
+    /// Iterates over the words.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether nothing can be found.
+    /// Whether there are no words, so that nothing can be found.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether all of them are found in a text.
+    /// Whether a text has all the words.
     pub fn are_in(&self, text: &str) -> bool {
         self.found(|look| each_word(text, look))
     }
 
-    /// Whether all of them are found in an entry.
+    /// Whether an entry has all the words.
     pub fn are_in_event(&self, event: &Event) -> bool {
         self.found(|look| each_word_of(event, look))
     }
@@ -65,12 +65,12 @@ impl Words {
     }
 }
 
-/// Gives each word of a text.
+/// Calls `take` with each word of a text.
 pub(super) fn each_word(text: &str, take: &mut dyn FnMut(&str)) {
     each_place(text, &mut |word, _| take(word));
 }
 
-/// Gives each word of a text, with the bytes where it stands.
+/// Calls `take` with each word of a text and its range in bytes.
 pub(super) fn each_place(text: &str, take: &mut dyn FnMut(&str, Range<usize>)) {
     let mut word = Word::default();
     let mut at = 0;
@@ -127,20 +127,20 @@ impl Word {
     }
 }
 
-/// Whether a character is a mark on the letter before it, which does not count. The lower case of some letters has one.
+/// Whether a character is a mark on the letter before it. Marks are ignored; the lower case of some letters has one.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36F}')
 }
 
-/// Whether a character is a word by itself: of a script that puts no spaces between words.
+/// Whether a character is a word by itself, because its script has no spaces between words.
 fn stands_alone(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF
         | 0x20000..=0x3FFFF)
 }
 
-/// Gives each word of an entry: of its kind, its actor and its ids, and of every text and number in its data. Times are
-/// no words, and neither are the names of members.
+/// Calls `take` with each word of an entry: of its kind, its actor, its ids, and every text and number in its data.
+/// Times and names of members are left out.
 pub(super) fn each_word_of(event: &Event, take: &mut dyn FnMut(&str)) {
     each_word(event.kind.as_str(), take);
     if let Some(actor) = &event.actor {
@@ -162,7 +162,7 @@ fn each_word_in(value: &Value, take: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Whether a text is a time, as entries have them: `2026-01-01T00:00:00Z`.
+/// Whether a text has the form of times in entries: `2026-01-01T00:00:00Z`.
 fn is_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     (20..=30).contains(&bytes.len())

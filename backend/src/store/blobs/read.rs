@@ -15,30 +15,30 @@ use super::super::unreadable::reason;
 use super::{BlobKey, Blobs, ESCAPE, LITERAL, digest, is_marked, reference};
 use crate::engine::RunState;
 
-/// Stored values of runs that are read together, so that all their blobs come in one query a level.
+/// Reads several stored values together, so that all their blobs take one query per level.
 #[derive(Default)]
 pub(in crate::store) struct Reader {
     values: Vec<(Uuid, StoredJson)>,
-    /// Whether each blob is held against its digest.
+    /// Whether each blob is checked against its digest.
     verify: bool,
 }
 
 enum StoredJson {
-    /// Nothing in it is a reference: it is read as it is.
+    /// JSON without references, which is read as it is.
     Whole(String),
-    /// What was replaced is to be put back.
+    /// JSON in which references have to be replaced.
     Parts(Value),
-    /// It is no JSON, for this reason.
+    /// Invalid JSON, with the reason.
     Broken(String),
 }
 
 impl Reader {
-    /// One to which a blob that was changed is missing.
+    /// Creates a reader that treats a changed blob as missing.
     pub fn verifying() -> Self {
         Self { verify: true, ..Self::default() }
     }
 
-    /// Takes stored JSON; its place is that of what [`Reader::finish`] gives.
+    /// Adds stored JSON. [`Reader::finish`] returns values in the order in which they were added.
     pub fn add(&mut self, run: Uuid, stored: String) {
         self.add_column(run, Ok(stored));
     }
@@ -48,12 +48,12 @@ impl Reader {
         self.values.push((run, stored));
     }
 
-    /// Takes a stored state of a run, of this or an earlier format.
+    /// Adds the stored state of a run, in this or an earlier format.
     pub fn add_state(&mut self, run: Uuid, stored: String) {
         self.add_state_column(run, Ok(stored));
     }
 
-    /// The same of a column that may hold no text.
+    /// Like [`Self::add_state`], for a column that may not be text.
     pub fn add_state_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
         match stored.and_then(unpack) {
             Ok(json) if RunState::is_current(&json) => self.add_json(run, json),
@@ -62,7 +62,7 @@ impl Reader {
         }
     }
 
-    /// Takes stored JSON, with `prepare` done to what was stored.
+    /// Adds stored JSON, to which `prepare` is applied before references are replaced.
     pub fn add_prepared(&mut self, run: Uuid, stored: Result<String, DriverError>, prepare: impl FnOnce(&mut Value)) {
         match stored.and_then(unpack) {
             Ok(json) => self.add_prepared_json(run, &json, prepare),
@@ -78,7 +78,7 @@ impl Reader {
         self.values.push((run, stored));
     }
 
-    /// Takes JSON of a column that may hold no text.
+    /// Adds JSON of a column that may not be text.
     pub fn add_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
         match stored.and_then(unpack) {
             Ok(json) => self.add_json(run, json),
@@ -86,8 +86,8 @@ impl Reader {
         }
     }
 
-    /// Reads the blobs, and puts them back. `blobs` keeps what was read; `what` names the values in errors. Fails where
-    /// one of them cannot be read.
+    /// Reads the blobs and restores the values. `blobs` keeps what was read; `what` names the values in errors. Returns
+    /// an error if any value cannot be read.
     pub async fn finish<T: DeserializeOwned>(
         self,
         what: &str,
@@ -97,7 +97,7 @@ impl Reader {
         self.finish_each(what, conn, blobs).await?.into_iter().collect()
     }
 
-    /// The same, with what can be read where something cannot ([`Error::Stored`]).
+    /// Like [`Self::finish`], with an [`Error::Stored`] in place of each value that cannot be read.
     pub async fn finish_each<T: DeserializeOwned>(
         self,
         what: &str,
@@ -133,7 +133,7 @@ impl StoredJson {
 }
 
 impl Blobs {
-    /// Reads these, and says which others they refer to.
+    /// Reads these blobs. Returns the further blobs to which they refer.
     async fn read(
         &mut self,
         conn: &mut Conn,
@@ -152,7 +152,7 @@ impl Blobs {
                 if verify && digest != <[u8; 32]>::from(Sha256::digest(text.as_bytes())) {
                     continue;
                 }
-                // One that is no JSON is missing to whatever refers to it.
+                // A blob that is not valid JSON counts as missing.
                 if let Ok(value) = serde_json::from_str(&text) {
                     self.0.insert((run, digest), value);
                 }
@@ -168,7 +168,7 @@ impl Blobs {
 }
 
 impl Blobs {
-    /// The blobs of a run that a stored value refers to, with those that these refer to, of those that were read.
+    /// Returns the blobs of a run that a stored value refers to, directly or through other blobs that were read.
     pub fn reached(&self, run: Uuid, stored: String) -> Result<BTreeSet<[u8; 32]>, Error> {
         let (mut reached, mut found) = (BTreeSet::new(), Vec::new());
         let json = unpack(stored)?;
@@ -193,7 +193,7 @@ fn want(run: Uuid, value: &Value, blobs: &Blobs, wanted: &mut BTreeSet<BlobKey>)
     wanted.extend(found.into_iter().map(|digest| (run, digest)).filter(|key| !blobs.0.contains_key(key)));
 }
 
-/// All references in a stored value.
+/// Collects all references in a stored value.
 fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
     if let Some((_, digest)) = reference(value) {
         found.push(digest);
@@ -210,7 +210,7 @@ fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
     }
 }
 
-/// Puts back what was replaced.
+/// Replaces references by their values.
 pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, String> {
     if let Some((_, digest)) = reference(&value) {
         let missing = || format!("it refers to a blob {} that is missing, invalid, or changed", hex::encode(digest));
@@ -241,7 +241,7 @@ pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, S
     })
 }
 
-/// The members of a wrapped object, if it is one.
+/// Returns the members of an object that an earlier version has wrapped, if the value is one.
 fn literal(value: &Value) -> Option<&Map<String, Value>> {
     let members = value.as_object().filter(|members| members.len() == 1)?;
     members.get(LITERAL)?.as_object()

@@ -1,63 +1,63 @@
-//! Credentials, as they are stored.
+//! Stored credentials.
 
 use serde::{Deserialize, Serialize};
 use shared::id::{TokenId, Username};
 use shared::time::Timestamp;
 
-/// What lets somebody in.
+/// The kind of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialKind {
-    /// A browser's cookie.
+    /// The cookie of a session in a browser.
     Session,
-    /// A program's bearer token.
+    /// The bearer token of a program.
     Token,
     /// A link that logs in once.
     Link,
-    /// A browser's cookie by which it is known to have logged in before. It lets nobody in.
+    /// A cookie that shows that someone has logged in with this browser before. It does not authenticate.
     Browser,
-    /// An attempt to sign in by the provider that has started a session. It lets nobody in.
+    /// A marker for a sign-in by the identity provider that has started a session. It does not authenticate.
     SignIn,
 }
 
-/// From where a session was started.
+/// The client that started a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionClient {
     /// The client's IP address, as text.
     pub address: String,
-    /// What the browser says that it is, in short.
+    /// A short form of the browser's user agent, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
-/// A session, token or link as it is stored: never its secret.
+/// A stored session, token or link. Its secret is never stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// What it is.
+    /// The kind.
     pub kind: CredentialKind,
-    /// A token's id.
+    /// The id of a token; otherwise `None`.
     pub id: Option<TokenId>,
-    /// A token's name.
+    /// The name of a token; otherwise `None`.
     pub name: Option<String>,
-    /// Whose it is.
+    /// The person to whom it belongs.
     pub username: Username,
-    /// A token's subset of roles.
+    /// The roles of a token, a subset of its owner's; otherwise `None`.
     pub roles: Option<Vec<String>>,
-    /// When it was made: it counts from then on.
+    /// When it was created, and became valid.
     pub created_at: Timestamp,
-    /// When it stops letting anybody in; none: never.
+    /// When it expires. `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// When a session was used last, to some minutes.
+    /// When a session was last used, accurate to a few minutes.
     pub last_used_at: Option<Timestamp>,
-    /// From where a session was started.
+    /// The client that started a session; otherwise `None`.
     pub client: Option<SessionClient>,
 }
 
 /// A session, token or link to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCredential {
-    /// SHA-256 of its secret.
+    /// The SHA-256 of the secret.
     pub digest: [u8; 32],
-    /// What the secret stands for: its kind, its person and its times.
+    /// The data stored for the secret: its kind, person and times.
     pub credential: Credential,
 }

@@ -1,4 +1,4 @@
-//! The changes of logins: sessions, passwords, second factors, the identity provider.
+//! Changes of logins: sessions, passwords, second factors, the identity provider.
 
 use serde::{Deserialize, Serialize};
 use shared::access::ADMIN;
@@ -10,27 +10,27 @@ use super::credential::NewCredential;
 /// A session to start.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// The session. For somebody whom the provider has signed in and who has a second factor here: a link, with which
-    /// the code is then sent.
+    /// The session. If the identity provider has signed in a person who has a second factor here, this is a link
+    /// instead, with which the code is then sent.
     pub session: NewCredential,
-    /// What lets them in.
+    /// The first factor.
     pub by: SignIn,
-    /// What proves their second factor, where they have one.
+    /// The proof of the second factor, if the person has one.
     pub proof: Option<Proof>,
-    /// The SHA-256 of the secret of the session that ends: that of the same browser.
+    /// The SHA-256 of the secret of the browser's previous session, which ends.
     pub replaces: Option<[u8; 32]>,
-    /// By what the browser is known later.
+    /// The credential by which the browser is recognised later.
     pub browser: Option<NewCredential>,
 }
 
-/// What lets somebody in.
+/// The first factor of a login.
 #[derive(Clone)]
 pub enum SignIn {
-    /// The password of this PHC string.
+    /// A password. This is the PHC string that it was checked against.
     Password(String),
-    /// The link with this SHA-256, which is used up.
+    /// The link whose secret has this SHA-256. It is used up.
     Link([u8; 32]),
-    /// The identity provider.
+    /// A sign-in by the identity provider.
     Provider(Box<ProviderSignIn>),
 }
 
@@ -44,16 +44,16 @@ impl std::fmt::Debug for SignIn {
     }
 }
 
-/// By what an identity provider knows somebody, for ever: names change, and are given to somebody else.
+/// The permanent identity of a person at an identity provider; names change, and may be given to someone else.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProviderAccount {
-    /// The provider, a URL.
+    /// The URL of the provider.
     pub issuer: String,
-    /// The person there.
+    /// The id of the person there.
     pub subject: String,
 }
 
-/// As it is stored: a URL has no spaces.
+/// The stored form, separated by a space; a URL has none.
 impl std::fmt::Display for ProviderAccount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.issuer, self.subject)
@@ -68,42 +68,42 @@ impl std::str::FromStr for ProviderAccount {
     }
 }
 
-/// Somebody whom the identity provider has signed in, and what it says of them.
+/// A person whom the identity provider has signed in, with what it says about them.
 #[derive(Debug, Clone)]
 pub struct ProviderSignIn {
     /// The account at the identity provider.
     pub account: ProviderAccount,
-    /// Their full name; none: what is known stays.
+    /// Their full name. `None` keeps the known one.
     pub display_name: Option<String>,
-    /// Their address; none: what is known stays.
+    /// Their email address. `None` keeps the known one.
     pub email: Option<String>,
-    /// The roles that their groups give, in the place of those that they have; none: roles are given here.
+    /// The roles from their groups, which replace their roles. `None` if roles are given here.
     pub roles: Option<Vec<String>>,
-    /// Whether somebody who is not known yet is added.
+    /// Whether to add the person if they are unknown.
     pub add: bool,
-    /// Remembers that the attempt was used: it starts one session, at however many servers.
+    /// A marker that this attempt was used, so that it starts only one session, on any number of servers.
     pub attempt: NewCredential,
 }
 
 impl ProviderSignIn {
-    /// Whether somebody who is an admin would not be one any more.
+    /// Whether an admin would no longer be one.
     pub fn takes_admin(&self) -> bool {
         self.roles.as_ref().is_some_and(|roles| !roles.iter().any(|role| role == ADMIN))
     }
 }
 
-/// Somebody whom the identity provider has signed in, and who is not let in here.
+/// A person whom the identity provider has signed in but who was not admitted here.
 #[derive(Debug, Clone)]
 pub struct RefusedSignIn {
     /// The account at the identity provider.
     pub account: ProviderAccount,
-    /// The name that they have or would have here.
+    /// The name that they have or would have here, if known.
     pub username: Option<Username>,
-    /// Why. Where it is their groups, the roles go that these have given before.
+    /// The reason. If it is their groups, they lose their roles.
     pub trouble: Trouble,
 }
 
-/// What proves a second factor. Each counts once.
+/// The proof of a second factor. Each is valid once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// A code of this time step.
@@ -115,11 +115,11 @@ pub enum Proof {
 /// A new password.
 #[derive(Clone)]
 pub struct PasswordChange {
-    /// PHC string of the password that was given as the old one.
+    /// The PHC string that the old password was checked against.
     pub from: String,
-    /// PHC string of the new one.
+    /// The PHC string of the new password.
     pub to: String,
-    /// The SHA-256 of the secret of the session that stays; all others end.
+    /// The SHA-256 of the secret of the session that remains; all others end.
     pub keep: [u8; 32],
 }
 
@@ -129,16 +129,16 @@ impl std::fmt::Debug for PasswordChange {
     }
 }
 
-/// The second factor of a person, as it is stored. Who can read the database can compute its codes.
+/// The second factor of a person, as it is stored. Anyone who can read the database can compute its codes.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondFactor {
-    /// The secret that the person's device has too, in hexadecimal.
+    /// The secret that is shared with the person's device, in hexadecimal.
     pub secret: String,
-    /// Whether the person has shown that the device has it; it counts only then.
+    /// Whether the person has proved that the device has the secret. Until then, it is not used.
     pub confirmed: bool,
-    /// The time step of the last code that was taken: neither it nor an older one is taken again.
+    /// The time step of the last accepted code. Codes of this step or earlier ones are no longer accepted.
     pub used_step: u64,
-    /// SHA-256 of the recovery codes that are left, in hexadecimal.
+    /// The SHA-256 of each recovery code that is left, in hexadecimal.
     pub recovery: Vec<String>,
 }
 
@@ -148,21 +148,21 @@ impl std::fmt::Debug for SecondFactor {
     }
 }
 
-/// What happens to a second factor.
+/// A change of a second factor.
 #[derive(Clone)]
 pub enum FactorChange {
-    /// A secret is set, in hexadecimal, which the person then confirms.
+    /// A new secret is set, in hexadecimal. The person has yet to confirm it.
     Begin(String),
-    /// The person has shown a code of this step for the secret; recovery codes are set by their SHA-256.
+    /// The person has proved with a code that their device has the secret.
     Confirm {
-        /// The secret that they confirm.
+        /// The secret that is confirmed.
         secret: String,
-        /// The time step.
+        /// The time step of the code.
         step: u64,
-        /// SHA-256 of the recovery codes, in hexadecimal.
+        /// The SHA-256 of each recovery code, in hexadecimal.
         recovery: Vec<String>,
     },
-    /// It is removed: by the person with a proof, or by an admin without.
+    /// The second factor is removed: by the person with a proof, or by an admin without one.
     Remove(Option<Proof>),
 }
 

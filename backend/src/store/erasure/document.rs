@@ -1,4 +1,4 @@
-//! What is stored of a run or of the log, as it is and as it is to be once a person was taken out of it.
+//! The stored JSON of a run or of log rows, before and after a person was removed from it.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -6,10 +6,10 @@ use uuid::Uuid;
 use super::Erasing;
 use super::redact::Redaction;
 
-/// What is stored.
+/// The place of a stored value.
 pub(super) enum StoredPart {
     State,
-    /// All that stand in the row of the run.
+    /// All steps in the row of the run.
     Steps,
     Step(Uuid),
     Review(Uuid),
@@ -21,7 +21,7 @@ pub(super) enum StoredPart {
     Row(ErasedLogRow),
 }
 
-/// A row of the log beside its body.
+/// The columns of a log row except for its body.
 pub(super) struct ErasedLogRow {
     pub seq: i64,
     pub at: i64,
@@ -29,7 +29,7 @@ pub(super) struct ErasedLogRow {
     pub mac: Option<Vec<u8>>,
 }
 
-/// Something that is stored, as it is to be, and as it is where that is something else.
+/// A stored value with its new content, and its old content if that differs.
 pub(super) struct Document {
     pub of: StoredPart,
     pub stored: String,
@@ -38,7 +38,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// As it is stored.
+    /// The value as it is stored.
     pub fn before(&self) -> &Value {
         self.before.as_ref().unwrap_or(&self.after)
     }
@@ -47,8 +47,8 @@ impl Document {
         self.before.as_ref().is_some_and(|before| *before != self.after)
     }
 
-    /// Changes it. What is as it was is kept once: a run's rows of the log show its review
-    /// again and again.
+    /// Changes the value. If nothing changes, no second copy is kept: the log rows of a run contain its review many
+    /// times.
     fn change(&mut self, change: impl FnOnce(&mut Value)) {
         let mut changed = self.after.clone();
         change(&mut changed);
@@ -59,15 +59,15 @@ impl Document {
     }
 }
 
-/// Takes the person out of what belongs together: what they typed in one place may have been passed on to another.
+/// Removes the person from documents that belong together: what they typed in one may have been copied to another.
 pub(super) fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<Document> {
     let mut redaction = Redaction::new(&erasing.username, &erasing.pseudonym);
     let rows: Vec<usize> =
         (0..documents.len()).filter(|index| matches!(documents[*index].of, StoredPart::Row(_))).collect();
     for (place, index) in rows.iter().enumerate() {
         documents[*index].change(|value| redaction.redact(value));
-        // What was there before they typed it is not theirs: an approved text, or what somebody else has said. What they
-        // have typed themselves is gone from there by now.
+        // A text that existed before they typed it is not theirs: it is an approved text, or someone else's words. What
+        // they typed themselves was already removed from the earlier rows.
         let is_known = |word: &str| rows[..place].iter().any(|before| contains(&documents[*before].after, word));
         redaction.seek(&is_known);
         documents[*index].change(|value| redaction.trace(value));
@@ -82,7 +82,7 @@ pub(super) fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<D
     documents
 }
 
-/// Whether a text stands anywhere in a value.
+/// Whether any string in a value contains a text.
 fn contains(value: &Value, text: &str) -> bool {
     match value {
         Value::String(whole) => whole.contains(text),

@@ -1,6 +1,6 @@
-//! Finds where a person is still named: every run is read once, in batches, and so are the entries without a run.
+//! Finds where a person is still named. Every run is read once, in batches, and so are log rows without a run.
 //!
-//! The index of the log is not used: it knows actors, but not the people who are named in an input of the engine.
+//! The index of the log is not used: it has actors, but not the people who are named in an input of the engine.
 
 use shared::id::RunId;
 use uuid::Uuid;
@@ -9,23 +9,24 @@ use super::super::db::{Conn, Row, Sql};
 use super::super::{Error, Store, packed};
 use super::{Erasing, place};
 
-/// How many runs are looked at by one statement.
+/// The number of runs that one statement examines.
 const RUNS: u32 = 64;
-/// How many rows of the log.
+/// The number of log rows that one statement examines.
 const ROWS: i64 = 2000;
-/// How many rows of the log are changed at once that are of no run.
+/// The number of log rows without a run that one step changes.
 const AT_ONCE: u32 = 64;
 
 /// A place in the list of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlace(Uuid);
 
-/// What of a run can name somebody. What was answered under idempotency keys names nobody whom these do not.
+/// The columns of a run's rows that can name a person. Results under idempotency keys name nobody else.
 const OF_RUNS: [(&str, &str); 5] =
     [("log", "body"), ("reviews", "body"), ("steps", "body"), ("blobs", "body"), ("feedback", "body")];
 
 impl Store {
-    /// Runs behind a place that may name somebody, and where the rest begins; no place: there is no rest.
+    /// Returns runs after a place that may name the person, and the place at which to continue. Without a place, all
+    /// runs were examined.
     pub async fn runs_naming(
         &self,
         erasing: &Erasing,
@@ -50,7 +51,8 @@ impl Store {
         Ok((naming.into_iter().map(RunId).collect(), next.map(|run| RunPlace(*run))))
     }
 
-    /// Rows of the log behind one, of no run, that may name somebody; and the row behind which to go on, if there are more.
+    /// Returns log rows without a run, after `after`, that may name the person, and the row after which to continue.
+    /// `None` if there are no more rows.
     pub async fn rows_naming(&self, erasing: &Erasing, after: i64) -> Result<(Vec<i64>, Option<i64>), Error> {
         let mut conn = self.inner.db.read().await?;
         let sql = Sql::new("SELECT MAX(seq) FROM (SELECT seq FROM log WHERE seq > ").bind(after);
@@ -84,13 +86,13 @@ impl Conn {
     }
 }
 
-/// That a column names the person, or that only the program can tell, since it is compressed.
+/// Adds the condition that a column names the person, or is compressed, so that only the program can tell.
 fn may_name(conn: &Conn, sql: Sql, column: &str, erasing: &Erasing) -> Sql {
     let sql = place(conn, sql.push("("), column, &erasing.quoted()).push(" > 0 OR ");
     place(conn, sql, column, packed::MARK).push(" = 1)")
 }
 
-/// Whether a column names the person. One that cannot be read is for whoever reads the whole to say so.
+/// Whether a column names the person. `true` if it cannot be read: reading the whole run then reports the error.
 fn names(row: &Row, index: usize, erasing: &Erasing) -> bool {
     row.text(index).and_then(packed::unpack).map_or(true, |json| json.contains(&erasing.quoted()))
 }

@@ -1,6 +1,6 @@
-//! Erasing a person: the account loses its personal data in one commit ([`super::Operation::EraseUser`]); the rest
-//! follows run by run ([`super::Operation::EraseEntries`]), each with its entries in the audit log. The remaining work
-//! is found by what still names the person, so that a killed server continues where it was.
+//! Erasing a person. The account loses its personal data in one commit ([`super::Operation::EraseUser`]). The rest
+//! follows run by run ([`super::Operation::EraseEntries`]), each step with its entries in the audit log. Each step
+//! looks for what still names the person, so a killed server continues where it was.
 
 mod document;
 mod find;
@@ -18,24 +18,24 @@ use super::{Error, Store};
 pub use find::RunPlace;
 pub use step::{ErasedRow, ErasureStep, Prepared};
 
-/// Somebody whose account was erased, and whose name still stands elsewhere.
+/// A person whose account was erased, and whose name may still be elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasing {
-    /// What they were called.
+    /// Their previous name.
     pub username: Username,
-    /// What they are called from now on.
+    /// Their new name.
     pub pseudonym: Username,
 }
 
 impl Erasing {
-    /// Their name as JSON has it: whatever names them has this.
+    /// Their name as JSON has it: every value that names them contains this.
     fn quoted(&self) -> String {
         format!("\"{}\"", self.username)
     }
 }
 
 impl Store {
-    /// Everybody whose name is still to be looked for.
+    /// Returns the people whose names are still being removed.
     pub async fn being_erased(&self) -> Result<Vec<Erasing>, Error> {
         let sql = Sql::new("SELECT username, pseudonym FROM erased_users WHERE username IS NOT NULL ORDER BY at");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
@@ -43,8 +43,8 @@ impl Store {
         rows.iter().map(|row| Ok(Erasing { username: name(row.text(0)?)?, pseudonym: name(row.text(1)?)? })).collect()
     }
 
-    /// How far the erasure of somebody is, by what they are called now, or were as long as that is still looked for. None
-    /// where nobody of that name was erased.
+    /// Returns the progress of an erasure, by the person's new name, or by their previous name until it is done. `None`
+    /// if nobody of that name was erased.
     pub async fn erasure(&self, name: &str) -> Result<Option<Erasure>, Error> {
         let sql = Sql::new("SELECT pseudonym, username FROM erased_users WHERE pseudonym = ").bind(name);
         let mut conn = self.inner.db.read().await?;
@@ -57,7 +57,7 @@ impl Store {
         Ok(Some(Erasure { username, done: name.is_none(), archived_runs: unsigned(archived) }))
     }
 
-    /// Where the entries `entries.erased` stand: their numbers with the rows of the log, in order, from behind a number on.
+    /// Returns the numbers of `entries.erased` entries above `after`, in order, each with the number of its log row.
     pub async fn erasures(&self, after: u64, limit: u32) -> Result<Vec<(u64, i64)>, Error> {
         let sql = Sql::new("SELECT number, seq FROM erasures WHERE number > ").bind(signed(after));
         let sql = sql.push(" ORDER BY number LIMIT ").bind(limit);
@@ -67,14 +67,14 @@ impl Store {
 }
 
 impl Conn {
-    /// The number of the newest entry `entries.erased`; 0 where there is none.
+    /// Returns the number of the newest `entries.erased` entry, or 0 if there is none.
     pub async fn last_erasure(&mut self) -> Result<u64, Error> {
         let row = self.fetch_one(Sql::new("SELECT COALESCE(MAX(number), 0) FROM erasures")).await?;
         Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
     }
 }
 
-/// Where a column has a text in it, from 1; 0 where it has not.
+/// Adds the position of a text in a column, from 1, or 0 if the column does not contain it.
 fn place(conn: &Conn, sql: Sql, column: &str, text: &str) -> Sql {
     let function = if conn.is_postgres() { "strpos(" } else { "instr(" };
     sql.push(function).push(column).push(", ").bind(text).push(")")

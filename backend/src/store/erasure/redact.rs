@@ -1,8 +1,8 @@
-//! What is removed from stored JSON when a person is erased: their name, where it is used as a name, and the texts that
-//! they typed.
+//! The removal of a person from stored JSON: of their name, where it is used as a name, and of the texts that they
+//! typed.
 //!
-//! A name is found by its place, never by its text: a person may be called `admin`, `approve` or `max`. Data of users
-//! (arguments, state, outputs) has only the places that this program writes there.
+//! A name is found by its place, never by its text: a person may be called `admin`, `approve` or `max`. In data of
+//! users (arguments, state, outputs), only members that this program writes are such places.
 
 use std::collections::BTreeSet;
 
@@ -10,34 +10,34 @@ use serde_json::{Map, Value};
 
 use super::super::blobs::is_users;
 
-/// Stands where somebody's words stood.
+/// The replacement for a person's words.
 pub(in crate::store) const ERASED: &str = "[erased]";
-/// What somebody typed is looked for elsewhere in the run where it is at least so long, in characters, and more than a
-/// word: an agent was told it. Less would be found where it is somebody else's, or the engine's own.
+/// The shortest text, in characters, that is also searched for in the rest of the run, where an agent may have repeated
+/// it; it must have several words. Shorter texts would match words of other people or of the engine.
 const LONG: usize = 12;
 
-/// Members whose value is a person, wherever they stand.
+/// Members whose value is a person, anywhere.
 const ANYWHERE: [&str; 5] = ["actor", "by", "given_by", "on_behalf_of", "requested_by"];
-/// Members whose value is a person, or a list of people, in what is the engine's own.
+/// Members whose value is a person or a list of people, in data of the engine.
 const NAMES: [&str; 13] = [
     "added", "barred", "deputy", "lost", "made_by", "owner", "person", "saved_by", "user", "username", "users",
     "voided", "voters",
 ];
 
-/// Members in which the engine says something in words that may name people; of an error its message too.
+/// Members with sentences of the engine that may name people. In an error, also its message.
 const SENTENCES: [&str; 3] = ["problem", "reason", "standing"];
-/// Members in which it names them in quotes.
+/// Members in which the engine names people in backticks.
 const QUOTES: [&str; 2] = ["prompt", "title"];
 
-/// Who is erased, and what they are called from then on.
+/// The person to erase, and what was found of their words.
 pub(in crate::store) struct Redaction<'a> {
     name: &'a str,
     pseudonym: &'a str,
-    /// What they typed, as far as it was found so far.
+    /// Their texts to search for elsewhere.
     words: BTreeSet<String>,
-    /// What of that is not looked for elsewhere.
+    /// Their texts that are not searched for elsewhere.
     kept: BTreeSet<String>,
-    /// What was found since it was last asked what was known before.
+    /// Texts found since the last call of [`Self::seek`].
     found: BTreeSet<String>,
 }
 
@@ -46,12 +46,13 @@ impl<'a> Redaction<'a> {
         Self { name, pseudonym, words: BTreeSet::new(), kept: BTreeSet::new(), found: BTreeSet::new() }
     }
 
-    /// Takes the name and the words of the person out of a value.
+    /// Removes the person's name and words from a value.
     pub fn redact(&mut self, value: &mut Value) {
         self.walk(value, false);
     }
 
-    /// Looks elsewhere for what was found last, but for what was known before it was typed.
+    /// Decides which of the texts found last are searched for elsewhere: all except those that were known before the
+    /// person typed them.
     pub fn seek(&mut self, is_known: &dyn Fn(&str) -> bool) {
         for word in std::mem::take(&mut self.found) {
             if is_known(&word) {
@@ -62,11 +63,11 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// Takes out what they typed wherever else it was passed on, once all of it was found.
+    /// Removes their texts wherever they were copied to.
     pub fn trace(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                // The longest first: one may be a part of another.
+                // The longest first, since one may be a part of another.
                 let mut words: Vec<&String> = self.words.iter().filter(|word| text.contains(word.as_str())).collect();
                 words.sort_by_key(|word| std::cmp::Reverse(word.len()));
                 for word in words {
@@ -85,7 +86,7 @@ impl<'a> Redaction<'a> {
             Value::Object(members) => {
                 self.words_of(members);
                 let is_error = members.contains_key("code");
-                // Other things lead from somewhere to somewhere too.
+                // Other objects also have `from` and `to`.
                 let is_handed = members.contains_key("at") || members.get("input") == Some(&"delegate".into());
                 for (key, member) in members.iter_mut() {
                     let key = key.as_str();
@@ -109,7 +110,7 @@ impl<'a> Redaction<'a> {
                     {
                         people.insert(self.pseudonym.to_owned(), roles);
                     }
-                    // What an engine was told is called so too, and says of which kind it is.
+                    // An input of the engine is under `input`, too, and names its kind there.
                     let told = key == "input" && member.get("input").is_some_and(Value::is_string);
                     self.walk(member, users || (is_users(key) && !told));
                 }
@@ -118,7 +119,7 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// A sentence with the pseudonym wherever the name stands as a word.
+    /// Replaces the name by the pseudonym wherever it is a word of the sentence.
     fn renamed(&self, text: &str) -> String {
         let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         let (mut renamed, mut rest) = (String::with_capacity(text.len()), text);
@@ -126,11 +127,11 @@ impl<'a> Redaction<'a> {
             let (before, behind) = (&rest[..at], &rest[at + self.name.len()..]);
             let mut next = behind.chars();
             let ends = match next.next() {
-                // The end of the sentence, or a part of another name.
+                // A dot ends the sentence, or continues another name.
                 Some('.') => !next.next().is_some_and(goes_on),
                 other => !other.is_some_and(goes_on),
             };
-            // What was passed over before ends with a part of another name, which nothing of this one follows.
+            // If the text before was already copied, its end decides whether this is a part of another name.
             let begins =
                 !before.chars().next_back().or(renamed.chars().next_back()).is_some_and(|c| goes_on(c) || c == '.');
             renamed.push_str(before);
@@ -140,7 +141,7 @@ impl<'a> Redaction<'a> {
         renamed + rest
     }
 
-    /// Several people may stand in one text, with commas between them.
+    /// Replaces the name in a value. One text may have several names, separated by commas.
     fn rename(&self, value: &mut Value) {
         match value {
             Value::String(text) if text.split(", ").any(|name| name == self.name) => {
@@ -152,13 +153,13 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// Takes out the words of an object that says whose they are.
+    /// Removes the words in an object that says whose they are.
     fn words_of(&mut self, members: &mut Map<String, Value>) {
         let is = |key: &str| members.get(key).is_some_and(|value| self.is_them(value));
         let (by, made_by, named, actor) = (is("by"), is("made_by"), is("username"), is("actor"));
         if by {
             self.erase(members, &["comment", "reason"]);
-            // A remark beside a review, on the record or as it was sent; free text that is an answer has other members.
+            // A comment on a review, as stored or as sent. Free text that is an answer has other members.
             if (members.contains_key("at") && members.len() == 3) || members.get("input") == Some(&"comment".into()) {
                 self.erase(members, &["text"]);
             }
@@ -195,12 +196,12 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// What an agent is told beside a decision, and why an action does not happen.
+    /// Removes the instructions to an agent, and the reasons why actions were rejected.
     fn verdict(&mut self, verdict: &mut Map<String, Value>) {
         self.erase(verdict, &["instructions"]);
         let actions = verdict.get_mut("decisions").and_then(Value::as_object_mut);
         for action in actions.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
-            // The message of a response is the result of the call.
+            // The message of a response is the result of the call, and stays.
             if action.get("type") != Some(&"respond".into()) {
                 self.erase(action, &["message"]);
             }
@@ -223,7 +224,7 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// A name, one of several, or a principal.
+    /// Whether a value is the person: a name, a list with it, or a principal.
     fn is_them(&self, value: &Value) -> bool {
         match value {
             Value::String(name) => name == self.name,
@@ -234,7 +235,7 @@ impl<'a> Redaction<'a> {
     }
 }
 
-/// What an entry says of an account.
+/// Removes what an entry says about an account.
 fn account(members: &mut Map<String, Value>) {
     members.remove("notifications");
     for key in ["display_name", "email"] {

@@ -1,24 +1,24 @@
-//! The other data that name a person, which do not belong to a run.
+//! Other data that name a person, and do not belong to a run.
 
 use super::super::db::{Conn, Sql};
 use super::super::{Error, Store};
 use super::{Erasing, place};
 
-/// How many rows one transaction removes at most.
+/// The largest number of rows that one transaction removes.
 const AT_ONCE: u32 = 500;
-/// The full-text indexes of SQLite: they keep words that were taken out until they are merged.
+/// The full-text indexes in SQLite. They keep removed words until they are merged.
 const WORDS: [&str; 3] = ["log_terms", "pending_words", "past_words"];
 
 impl Store {
-    /// Removes some of what else names the person; true: there is more.
+    /// Removes some other data that name the person. Returns whether there are more.
     pub async fn erase_rest(&self, erasing: &Erasing) -> Result<bool, Error> {
         let erasing = erasing.clone();
         let erase = async move |conn| erase_rest(conn, &erasing).await;
         self.inner.db.write(erase).await
     }
 
-    /// Lets a full-text index forget some of the words that were taken out of it; `first`: all of it is to be looked at.
-    /// True: there is more. None: there are not so many indexes.
+    /// Merges a part of a full-text index, so that it loses removed words. `first` begins a merge of the whole index.
+    /// Returns whether there is more to merge. `None` if there is no index with this number.
     pub async fn forget_words(&self, index: usize, first: bool) -> Result<Option<bool>, Error> {
         let Some(table) = WORDS.get(index) else { return Ok(None) };
         let merge = async move |mut conn: Conn| {
@@ -29,7 +29,7 @@ impl Store {
         self.inner.db.write(merge).await
     }
 
-    /// Forgets what the person was called: nothing has it any more.
+    /// Deletes the person's previous name, which nothing has any more.
     pub async fn end_erasure(&self, erasing: &Erasing) -> Result<(), Error> {
         let sql = Sql::new("UPDATE erased_users SET username = NULL WHERE pseudonym = ");
         self.inner.db.execute(sql.bind(erasing.pseudonym.as_str())).await?;
@@ -37,7 +37,7 @@ impl Store {
     }
 }
 
-/// Removes some of what names the person and belongs to no run's record; true: there is more.
+/// Removes some data that name the person and belong to no run. Returns whether there are more.
 async fn erase_rest(mut conn: Conn, erasing: &Erasing) -> Result<bool, Error> {
     let more = conn.forget_classes().await?;
     let (name, pseudonym) = (erasing.username.as_str(), erasing.pseudonym.as_str());
@@ -53,11 +53,11 @@ async fn erase_rest(mut conn: Conn, erasing: &Erasing) -> Result<bool, Error> {
     Ok(more || removed >= u64::from(AT_ONCE))
 }
 
-/// What was answered under idempotency keys: to the person, of the person, or showing the person, but for what belongs to
-/// runs. Whoever asks again is told that there is no such person.
+/// Deletes results under idempotency keys that were returned to the person, or that are about or name them, except for
+/// those that belong to runs. A repeated request then finds no such person.
 fn answers(conn: &Conn, erasing: &Erasing) -> Sql {
     let name = &erasing.username;
-    // A key that belongs to a run's answer and is theirs goes, and one of somebody else's stays with what it answers.
+    // Keys of the person are deleted even if their result belongs to a run; keys of others are kept with that result.
     let sql = place(conn, Sql::new("DELETE FROM idempotency WHERE "), "scope", &format!("{name} ")).push(" = 1 OR ");
     let sql = place(conn, sql, "scope || '/'", &format!("/users/{name}/")).push(" > 0 OR (run_id IS NULL AND ");
     place(conn, sql, "answer", &erasing.quoted()).push(" > 0)")

@@ -1,5 +1,5 @@
-//! One step of an erasure: a run, or some entries without a run, with everything that replaces the current data. It is
-//! prepared beside the commits; the commit checks whether anything has happened since.
+//! One step of an erasure: a run, or some log rows without a run, with everything that replaces the current data. It is
+//! prepared outside of commits; its commit checks that nothing has changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,63 +23,63 @@ use super::Erasing;
 use super::document::{Document, ErasedLogRow, StoredPart, redacted};
 use crate::engine::RunState;
 
-/// How many keys one statement names.
+/// The number of keys in one statement.
 const CHUNK: usize = 64;
 
-/// What is to be erased.
+/// The result of preparing a step.
 #[derive(Debug)]
 pub enum Prepared {
     /// Nothing names the person.
     Nothing,
-    /// The run is not over, or something of it waits for people: it is erased afterwards.
+    /// The run is not over, or has a pending review; it is erased later.
     Waits,
-    /// A part of it, to be committed.
+    /// A step to commit.
     Step(Box<ErasureStep>),
 }
 
-/// What one transaction changes.
+/// The changes that one transaction makes.
 #[derive(Debug, Clone)]
 pub struct ErasureStep {
     pub(in crate::store) erasing: Erasing,
-    /// The run, with the number of its last row in the log as it was read.
+    /// The run, with the number of its last log row when it was read. `None` for log rows without a run.
     pub(in crate::store) run: Option<(RunId, i64)>,
-    /// The first row that was not indexed.
+    /// The number of the first log row that was not indexed when the data were read.
     pub(in crate::store) indexed_to: i64,
-    /// The newest entry `entries.erased` of then.
+    /// The number of the newest `entries.erased` entry when the data were read.
     pub(in crate::store) erasures: u64,
     pub(in crate::store) statements: Vec<Sql>,
-    /// Whether the words of the run's reviews are others.
+    /// Whether reviews of the run change, and have to be indexed again.
     pub(in crate::store) reviews: bool,
     rows: Vec<ErasedRow>,
 }
 
 impl ErasureStep {
-    /// The rows of the log that it changes.
+    /// The log rows that change.
     pub fn rows(&self) -> &[ErasedRow] {
         &self.rows
     }
 
-    /// Who is erased.
+    /// The person who is erased.
     pub fn erasing(&self) -> &Erasing {
         &self.erasing
     }
 }
 
-/// A row of the log that is changed.
+/// A log row that changes.
 #[derive(Debug, Clone)]
 pub struct ErasedRow {
     /// The number of the row in the log.
     pub number: i64,
-    /// Its entries as they were read, as they are sealed.
+    /// The entries before the change, in the form that is sealed.
     pub before: Vec<Event>,
-    /// The same as they are from then on.
+    /// The entries after the change, in the form that is sealed.
     pub after: Vec<Event>,
 }
 
 const LOG: &str = "SELECT seq, body, at, commit_id, mac FROM log WHERE ";
 
 impl Store {
-    /// What of a run is to be erased.
+    /// Prepares the erasure of the person from a run.
     pub async fn erase_of_run(&self, erasing: &Erasing, run: RunId) -> Result<Prepared, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let prepared = conn.erase_of_run(&self.inner, erasing, run).await?;
@@ -87,7 +87,7 @@ impl Store {
         Ok(prepared)
     }
 
-    /// What of these rows of the log is to be erased, which are of no run.
+    /// Prepares the erasure of the person from log rows that belong to no run.
     pub async fn erase_of_rows(&self, erasing: &Erasing, rows: &[i64]) -> Result<Prepared, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let sql = Sql::new(LOG).push("run_id IS NULL AND seq IN (").list(rows.iter().copied()).push(") ORDER BY seq");
@@ -177,15 +177,15 @@ fn log_row(row: &Row) -> Result<(StoredPart, String), Error> {
     Ok((StoredPart::Row(of), row.text(1)?))
 }
 
-/// A step that is being made.
+/// A step under construction.
 struct Made<'a> {
     keys: Option<&'a RowKeys>,
     generation: &'a str,
     step: ErasureStep,
     blobs: NewBlobs,
-    /// The blobs to which what stays refers.
+    /// The blobs that unchanged data refer to.
     kept: BTreeSet<[u8; 32]>,
-    /// The entries of changed rows, as the index reads them.
+    /// The entries of changed rows, in the form for the index.
     indexed: BTreeMap<i64, Vec<Event>>,
 }
 
@@ -210,7 +210,7 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// Writes what has changed in the place of what is there.
+    /// Adds the statements that replace a stored value.
     fn add(&mut self, document: &Document) -> Result<(), Error> {
         let run = self.step.run.map(|(run, _)| run);
         let key = run.map_or(Uuid::nil(), |run| run.0);
@@ -267,7 +267,7 @@ impl<'a> Made<'a> {
         let body = pack(encode(id.unwrap_or_default(), &document.after, &mut self.blobs)?);
         let stored = |body| Stored { generation: self.generation, seq, commit, at, run: id, body };
         let mac = match mac {
-            // One from before rows were authenticated stays without.
+            // A row from before rows were authenticated stays without an HMAC.
             None => None,
             Some(mac) => {
                 let keys = self
@@ -278,7 +278,7 @@ impl<'a> Made<'a> {
                     Authenticity::Wrong => {
                         return Err(Error::Stored(format!("row {seq} of the log was changed after it was written")));
                     }
-                    // What this server cannot check, it does not vouch for.
+                    // If this server cannot check the row, it does not authenticate the new content either.
                     _ => Some(mac.clone()),
                 }
             }
@@ -295,7 +295,7 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
-    /// Adds what follows from it: large values, and the index of the log.
+    /// Adds what follows from the changes: blobs, and the index of the log.
     async fn finish(mut self, conn: &mut Conn, run: Option<Uuid>) -> Result<Prepared, Error> {
         if self.step.statements.is_empty() {
             return Ok(Prepared::Nothing);

@@ -1,5 +1,5 @@
-//! Creates the index of the log, in batches of blocks, stored together with the place up to which they go. So after a
-//! crash nothing is missing or duplicated, and of several servers one indexes.
+//! Creates the index of the log, in batches of blocks. The number of the first row that is not indexed is stored
+//! together with them, so a crash loses and duplicates nothing, and only one of several servers indexes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use super::super::{Commits, Error, Inner, Store};
 use super::BLOCK;
 use super::terms::{Terms, as_text};
 
-/// How many rows are indexed in one transaction: in SQLite, writers wait meanwhile.
+/// The number of rows per transaction, since writers in SQLite wait meanwhile.
 const AT_ONCE: i64 = 16 * BLOCK;
-/// While others commit, it rests so many times as long as it worked.
+/// While others commit, the pause after each transaction is this many times as long as the transaction took.
 const REST: u32 = 4;
-/// Once so many rows wait it rests only as long as it works, or it would never catch up.
+/// The number of waiting rows from which on pauses are only as long as the transaction, so that the index can catch up.
 const FAR_BEHIND: i64 = 50_000;
-/// How long another server is left to index, once it was seen to.
+/// The wait before the next look, while another server indexes.
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
-/// What became of a look.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Indexed {
     /// All full blocks are indexed.
     All,
-    /// So many rows wait.
+    /// This many rows wait.
     Some(i64),
-    /// Another server indexes.
+    /// Another server is indexing.
     Elsewhere,
 }
 
-/// A block with what it has.
+/// A block to store, with its terms.
 struct NewBlock {
     number: i64,
     latest: i64,
@@ -56,7 +56,7 @@ pub(in crate::store) async fn run(inner: Arc<Inner>) {
 struct Indexer {
     store: Store,
     commits: watch::Receiver<Commits>,
-    /// Up to where this server has indexed.
+    /// The first row that this server has not indexed, after its last step. `None` before its first.
     indexed_to: Option<i64>,
 }
 
@@ -83,8 +83,8 @@ impl LogFollower for Indexer {
 }
 
 impl Store {
-    /// Indexes the next blocks that are full, of so many rows; a block must fit into them. `mine`: up to where this server
-    /// has indexed before; where another server has gone on since, it is left to that one.
+    /// Indexes the next full blocks, of at most `at_once` rows, which must be at least a block. `mine` is where this
+    /// server's previous step ended; if another server has continued from there, indexing is left to it.
     pub(in crate::store) async fn index_log(&self, mine: &mut Option<i64>, at_once: i64) -> Result<Indexed, Error> {
         let (store, before) = (self.clone(), *mine);
         let (indexed, place) = on_blocking_thread(async move || store.index_some(before, at_once).await).await?;
@@ -92,7 +92,7 @@ impl Store {
         Ok(indexed)
     }
 
-    /// The same, with the place where it stands then.
+    /// Like [`Self::index_log`]. Also returns where the index ends now.
     async fn index_some(&self, mine: Option<i64>, at_once: i64) -> Result<(Indexed, i64), Error> {
         let mut conn = self.inner.db.snapshot_on_this_thread().await?;
         let next = conn.indexed_to().await?;
@@ -100,7 +100,7 @@ impl Store {
             return Ok((Indexed::Elsewhere, next));
         }
         let head = conn.head().await?.seq;
-        // The first row that belongs to a block which is not full.
+        // The first row after all full blocks.
         let end = head.saturating_add(1).div_euclid(BLOCK) * BLOCK;
         if end <= next {
             return Ok((Indexed::All, next));
@@ -109,7 +109,7 @@ impl Store {
         let rows = conn.fetch(sql.bind(end).push(" ORDER BY seq LIMIT ").bind(at_once)).await?;
         let cut = i64::try_from(rows.len()).unwrap_or(at_once) >= at_once;
         let last = rows.last().map(|row| row.int(0)).transpose()?;
-        // Where there may be more rows, the block of the last one may have more.
+        // If there may be more rows, the block of the last one may be incomplete.
         let to = match last {
             Some(last) if cut => (last + 1).div_euclid(BLOCK) * BLOCK,
             _ => end,
@@ -146,8 +146,8 @@ impl Store {
         Ok((if to < end { Indexed::Some(head - to) } else { Indexed::All }, to))
     }
 
-    /// Stores blocks, with the words of the reviews of these runs as they are now, and moves the place. False: somebody
-    /// else has moved it, or something was erased since the rows were read.
+    /// Stores blocks and the words of the reviews of these runs as they are now, and moves the end of the index.
+    /// Returns `false` if another server has moved it, or something was erased since the rows were read.
     async fn write_blocks(
         &self,
         (next, to): (i64, i64),
@@ -156,7 +156,7 @@ impl Store {
         runs: &BTreeSet<RunId>,
     ) -> Result<bool, Error> {
         let mut conn = self.inner.db.write_on_this_thread().await?;
-        // What was erased since it was read must not stand in the index.
+        // Data that were erased since the rows were read must not get into the index.
         if !conn.move_place(("log_index", "next"), next, to).await? || conn.last_erasure().await? != erasures {
             conn.rollback().await?;
             return Ok(false);
@@ -172,14 +172,14 @@ impl Store {
 }
 
 impl Conn {
-    /// The latest time of the blocks that are indexed, and by how much an entry was earlier than that at most.
+    /// Returns the latest time in the indexed blocks, and the longest time by which an entry was earlier than that.
     async fn end_of_blocks(&mut self) -> Result<(i64, i64), Error> {
         let sql = Sql::new("SELECT latest, behind FROM log_blocks ORDER BY block DESC LIMIT 1");
         let Some(row) = self.fetch_one(sql).await? else { return Ok((0, 0)) };
         Ok((row.int(0)?, row.int(1)?))
     }
 
-    /// Stores a block: its number, `latest` and `behind`, and what it has.
+    /// Stores a block: its number, its times `latest` and `behind`, and its terms.
     pub async fn put_block(
         &mut self,
         number: i64,

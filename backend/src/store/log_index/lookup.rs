@@ -1,4 +1,4 @@
-//! Finds the blocks with the terms of a search.
+//! Finds the blocks that may match a search.
 
 use super::super::Error;
 use super::super::db::{Conn, DatabaseKind, Row, Sql};
@@ -6,62 +6,63 @@ use super::super::words::Words;
 use super::BLOCK;
 use super::terms::{ANY_WORD, Term, rows_with, stem};
 
-/// How many of the newest blocks PostgreSQL looks at one by one before it asks its full-text index.
+/// The number of the newest blocks that PostgreSQL examines one by one before it uses the full-text index.
 const NEWEST: i64 = if cfg!(test) { 2 } else { 64 };
-/// How many blocks a span has in the full-text index of PostgreSQL, as its migration says.
+/// The number of blocks in a span of PostgreSQL's full-text index, as in the migration.
 const SPAN: i64 = 1024;
-/// In how many spans it looks at first, which is enough for what is neither common nor rare.
+/// The number of spans that are examined first: enough for terms that are neither common nor rare.
 const FIRST_SPANS: i64 = 4;
-/// In how many it looks at once after that. It looks at every block of them in a few tens of milliseconds.
+/// The number of spans that are examined at once after that. Examining all their blocks takes a few tens of
+/// milliseconds.
 const MOST_SPANS: i64 = 32;
 
-/// What blocks are sought for: one of some terms, and all words. At least one of both is there.
+/// The condition on blocks: one of these terms, and all of these words. At least one of the two is set.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct Sought {
-    /// None where any will do.
+    /// The terms; if empty, any block matches.
     pub terms: Vec<Term>,
-    /// None where none is looked for.
+    /// The words. `None` if no words are searched.
     pub words: Option<Words>,
 }
 
-/// A block that was found.
+/// A block that may match.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct Block {
-    /// The block's number, from 0; it has the rows from `number * BLOCK` on, `BLOCK` at most.
+    /// The block's number, from 0. Its rows have the numbers from `number * BLOCK` on, at most `BLOCK` of them.
     pub number: i64,
-    /// A bit for each of its rows that can have what is sought.
+    /// A bit for each row that may match.
     rows: u32,
 }
 
 impl Block {
-    /// A row of its number and its masks.
+    /// Reads a block from the columns for its number and its masks.
     fn read(row: &Row, sought: &Sought) -> Result<Self, Error> {
         let rows = if sought.terms.is_empty() { u32::MAX } else { rows_with(&row.blob(1)?, &sought.terms) };
         Ok(Self { number: row.int(0)?, rows })
     }
 
-    /// The numbers of the rows that can have it, the newest first.
+    /// The numbers of the rows that may match, newest first.
     pub fn rows(&self) -> impl Iterator<Item = i64> + '_ {
         (0..BLOCK).rev().filter(|row| self.rows >> row & 1 == 1).map(|row| self.number * BLOCK + row)
     }
 }
 
 impl Conn {
-    /// The newest blocks among these that have what is sought, at most so many.
+    /// Returns at most `most` of the newest blocks from `from` to `to` that may match.
     pub async fn blocks(&mut self, sought: &Sought, from: i64, to: i64, most: i64) -> Result<Vec<Block>, Error> {
         let expression = expression(sought, self.kind());
         if self.is_postgres() {
             return self.postgres_blocks(sought, &expression, (from, to), most).await;
         }
-        // CROSS: SQLite reads the full-text index first, in its order.
+        // With CROSS JOIN, SQLite reads the full-text index first, in its order.
         let sql = Sql::new("SELECT b.block, b.masks FROM log_terms t CROSS JOIN log_blocks b ON b.block = t.rowid ");
         let sql = sql.push("WHERE t.log_terms MATCH ").bind(expression).push(" AND t.rowid <= ").bind(to);
         let sql = sql.push(" AND t.rowid >= ").bind(from).push(" ORDER BY t.rowid DESC LIMIT ").bind(most);
         self.fetch(sql).await?.iter().map(|row| Block::read(row, sought)).collect()
     }
 
-    /// The same in PostgreSQL. Its full-text index has no order, and finds every block that fits before the newest of them
-    /// are taken: it is asked for some spans of blocks at a time, so that it never finds a whole log.
+    /// Like [`Self::blocks`], in PostgreSQL. Its full-text index has no order, and finds every match before the newest
+    /// are taken. So it is asked for a few spans at a time, and never finds the matches of a whole log.
     async fn postgres_blocks(
         &mut self,
         sought: &Sought,
@@ -69,8 +70,8 @@ impl Conn {
         (from, to): (i64, i64),
         most: i64,
     ) -> Result<Vec<Block>, Error> {
-        // What many blocks have is found among a few. For the beginning of a word, the index would first gather all words
-        // that begin so.
+        // Common terms are found in a few blocks. For a prefix, the index would first collect all words that begin with
+        // it.
         let mut low = from.max(to - NEWEST + 1);
         let mut rows = self.fetch(in_each(expression, (low, to), most)).await?;
         let mut spans = FIRST_SPANS;
@@ -83,13 +84,13 @@ impl Conn {
         rows.iter().map(|row| Block::read(row, sought)).collect()
     }
 
-    /// The first and the last indexed block that can have an entry of this time; both may be missing. `from` is a part
-    /// of it, and `to` is not.
+    /// Returns the first and the last indexed block that may have an entry in this time range. Blocks of these numbers
+    /// need not exist. `from` is inclusive, `to` exclusive.
     pub async fn blocks_of_time(&mut self, from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Error> {
         let mut first = 0;
         let mut last = i64::MAX / BLOCK - 1;
         if let Some(from) = from {
-            // All that comes before the first block up to which an entry is so late is earlier.
+            // All blocks before the first one whose latest time is in the range are too early.
             let sql = Sql::new("SELECT block FROM log_blocks WHERE latest >= ").bind(from);
             let found = self.fetch_one(sql.push(" ORDER BY latest, block LIMIT 1")).await?;
             first = match found {
@@ -100,7 +101,7 @@ impl Conn {
         if let Some(to) = to {
             let sql = Sql::new("SELECT behind FROM log_blocks ORDER BY block DESC LIMIT 1");
             let behind = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-            // An entry that is earlier than `to` lies behind no later entry than this.
+            // No entry is earlier than the latest one before it by more than `behind`.
             let sql = Sql::new("SELECT block FROM log_blocks WHERE latest >= ").bind(to.saturating_add(behind));
             if let Some(row) = self.fetch_one(sql.push(" ORDER BY latest, block LIMIT 1")).await? {
                 last = row.int(0)?;
@@ -110,17 +111,17 @@ impl Conn {
     }
 }
 
-/// The newest of these blocks that fit, in PostgreSQL: it looks at each until there are enough.
+/// Selects the newest matching blocks in PostgreSQL, by examining one after the other.
 pub(in crate::store) fn in_each(expression: &str, of: (i64, i64), most: i64) -> Sql {
-    // COALESCE: a condition that no index has, whatever the planner takes the full-text index to cost.
+    // With COALESCE, the condition matches no index, so the planner does not use the full-text index.
     let sql = Sql::new("SELECT block, masks FROM log_blocks WHERE COALESCE(terms @@ CAST(").bind(expression);
     newest(sql.push(" AS tsquery), FALSE) AND "), of, most)
 }
 
-/// The same by the full-text index.
+/// Like [`in_each`], by the full-text index.
 pub(in crate::store) fn in_spans(expression: &str, (from, to): (i64, i64), most: i64) -> Sql {
-    // The planner sees neither what is sought nor, behind OFFSET, which blocks: so it takes neither for a reason to look at
-    // every block.
+    // The planner sees neither the searched terms nor, because of OFFSET, the range of blocks. So neither makes it
+    // prefer examining every block.
     let sql = Sql::new("SELECT block, masks FROM (SELECT block, masks FROM log_blocks WHERE terms @@ (SELECT CAST(");
     let sql = sql.bind(expression).push(" AS tsquery)) AND ARRAY[block / 1024] && (SELECT array_agg(span) FROM ");
     let sql = sql.push("generate_series(").bind(from / SPAN).push(", ").bind(to / SPAN).push(") AS spans (span)) ");
@@ -136,7 +137,7 @@ fn count<T>(rows: &[T]) -> i64 {
     i64::try_from(rows.len()).unwrap_or(i64::MAX)
 }
 
-/// The same in the language of the database's full-text search.
+/// The condition in the language of the database's full-text search.
 fn expression(sought: &Sought, database: DatabaseKind) -> String {
     let (and, or) = database.either((" AND ", " OR "), (" & ", " | "));
     let quote = database.either('"', '\'');
@@ -153,7 +154,7 @@ fn expression(sought: &Sought, database: DatabaseKind) -> String {
     parts.join(and)
 }
 
-/// That all of these begin words, in the language of the database's full-text search.
+/// The condition that all of these are prefixes of words, in the language of the database's full-text search.
 pub(super) fn words_in<'w>(words: impl Iterator<Item = &'w str>, database: DatabaseKind) -> String {
     let each = words.map(|word| database.either(format!("\"{word}\" *"), format!("'{word}':*")));
     each.collect::<Vec<_>>().join(database.either(" AND ", " & "))

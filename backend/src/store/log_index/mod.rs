@@ -1,10 +1,9 @@
 //! The index of the log: which blocks of rows have which terms and words. It is created from the log, off the path of
-//! commits, and has its own place; rows after that place are read from the log itself, so a lookup sees every entry at
-//! any moment.
+//! commits. Rows that are not indexed yet are read from the log itself, so a lookup always finds every entry.
 //!
-//! A block is 32 numbers of rows. The database's full-text index says which blocks have a term, and a mask beside the
-//! block says which of its rows; the entries themselves are always checked again. So a block may name too much, and the
-//! index stays small: terms that 32 rows share are stored once.
+//! A block is a range of 32 row numbers. The database's full-text index says which blocks have a term, and a mask in
+//! the block says which of its rows have it. The entries themselves are always checked, so a block may have too many
+//! terms. The index stays small, since a term is stored once for all rows of a block.
 
 mod indexer;
 mod lookup;
@@ -27,24 +26,25 @@ use super::Error;
 use super::cursor::LogPlace;
 use super::db::{Conn, Sql};
 
-/// How many numbers of rows a block has.
+/// The number of row numbers in a block.
 pub(super) const BLOCK: i64 = 32;
 
 impl Conn {
-    /// The number of the first row that is not indexed.
+    /// Returns the number of the first row that is not indexed.
     pub async fn indexed_to(&mut self) -> Result<i64, Error> {
         let row = self.fetch_one(Sql::new("SELECT next FROM log_index")).await?;
         Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
     }
 
-    /// The row before the first that waits to be indexed; none where none does. A block is indexed once it is full.
+    /// Returns the place before the first row that waits to be indexed. `None` if none does. A block is indexed once it
+    /// is full.
     pub async fn index_waits_at(&mut self) -> Result<Option<LogPlace>, Error> {
         let (next, head) = (self.indexed_to().await?, self.head().await?.seq);
         Ok((head.saturating_add(1) / BLOCK > next / BLOCK).then_some(LogPlace { seq: next - 1, seen: u32::MAX }))
     }
 
-    /// Removes the blocks of these rows, which were removed from the log, where no row of the block is left. One that
-    /// stays finds nothing wrong, since its rows are looked for.
+    /// Removes blocks whose rows were all removed from the log; `rows` are the removed rows. A block that is left over
+    /// does no harm, since its rows are not found.
     pub async fn forget_blocks(&mut self, rows: &[i64]) -> Result<(), Error> {
         let blocks: BTreeSet<i64> = rows.iter().map(|row| row.div_euclid(BLOCK)).collect();
         if blocks.is_empty() {

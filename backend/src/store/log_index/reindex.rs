@@ -11,11 +11,12 @@ use super::super::log_row::Form;
 use super::BLOCK;
 use super::terms::{Terms, as_text};
 
-/// How many pages of the full-text index one statement merges.
+/// The number of pages of the full-text index that one statement merges.
 const PAGES: i64 = 500;
 
 impl Conn {
-    /// What is to be written where these rows have these entries; and the first row that is not indexed yet.
+    /// Returns the number of the first row that is not indexed, and the statements that update the index for these
+    /// rows, whose new entries are given.
     pub async fn reindexed(&mut self, changed: &BTreeMap<i64, Vec<Event>>) -> Result<(i64, Vec<Sql>), Error> {
         let next = self.indexed_to().await?;
         let blocks: BTreeSet<i64> =
@@ -47,8 +48,8 @@ impl Conn {
         Ok((next, statements))
     }
 
-    /// Merges some of a full-text index, so that it has no words any more that were taken out; `first`: all of it is to be
-    /// merged. True: there is more. PostgreSQL does so by itself.
+    /// Merges a part of a full-text index in SQLite, so that it loses removed words. `first` begins a merge of the
+    /// whole index. Returns whether there is more to merge. PostgreSQL does this itself.
     pub async fn merge_words(&mut self, table: &str, first: bool) -> Result<bool, Error> {
         if self.is_postgres() {
             return Ok(false);

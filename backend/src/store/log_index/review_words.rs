@@ -1,6 +1,6 @@
 //! The words of reviews: finds the reviews with all words of a search.
 //!
-//! They are indexed with the block of the log that has the review's entry. Reviews with newer entries are checked
+//! A review is indexed together with the block of the log that has its entry. Reviews with newer entries are checked
 //! directly, so a search finds what is currently stored.
 
 use std::collections::BTreeSet;
@@ -15,15 +15,15 @@ use super::super::words::{Words, each_word};
 use super::lookup::words_in;
 use super::terms::as_text;
 
-/// How far behind the log the index may be to be asked at all.
+/// The number of rows that may wait to be indexed; if more wait, the index is not used.
 const FAR_BEHIND: i64 = 2000;
-/// How many runs one statement looks up.
+/// The number of keys that one statement looks up.
 const CHUNK: usize = 64;
 
-/// Where words are looked for.
+/// An index of the words of reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum WordIndex {
-    /// In pending reviews.
+    /// The words of pending reviews.
     Pending,
     /// In reviews that are over.
     Past,
@@ -36,7 +36,7 @@ impl WordIndex {
         if status == ReviewStatus::Pending.as_str() { Self::Pending } else { Self::Past }
     }
 
-    /// The table that SQLite has for it.
+    /// The table of the index in SQLite.
     fn table(self) -> &'static str {
         match self {
             Self::Pending => "pending_words",
@@ -44,24 +44,24 @@ impl WordIndex {
         }
     }
 
-    /// Its value in a column `pending`.
+    /// The value of the column `pending` for this index.
     fn pending(self) -> i64 {
         i64::from(self == Self::Pending)
     }
 }
 
-/// How the reviews are found that have the words of a search.
+/// The way to find the reviews that have the words of a search.
 #[derive(Debug, Clone)]
 pub(in crate::store) enum ReviewSearch {
-    /// These have them, and no others.
+    /// Exactly these reviews have the words.
     Among(Vec<Uuid>),
-    /// Many may have them: each review of the list is to be asked.
+    /// Many may have the words: each review in the list has to be checked.
     Each(Words),
 }
 
 impl Conn {
-    /// How to find the reviews in these indexes that have all words. If more than `few` have them, they are found soon along
-    /// any list.
+    /// Determines how to find the reviews in these indexes that have all words. If more than `few` have them, they are
+    /// found quickly along any list, without the index.
     pub async fn search_reviews(
         &mut self,
         words: Words,
@@ -85,7 +85,7 @@ impl Conn {
                 return Ok(ReviewSearch::Each(words));
             }
         }
-        // What the log has told of since. A condition on `run_id` would let SQLite read the index of runs, all of it.
+        // Reviews with newer log entries. A condition on `run_id` would make SQLite read the whole index on runs.
         let sql = Sql::new("SELECT id, search FROM reviews WHERE run_id IN (SELECT run_id FROM log WHERE seq >= ");
         let sql = sql.bind(next).push(")");
         for row in self.fetch(sql).await? {
@@ -102,7 +102,7 @@ impl Conn {
         Ok(ReviewSearch::Among(found.into_iter().collect()))
     }
 
-    /// Indexes the reviews of these runs as they are now.
+    /// Indexes the current words of the reviews of these runs.
     pub(in crate::store) async fn index_reviews(&mut self, runs: &BTreeSet<RunId>) -> Result<(), Error> {
         let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
         for chunk in runs.chunks(CHUNK) {
@@ -135,7 +135,7 @@ impl Conn {
         Ok(())
     }
 
-    /// SQLite: a full-text table has no columns to find a row by, so each review has a number.
+    /// Indexes a review in SQLite. A full-text table has no key columns, so each review has a row number.
     async fn index_review(&mut self, id: Uuid, index: WordIndex, words: String) -> Result<(), Error> {
         let sql = Sql::new("SELECT number, pending FROM review_numbers WHERE review_id = ").bind(id);
         if let Some(row) = self.fetch_one(sql).await? {
@@ -154,7 +154,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Removes the words of reviews that are removed themselves.
+    /// Removes the words of reviews that are being removed.
     pub async fn forget_review_words(&mut self, reviews: &[Uuid]) -> Result<(), Error> {
         for chunk in reviews.chunks(CHUNK) {
             if self.is_postgres() {
@@ -175,7 +175,7 @@ impl Conn {
     }
 }
 
-/// Asks for the reviews that the index has all words of.
+/// Selects the reviews that have all words according to the index.
 fn reviews_with(words: &Words, index: WordIndex, most: u32, database: DatabaseKind) -> Sql {
     let expression = words_in(words.iter(), database);
     let sql = if database == DatabaseKind::Postgres {
@@ -190,8 +190,8 @@ fn reviews_with(words: &Words, index: WordIndex, most: u32, database: DatabaseKi
     sql.push(" LIMIT ").bind(most)
 }
 
-/// The same keys, the last of them so often that there are few lengths: each is a statement of its own that stays
-/// prepared.
+/// Repeats the last key until the number of keys is a power of two: each number of keys is a statement of its own, and
+/// there should be few that stay prepared.
 pub(in crate::store) fn padded<T: Copy>(keys: &[T]) -> Vec<T> {
     let mut keys = keys.to_vec();
     if let Some(last) = keys.last().copied() {

@@ -8,20 +8,20 @@ use shared::log::{Event, ReviewAct};
 use super::super::db::DatabaseKind;
 use super::super::words::each_word_of;
 
-/// How many characters of a word the index has: whoever looks for more looks at the entries themselves.
+/// The number of characters of a word that are indexed. Longer words are compared in the entries themselves.
 const MAX_STEM: usize = 16;
-/// How many bytes of words a block has at most. PostgreSQL takes a megabyte.
+/// The largest size of a block's words, in bytes; PostgreSQL accepts a megabyte.
 const MAX_WORDS: usize = 256 * 1024;
-/// Stands where a block has more words than that: it is looked at whatever is looked for.
+/// The token of a block with more words than that. It matches every search for words.
 pub(super) const ANY_WORD: &str = "¦any";
 
-/// Kind, actor and act of an entry, or some of these: one for each set by which the audit can be filtered, so that a
-/// block is named only for entries that have all of it.
+/// The kind, actor and act of an entry, or some of these. There is a term for each combination by which the audit log
+/// can be filtered, so that a block only matches if one entry has all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store) struct Term(pub u64);
 
 impl Term {
-    /// The term of those that are there; none where none is.
+    /// The term for the given values. `None` if none is given.
     pub fn of(kind: Option<&str>, actor: Option<&str>, act: Option<ReviewAct>) -> Option<Self> {
         let parts = [kind, actor, act.map(ReviewAct::as_str)];
         if parts.iter().all(Option::is_none) {
@@ -40,18 +40,18 @@ impl Term {
         Some(Self(u64::from_be_bytes(name)))
     }
 
-    /// How the full-text index has it. No word begins so.
+    /// The token in the full-text index. No word begins like it.
     pub fn token(self) -> String {
         format!("¦{:016x}", self.0)
     }
 }
 
-/// The part of a word that the index has.
+/// The part of a word that is indexed.
 pub(super) fn stem(word: &str) -> &str {
     word.char_indices().nth(MAX_STEM).map_or(word, |(end, _)| &word[..end])
 }
 
-/// What a block has.
+/// The terms and words of a block.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     masks: BTreeMap<Term, u32>,
@@ -60,7 +60,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Adds an entry of the row with this place in the block.
+    /// Adds an entry of a row; `row` is the row's place in the block.
     pub fn add(&mut self, row: u32, event: &Event) {
         let acts = event.acts();
         let acts = ReviewAct::ALL.iter().copied().filter(|act| acts.has(*act)).map(Some);
@@ -82,13 +82,13 @@ impl Terms {
         });
     }
 
-    /// What stands beside the block.
+    /// The terms with their rows, as stored in the block.
     pub fn masks(&self) -> Vec<u8> {
         let each = self.masks.iter().map(|(term, mask)| [&term.0.to_be_bytes()[..], &mask.to_be_bytes()].concat());
         each.flatten().collect()
     }
 
-    /// What the full-text index has.
+    /// The tokens for the full-text index.
     pub fn tokens(&self) -> Vec<String> {
         let mut tokens: Vec<String> = self.masks.keys().map(|term| term.token()).collect();
         if self.bytes > MAX_WORDS {
@@ -100,7 +100,7 @@ impl Terms {
     }
 }
 
-/// The rows of a block that have one of these terms, as its masks say.
+/// Returns the rows of a block that have one of these terms, as a bit mask.
 pub(super) fn rows_with(masks: &[u8], terms: &[Term]) -> u32 {
     let mut rows = 0;
     for entry in masks.chunks_exact(12) {
@@ -113,7 +113,7 @@ pub(super) fn rows_with(masks: &[u8], terms: &[Term]) -> u32 {
     rows
 }
 
-/// How a text column takes tokens: none holds a space or a quote.
+/// Formats tokens for a text column; none contains a space or a quote.
 pub(super) fn as_text(tokens: &[String], database: DatabaseKind) -> String {
     match database {
         DatabaseKind::Sqlite => tokens.join(" "),

@@ -9,10 +9,10 @@ use shared::time::Timestamp;
 
 use super::facts::{Became, Facts};
 
-/// How many groups are counted; there are more of them only where somebody makes them up.
+/// The largest number of groups. There are only more if someone makes them up.
 const MAX_COUNTED: usize = 10_000;
 
-/// A review to be counted.
+/// A review to count.
 pub(super) struct CountedReview {
     pub asked: Timestamp,
     pub flow: Option<FlowId>,
@@ -20,7 +20,7 @@ pub(super) struct CountedReview {
     pub facts: Facts,
 }
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Default)]
 pub(super) struct Count {
     by: Option<GroupBy>,
@@ -34,7 +34,7 @@ struct CountedGroup {
     response_ms: Vec<u64>,
 }
 
-/// There are more groups than can be counted.
+/// The error if there are more than [`MAX_COUNTED`] groups.
 pub(super) struct TooManyGroups;
 
 impl Count {
@@ -53,13 +53,13 @@ impl Count {
         Ok(())
     }
 
-    /// The figures of all, the groups, and how many of those are left out.
+    /// Returns the figures of all reviews, the groups, and the number of groups that were left out.
     pub fn finish(self) -> (Figures, Vec<StatisticsGroup>, u64) {
         let groups = self.groups.into_iter();
         let mut groups: Vec<_> = groups.map(|(key, group)| StatisticsGroup { key, figures: group.finish() }).collect();
         let mut left_out = 0;
         if self.by.is_some_and(|by| by.length().is_none()) {
-            // Stable: as many requests stay in the order of the alphabet.
+            // The sort is stable: groups with equally many requests stay in alphabetical order.
             groups.sort_by_key(|group| std::cmp::Reverse(group.figures.requests));
             left_out = groups.split_off(groups.len().min(MAX_GROUPS)).len();
         }
@@ -67,7 +67,7 @@ impl Count {
     }
 }
 
-/// The groups that a review is in.
+/// The keys of the groups to which a review belongs.
 fn keys(by: GroupBy, row: &CountedReview) -> Vec<String> {
     let CountedReview { asked, flow, kind, facts } = row;
     match by {
@@ -140,7 +140,7 @@ impl CountedGroup {
     }
 }
 
-/// Of times in order. A percentile is one of them (nearest rank).
+/// Computes response times from sorted times. A percentile is one of them (nearest rank).
 fn response_times(sorted: &[u64]) -> ResponseTimes {
     let Some(count) = u64::try_from(sorted.len()).ok().filter(|count| *count > 0) else {
         return ResponseTimes::default();

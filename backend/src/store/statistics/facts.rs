@@ -12,7 +12,7 @@ use shared::statistics::{EscalationReason, JudgeFigures};
 
 use super::super::Error;
 
-/// What became of a review, as statistics count it.
+/// The outcome of a review, as statistics count it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Became {
@@ -26,12 +26,12 @@ pub(super) enum Became {
     Withdrawn,
 }
 
-/// What is counted of a review, beside its flow, its kind and when it was asked, which are columns.
+/// The data of a review that are counted, except for its flow, its kind and the time of the request, which are columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::store) struct Facts {
     pub(super) became: Became,
-    /// How long people took, in milliseconds; none where no person decided.
+    /// The time until people decided, in milliseconds. `None` if no person decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) response_ms: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -53,12 +53,12 @@ pub(in crate::store) struct Facts {
     pub(super) judge: Option<JudgeFigures>,
 }
 
-/// The column of a review.
+/// The column with the facts of a review.
 pub(in crate::store) fn column_of(review: &Review) -> Result<String, Error> {
     serde_json::to_string(&Facts::of(review)).map_err(|error| Error::Stored(error.to_string()))
 }
 
-/// The column of a review that cannot be read: it is not counted.
+/// The column of a review that cannot be read, which is not counted.
 pub(in crate::store) const UNREADABLE: &str = "null";
 
 impl Facts {
@@ -87,7 +87,7 @@ impl Facts {
     }
 }
 
-/// How long people took to decide a review that is over, in seconds; none where no person decided it.
+/// The time until people decided, in seconds. `None` if no person has decided.
 pub(in crate::store) fn response_seconds(review: &Review) -> Option<f64> {
     let resolution = review.resolution.as_ref().filter(|resolution| is_by_people(resolution))?;
     Some(resolution.at.since(review.created_at).as_secs_f64())
@@ -97,7 +97,7 @@ fn millis(length: std::time::Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether people decided, when they were asked: nobody did by a grant, which was given before.
+/// Whether people decided when they were asked. A grant does not count, since it was given before.
 fn is_by_people(resolution: &Resolution) -> bool {
     resolution.status == ReviewStatus::Resolved && matches!(resolution.via, Via::Human | Via::Slack | Via::Cli)
 }
@@ -105,7 +105,7 @@ fn is_by_people(resolution: &Resolution) -> bool {
 fn became(review: &Review) -> Became {
     let Some(resolution) = &review.resolution else { return Became::Pending };
     match resolution.outcome {
-        // Neither approved nor rejected, as at a gate.
+        // Neither an approval nor a rejection, as it would be at a gate.
         Outcome::Accepted if review.chosen_alternative().is_some() || asks_openly(review.kind) => Became::Answered,
         Outcome::Accepted => Became::Approved,
         Outcome::Corrected => Became::Corrected,
@@ -120,12 +120,13 @@ fn became(review: &Review) -> Became {
     }
 }
 
-/// Whether nothing is proposed that could be approved: an agent does not know, or gives its work away.
+/// Whether nothing is proposed that could be approved: an agent does not know, or hands its work over.
 fn asks_openly(kind: ReviewKind) -> bool {
     matches!(kind, ReviewKind::Clarification | ReviewKind::Escalation | ReviewKind::Handoff)
 }
 
-/// Calls count as what is gravest of what was said of each; words in place of answers reject them all.
+/// The outcome of a verdict. Several calls count as the gravest decision on one of them; a verdict without decisions on
+/// calls rejects all.
 fn of_verdict(verdict: &Verdict) -> Became {
     let Verdict::Actions { decisions, .. } = verdict else { return Became::Rejected };
     let has = |kind| decisions.values().map(ActionDecision::kind).any(|said| said == kind);
@@ -140,8 +141,8 @@ fn of_verdict(verdict: &Verdict) -> Became {
     }
 }
 
-/// A handler resolved it, of which no decision is on the record but what it said. A program that could not say anything
-/// rejects, where the flow does not let it pass on; an `auto` handler gives a reason only where it rejects.
+/// The outcome of a review that a handler resolved, for which there is no decision, only its advice. A program without
+/// a usable answer rejects if the flow does not let it pass on; an `auto` handler gives a reason only if it rejects.
 fn handled(review: &Review, resolution: &Resolution) -> Became {
     let approved = |approved: bool, changed: bool| match (approved, changed) {
         (false, _) => Became::Rejected,
@@ -162,7 +163,7 @@ fn handled(review: &Review, resolution: &Resolution) -> Became {
     }
 }
 
-/// Whether a value that was shown was changed, by people or by the handler that decided.
+/// Whether a value that was shown was changed by people, or by the handler that decided.
 fn changed(review: &Review) -> bool {
     let by_people = review.resolution.as_ref().and_then(|made| made.decision.as_ref());
     by_people.is_some_and(|decision| !decision.edits.is_empty())

@@ -20,23 +20,23 @@ use super::{Error, Store, db};
 
 pub(super) use facts::{UNREADABLE, column_of, response_seconds};
 
-/// How many reviews are counted at once, at most: about a second of work.
+/// The largest number of reviews that are counted in one request: about a second of work.
 const MAX_COUNTED: usize = 500_000;
-/// How many rows one statement reads.
+/// The number of rows that one statement reads.
 const BATCH: u32 = 5_000;
-/// How many callers are counted for at the same time: the others wait, so that they keep nobody from deciding.
+/// The number of requests that count at the same time. Others wait, so that counting does not delay decisions.
 static TURNS: Semaphore = Semaphore::const_new(2);
 
-/// Why statistics were not made.
+/// The reason why statistics were not computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TooMuch {
-    /// There are more reviews in the range than are counted at once: so many.
+    /// The range has more reviews than this limit.
     Reviews(usize),
-    /// There are more groups than are counted.
+    /// There are more groups than the limit.
     Groups,
 }
 
-/// What is counted: the time of its end is not part of it.
+/// The reviews to count, and for whom.
 struct Wanted<'a> {
     viewer: &'a Principal,
     query: &'a StatisticsQuery,
@@ -44,7 +44,8 @@ struct Wanted<'a> {
 }
 
 impl Store {
-    /// Statistics of the reviews that were asked from `from` until before `to` and that `viewer` may have counted.
+    /// Computes statistics of the reviews that were requested from `from` until before `to`, and that the viewer may
+    /// have counted.
     pub async fn statistics(
         &self,
         viewer: &Principal,
@@ -55,7 +56,7 @@ impl Store {
         self.statistics_of(viewer, query, from, to, MAX_COUNTED).await
     }
 
-    /// The same, of so many reviews at most.
+    /// Like [`Self::statistics`], of at most `most` reviews.
     pub(super) async fn statistics_of(
         &self,
         viewer: &Principal,
@@ -64,7 +65,7 @@ impl Store {
         to: Timestamp,
         most: usize,
     ) -> Result<Result<Statistics, TooMuch>, Error> {
-        // It is never closed.
+        // The semaphore is never closed.
         let _turn = TURNS.acquire().await.ok();
         let mut conn = self.inner.db.read().await?;
         let wanted = Wanted { viewer, query, saved_by: conn.saved_by(viewer).await? };
@@ -91,13 +92,13 @@ impl Store {
         let (figures, mut groups, groups_left_out) = count.finish();
         let sees_others = viewer.has(ADMIN) || viewer.has(DEVELOPER);
         if query.by == Some(GroupBy::Reviewer) && !sees_others {
-            // How others decide is not for those who decide with them.
+            // Reviewers do not get figures of other reviewers.
             groups.retain(|group| group.key == viewer.username.as_str());
         }
         Ok(Ok(Statistics { from, to, figures, groups, groups_left_out }))
     }
 
-    /// How many reviews are pending, by kind and severity.
+    /// Counts the pending reviews by kind and severity.
     pub async fn pending_by_kind(&self) -> Result<BTreeMap<(&'static str, &'static str), u64>, Error> {
         let mut counts = BTreeMap::new();
         for (outline, count) in self.tally().await?.classes() {
@@ -107,7 +108,7 @@ impl Store {
     }
 }
 
-/// The next rows: when a review was asked, its id, flow, kind and facts.
+/// Selects the next rows after a place: time of the request, id, flow, kind and facts.
 fn page(query: &StatisticsQuery, from: Timestamp, to: Timestamp, place: Option<(i64, Uuid)>) -> Sql {
     let sql = Sql::new("SELECT created_at, id, flow, kind, facts FROM reviews WHERE created_at >= ").bind(from.0);
     let mut sql = sql.push(" AND created_at < ").bind(to.0);
@@ -124,7 +125,7 @@ fn page(query: &StatisticsQuery, from: Timestamp, to: Timestamp, place: Option<(
 }
 
 impl Wanted<'_> {
-    /// A review, where it is wanted and may be counted for whoever asks.
+    /// Reads a review. `None` if it does not match the query, or the viewer may not have it counted.
     fn row(&self, row: &db::Row) -> Result<Option<CountedReview>, Error> {
         let text = row.text_opt(4)?;
         let facts: Option<Facts> = text.and_then(|text| serde_json::from_str(&text).ok());
@@ -153,7 +154,7 @@ impl Wanted<'_> {
 }
 
 impl Conn {
-    /// The flows of which somebody has saved a version.
+    /// Returns the flows of which the viewer has saved a version.
     async fn saved_by(&mut self, viewer: &Principal) -> Result<BTreeMap<FlowId, BTreeSet<Username>>, Error> {
         let sql = Sql::new("SELECT DISTINCT id FROM flows WHERE saved_by = ").bind(viewer.username.as_str());
         let mut saved = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What was done to reviews, as the audit finds it; and what a vote with changes was on.
+//! Acts on reviews, as the audit log finds them, and the content on which votes with changes were cast.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ on_both! {
 async fn acts(world: &World, acts: &str) -> Vec<Entry> {
     let query = AuditQuery { act: Some(acts.to_owned()), limit: Some(200), ..AuditQuery::default() };
     let mut found = world.store.audit(&query, Form::Whole).await.expect("reads").items;
-    // What is sealed is stored otherwise, and is found alike.
+    // The sealed form differs, but the same entries are found.
     let sealed = world.store.audit(&query, Form::Sealed).await.expect("reads").items;
     assert_eq!(
         found.iter().map(|entry| &entry.cursor).collect::<Vec<_>>(),
@@ -32,7 +32,7 @@ async fn acts(world: &World, acts: &str) -> Vec<Entry> {
     found
 }
 
-/// By whom, and what change.
+/// The actor and the change of each entry.
 fn told(entries: &[Entry]) -> Vec<(String, String)> {
     let words = entries.iter().map(|entry| {
         let change = entry.event.data.get("change").and_then(Value::as_str);
@@ -85,7 +85,7 @@ async fn each_act_is_found_by_its_name(world: World) {
     }
 }
 
-/// A committee that is asked about a text, which the second vote changes after the first.
+/// A committee is asked about a text, which the second vote changes after the first.
 async fn edited(world: &World, more: Value) -> (Review, Review) {
     let mut rules = json!({ "review_keys": ["text"], "edit_keys": ["text"] });
     rules.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Flows that call flows: which version is called stays with the version of the caller.
+//! Flows that call flows: a version of the caller always calls the same version.
 
 use serde_json::json;
 use shared::api::FlowVersion;
@@ -68,7 +68,7 @@ async fn a_version_of_a_flow_always_calls_the_same_version_of_another(world: Wor
     let two = save(store, outer()).await.expect("saved");
     assert_eq!((two.version, called(&two)), (2, Some(2)));
 
-    // Another process has to read all of it from the database, also what a run was in the middle of.
+    // Another process has to read everything from the database, even in the middle of a run.
     let other = world.another().await;
     let (_, asked) = launched(&world, &other, None).await;
     assert_eq!(asked.prompt, "Second?");

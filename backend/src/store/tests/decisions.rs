@@ -1,4 +1,4 @@
-//! Decisions, deadlines, and what outlives a restart.
+//! Decisions, deadlines, and what survives a restart.
 
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ async fn a_decision_after_the_deadline_finds_it_expired(world: World) {
     assert_eq!(now.resolution.map(|resolution| resolution.outcome), Some(Outcome::Expired));
     let state = world.store.run(run).await.expect("reads").expect("is there");
     assert_eq!(crate::engine::summary(&state).status, RunStatus::Failed, "the expiry is on disk");
-    // The timer itself comes too late for anything.
+    // The timer itself then comes too late.
     let task = shared::id::TaskId(uuid::Uuid::nil());
     let due = Operation::Run { run, input: Box::new(Input::Due { task }) };
     let late = world.store.commit(Change::by_server(due)).await;
@@ -125,14 +125,14 @@ async fn a_transaction_that_nobody_ends_leaves_nothing(world: World) {
     let mut conn = db.write_on_this_thread().await.expect("a transaction");
     assert_eq!(conn.execute(spoil()).await.expect("updates"), 1);
     drop(conn);
-    // Nor where nobody waits for its last statement.
+    // Nothing is left either if the last statement is not awaited.
     let mut conn = db.write_on_this_thread().await.expect("a transaction");
     let _ = tokio::time::timeout(Duration::ZERO, conn.execute(spoil())).await;
     drop(conn);
     decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("the review is as it was");
 }
 
-/// `SQLite` ends the transaction by itself where there is no room.
+/// `SQLite` itself ends the transaction if the disk is full.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
     let world = World::sqlite().await;
@@ -142,7 +142,7 @@ async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
         conn.rollback().await.expect("ended");
     };
     room("1").await;
-    // More than fits into what is free in the file, also when it is compressed.
+    // Larger than the free space in the file, even when compressed.
     let mut dice = Dice(5);
     let draft: String = (0..100_000).map(|_| char::from(b'a' + u8::try_from(dice.below(26)).expect("small"))).collect();
     let full = world.store.commit(launch(&draft)).await;
@@ -151,7 +151,7 @@ async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
     world.launch("hello").await;
 }
 
-/// `SQLite` has one writer, which a lock of the file holds up.
+/// `SQLite` has one writer, which waits for the lock of the file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_whose_caller_has_gone_before_it_is_begun_is_never_made() {
     let world = World::sqlite().await;

@@ -1,4 +1,4 @@
-//! What is to be announced is announced once, whichever server reads the log and whichever sends.
+//! Each delivery is made and sent once, no matter which server reads the log and which one sends.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn a_server_that_is_frozen_while_it_makes_deliveries_holds_up_the_others_f
     let (origin, head) = (world.store.origin(), world.store.head().await.expect("reads"));
     assert!(world.store.feed(None, &origin, &[]).await.expect("writes"));
     if !world.database.url.starts_with("postgres") {
-        // SQLite's file has one server.
+        // With SQLite, there is only one server.
         return;
     }
     let other = world.another().await;
@@ -83,7 +83,7 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     assert_eq!(claimed.len(), 1, "one, and what is due later is not");
     let first = claimed.remove(0);
     assert_eq!((first.id, first.attempt, first.failures), (made[0].id, 1, 0));
-    // A lease that has run out is another's; what the first one says then no longer counts.
+    // When the lease has ended, another server may claim the delivery, and the outcome of the first no longer counts.
     let failed = DeliveryOutcome::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
     assert!(settle(&world.store, &first, &failed).await);
     let second = other.claim_deliveries("b", 10, LEASE).await.expect("claims").remove(0);
@@ -132,7 +132,7 @@ async fn a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released(world:
     assert_eq!((again.attempt, again.failures), (2, 0));
 }
 
-/// So one that ends every server that sends it is given up like any other.
+/// So a delivery that kills every server is given up like any other.
 async fn a_delivery_whose_server_ended_counts_as_failed(world: World) {
     world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
     let store = &world.store;
@@ -146,11 +146,11 @@ async fn a_delivery_whose_server_ended_counts_as_failed(world: World) {
     assert_eq!(store.claim_deliveries("lives", 1, LEASE).await.expect("claims").remove(0).failures, 4);
 }
 
-/// However long that is: its buttons are to go then, and reactions to it decide.
+/// No matter how long that is: its buttons must be removed then, and reactions to it decide.
 async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world: World) {
     let review = world.launched_review("hello").await;
     let about = |target| NewDelivery { review: review.id, ..delivery(&world, target, -1) };
-    // The last one is about a review that is not there any more.
+    // The review of the last one no longer exists.
     let made = [about("ana"), about("desk"), delivery(&world, "tom", -1)];
     world.store.add_deliveries(&made).await.expect("writes");
     for held in world.store.claim_deliveries("a", 10, LEASE).await.expect("claims") {

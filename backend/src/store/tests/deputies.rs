@@ -1,4 +1,4 @@
-//! Who decides in whose place, by the rights of the transaction.
+//! Deputies decide with the rights that hold in the transaction.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn change(by: &str, operation: Operation) -> Change {
     Change { by: Some(actor(by)), key: None, operation }
 }
 
-/// `deputy` stands in for `person` from `from` minutes on, for ten minutes.
+/// Makes `deputy` stand in for `person`, beginning in `from` minutes, for ten minutes.
 async fn name_deputy(world: &World, person: &str, deputy: &str, from: u64) -> Result<Deputyship, CommitError> {
     let from = world.clock.now().after(Duration::from_mins(from));
     let span = Deputyship {

@@ -1,4 +1,4 @@
-//! Grants, on both databases: given and used in the commits that they belong to.
+//! Grants on both databases: they are given and used in the commits to which they belong.
 
 use serde_json::json;
 use shared::JsonMap;
@@ -15,7 +15,7 @@ on_both! {
     a_grant_is_there_for_the_next_call_and_for_other_runs,
 }
 
-/// Two gated calls, one after the other, made by the flow itself.
+/// Saves a flow that makes two gated calls, one after the other.
 async fn save(world: &World) {
     let note = |value: &str, next: &str| json!({ "tool": "note", "arguments": { "key": "done", "value": value }, "write_keys": ["done"], "next": next });
     let flow = json!({

@@ -179,7 +179,7 @@ async fn a_snapshot_and_its_place_are_of_one_moment(world: World) {
 
 async fn another_process_is_woken(world: World) {
     let other = world.another().await;
-    // The first look only remembers where the log stands.
+    // The first poll only records where the log ends.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let mut commits = other.commits();
     commits.mark_unchanged();
@@ -188,7 +188,7 @@ async fn another_process_is_woken(world: World) {
     other.close().await;
 }
 
-/// Who follows the log is given what the writer has in memory.
+/// Followers of the log get the rows that the writer has in memory.
 async fn what_is_read_at_once_is_what_is_stored(world: World) {
     let start = world.store.head().await.expect("reads");
     let (mut place, mut told) = (start.clone(), Vec::new());
@@ -225,7 +225,8 @@ async fn how_far_readers_are_behind_is_known(world: World) {
     assert_eq!(world.store.lag().await.expect("reads")["live"], Duration::ZERO);
 }
 
-/// A transaction that has written to the log keeps others from it until it ends, and their numbers come after its own.
+/// A transaction that has written to the log keeps others from writing to it until it ends, and their numbers come
+/// after its own.
 #[tokio::test]
 async fn postgres_gives_numbers_in_the_order_of_commits() {
     let Some(world) = World::postgres().await else { return };
@@ -252,7 +253,7 @@ async fn postgres_gives_numbers_in_the_order_of_commits() {
     assert_eq!(next.int(0).expect("a number"), number + 1, "it drew its number when its turn had come");
 }
 
-/// Servers that write side by side use as many writers together as one would by itself.
+/// Servers that write at the same time together use as many writers as one server.
 #[tokio::test]
 async fn postgres_servers_share_the_writers() {
     let Some(world) = World::postgres().await else { return };
@@ -272,7 +273,7 @@ async fn postgres_servers_share_the_writers() {
     other.close().await;
 }
 
-/// Passes on how far it has read.
+/// A follower that reports how far it has read.
 struct Reader {
     store: Store,
     read: watch::Sender<Cursor>,
@@ -290,7 +291,7 @@ impl LogFollower for Reader {
     }
 }
 
-/// Notices are sent and followed at a limited rate, and the last commit of a burst is read like the first.
+/// Notices are sent and followed at a limited rate, and the last commit of a burst is read, too.
 #[tokio::test]
 async fn postgres_commits_in_a_burst_reach_another_server() {
     let Some(world) = World::postgres().await else { return };
@@ -309,7 +310,7 @@ async fn postgres_commits_in_a_burst_reach_another_server() {
     other.close().await;
 }
 
-/// Otherwise a server that is frozen in the middle of a commit would keep everybody from writing.
+/// Otherwise a server that is frozen in the middle of a commit would block all writes.
 #[tokio::test]
 async fn postgres_ends_whoever_goes_silent_while_holding_the_log() {
     let Some(world) = World::postgres().await else { return };
@@ -323,11 +324,11 @@ async fn postgres_ends_whoever_goes_silent_while_holding_the_log() {
     silent.commit().await.expect_err("it was ended");
 }
 
-/// A transaction of another database holds nothing back.
+/// A transaction in another database delays nothing.
 #[tokio::test]
 async fn postgres_shows_at_once_what_is_committed() {
     let Some(world) = World::postgres().await else { return };
-    // What follows the `?` may hold the path of a socket.
+    // The query after the `?` may have the path of a socket.
     let (url, query) = world.database.url.split_once('?').unwrap_or((&world.database.url, ""));
     let (server, _) = url.rsplit_once('/').expect("a database");
     let mut open = PgConnection::connect(&format!("{server}/postgres?{query}")).await.expect("connects");
@@ -337,7 +338,7 @@ async fn postgres_shows_at_once_what_is_committed() {
     assert!(read_all(&world.another().await, start, 100).await.iter().any(|entry| entry.event.run_id == Some(run)));
 }
 
-/// Otherwise each page of a long log would sort all that lies behind it.
+/// Otherwise each page of a long log would sort all rows after it.
 #[tokio::test]
 async fn postgres_reads_a_page_in_the_order_of_an_index() {
     let Some(world) = World::postgres().await else { return };

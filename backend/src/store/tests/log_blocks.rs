@@ -1,5 +1,5 @@
-//! The blocks that are found are the newest that have what is sought, in a log that is long, whatever is common or rare in
-//! which part of it.
+//! The blocks that are found are the newest ones that match, in a long log, no matter what is common or rare in which
+//! part of it.
 
 use super::support::{Dice, World, on_both};
 use crate::store::db::Sql;
@@ -10,15 +10,15 @@ on_both! {
     the_newest_blocks_are_found_wherever_they_are,
 }
 
-/// How many blocks there are. Most numbers between them have none, as where entries were archived.
+/// The number of blocks. Most numbers between them have none, as after archiving.
 const BLOCKS: usize = 500;
-/// Up to how far apart they are: a hundred thousand blocks of the log in all.
+/// The largest distance between two blocks; the log has a hundred thousand block numbers in total.
 const APART: usize = 400;
 
-/// What a block has.
+/// A block of the test.
 struct Written {
     number: i64,
-    /// Terms with the rows that have them.
+    /// Terms, each with the rows that have it.
     terms: Vec<(Term, u32)>,
     words: Vec<&'static str>,
 }
@@ -27,7 +27,7 @@ fn term(kind: &str) -> Term {
     Term::of(Some(kind), None, None).expect("a term")
 }
 
-/// Whether each block in so many, of those from one to another, has something, and what.
+/// Words: one block in so many, within a range of blocks, has this word.
 const HAVE: [(usize, usize, usize, &str); 7] = [
     (1, 0, BLOCKS, "common"),
     (5, 0, BLOCKS, "middling"),
@@ -69,7 +69,7 @@ async fn write(world: &World, blocks: &[Written]) {
     conn.commit().await.expect("is written");
 }
 
-/// The rule: the rows of a block that can have it.
+/// The rule without an index: the rows of a block that may match.
 fn rows(block: &Written, terms: &[Term], words: &[&str]) -> Vec<i64> {
     let has = |word: &&str| block.words.iter().any(|of| of.starts_with(*word));
     let of_terms = block.terms.iter().filter(|(term, _)| terms.contains(term));
@@ -110,12 +110,12 @@ async fn the_newest_blocks_are_found_wherever_they_are(world: World) {
     assert!(found_some > 60, "{found_some}");
 }
 
-/// PostgreSQL looks at the newest blocks along their key, and finds others by what is sought and by their span.
+/// PostgreSQL finds the newest blocks by their key, and others by the searched terms and their span.
 #[tokio::test]
 async fn postgres_finds_blocks_by_their_key_and_by_their_span() {
     let Some(world) = World::postgres().await else { return };
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("reads");
-    // A table without rows is read as it is.
+    // Without this, PostgreSQL would read the empty table directly.
     conn.execute(Sql::new("SET LOCAL enable_seqscan = off")).await.expect("is set");
     for (sql, of_key) in [(in_each("'word'", (0, 5000), 3), true), (in_spans("'word'", (0, 5000), 3), false)] {
         let plan = conn.fetch(sql.around("EXPLAIN ")).await.expect("explains");

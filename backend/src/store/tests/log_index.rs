@@ -1,4 +1,4 @@
-//! What the index of the log finds is what a reader finds who looks at every entry, however far the index is behind.
+//! The index of the log finds exactly what a reader of every entry finds, no matter how far it is behind.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,7 +25,7 @@ on_both! {
 const TEXTS: [&str; 6] =
     ["Wind over the ocean", "Refund order 4711 to Müller", "審査 please", "windmill", "ask 0198c2aa", "Ocean order"];
 
-/// Runs, decisions, claims, comments and people, at times that go back now and then.
+/// Makes runs, decisions, claims, comments and people, at times that sometimes go back.
 async fn make_entries(world: &World, dice: &mut Dice, count: usize) {
     for _ in 0..count {
         match dice.below(8) {
@@ -55,7 +55,7 @@ async fn make_entries(world: &World, dice: &mut Dice, count: usize) {
     }
 }
 
-/// The whole log, newest first.
+/// Returns the whole log, newest first.
 async fn all(store: &Store) -> Vec<Entry> {
     let (mut entries, mut after) = (Vec::new(), store.origin());
     loop {
@@ -105,7 +105,7 @@ fn query(dice: &mut Dice, entries: &[Entry]) -> AuditQuery {
     query
 }
 
-/// The rule, without an index.
+/// The rule without an index.
 fn fits(query: &AuditQuery, event: &Event) -> bool {
     let acts = |acts: &str| {
         let mut acts = acts.split(',').map(|act| act.parse::<ReviewAct>().expect("an act"));
@@ -148,7 +148,7 @@ fn has_words(event: &Event, q: &str) -> bool {
     !wanted.is_empty() && wanted.iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
 }
 
-/// Every page, looking at so many rows for each.
+/// Reads every page, examining `most` rows for each.
 async fn pages(store: &Store, query: &AuditQuery, limit: u32, most: i64) -> Vec<Cursor> {
     let mut query = AuditQuery { limit: Some(limit), ..query.clone() };
     let mut found = Vec::new();
@@ -209,7 +209,7 @@ async fn of_several_servers_one_indexes_each_block(world: World) {
     }
     work.join_all().await;
     let head = world.store.place(&world.store.head().await.expect("reads")).expect("of this log").seq;
-    // PostgreSQL may skip numbers, but not so many.
+    // PostgreSQL may skip numbers, but not that many.
     assert_eq!(blocks(&world).await, (head + 1) / BLOCK);
     check(&world, &mut dice, 15).await;
     for store in others {

@@ -1,4 +1,4 @@
-//! SQLite: a number of the log is given once.
+//! SQLite: each number of the log is given only once.
 
 use super::support::World;
 use crate::store::db::Sql;
@@ -22,7 +22,7 @@ async fn numbers_follow_each_other_and_are_reserved_ahead() {
     assert_eq!(number(&world.store, LAST).await, last + 1);
     assert_eq!(number(&world.store, RESERVED).await, reserved, "nothing is written of it");
 
-    // Whoever lets SQLite number a row is given none that was reserved, and the log goes on behind it.
+    // A row that SQLite numbers itself gets no reserved number, and the log continues after it.
     let insert = "INSERT INTO log (commit_id, at, body) VALUES (zeroblob(16), 0, '{\"events\":[]}')";
     world.database.execute(insert).await.expect("inserts");
     assert_eq!(number(&world.store, LAST).await, reserved + 1);
@@ -30,13 +30,13 @@ async fn numbers_follow_each_other_and_are_reserved_ahead() {
     assert_eq!(number(&world.store, LAST).await, reserved + 2);
     assert!(number(&world.store, RESERVED).await > reserved + 2);
 
-    // Another process, as after a crash, goes on behind the last row.
+    // Another process, as after a crash, continues after the last row.
     let options = Options { index_log: false, ..world.database.options(ManualClock::now()) };
     let other = Store::open(options).await.expect("opens");
     other.commit(super::support::launch("hello")).await.expect("launches");
     assert_eq!(number(&other, LAST).await, reserved + 3);
 
-    // What was removed is not given again.
+    // Numbers of removed rows are not given again.
     let reserved = number(&other, RESERVED).await;
     world.database.execute("DELETE FROM log").await.expect("deletes");
     other.commit(super::support::launch("hello")).await.expect("launches");

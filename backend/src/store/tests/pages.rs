@@ -1,4 +1,4 @@
-//! Pages of what is large: each has few rows, and together they have all of them.
+//! Pages of large rows: each page has few rows, and together they have all.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ on_both! {
     pages_of_large_rows_are_short_and_miss_none,
 }
 
-/// How many reviews there are, each with a text of a bit more than a quarter of a page.
+/// The number of reviews, each with a text of slightly more than a quarter of a page.
 const MANY: usize = 9;
 
 async fn pages_of_large_rows_are_short_and_miss_none(world: World) {
@@ -52,7 +52,7 @@ async fn pages_of_large_rows_are_short_and_miss_none(world: World) {
 
     decided(world.store.commit(decide(&reviews[0], "rob", "yes")).await).expect("it is decided");
     log_and_audit_have_every_entry(&world).await;
-    // A row alone has more than a page, and the cursor may be within it.
+    // A single row exceeds a page, and the cursor may lie within the row.
     for _ in 0..2 {
         world.launch(&"x".repeat(MAX_PAGE_BYTES * 3 / 5)).await;
     }

@@ -1,4 +1,4 @@
-//! People, their rights, and what lets them in.
+//! People, their rights, and their credentials.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ async fn rights_that_were_lost_since_count_no_more(world: World) {
     let review = world.launched_review("hello").await;
     patch(&world, "ana", UserPatch { roles: Some(Vec::new()), ..UserPatch::default() }, None).await;
     let mut change = decide(&review, "ana", "yes");
-    // What the request believed does not matter.
+    // The rights that the request assumed do not matter.
     change.by = change.by.map(|mut actor| {
         actor.principal.roles.insert("reviewer".to_owned());
         actor
@@ -176,7 +176,7 @@ async fn there_is_always_an_admin(world: World) {
     };
     let leave = || UserPatch { roles: Some(Vec::new()), ..UserPatch::default() };
     let end = || UserPatch { active: Some(false), ..UserPatch::default() };
-    // One admin takes the role from both at the same moment, at two servers; and both leave at once.
+    // One admin takes the role from both at the same moment, on two servers; and both leave at the same time.
     for (first, second) in [
         (update("boss", "boss", leave()), update("boss", "root", end())),
         (update("boss", "boss", end()), update("root", "root", leave())),
@@ -206,7 +206,7 @@ async fn a_change_that_cannot_be_written_hurts_only_itself(world: World) {
     let mut waiting = tokio::task::JoinSet::new();
     for n in 0..20 {
         let store = world.store.clone();
-        // The digest is taken: only the database knows.
+        // The digest is taken, which only the database knows.
         let twice = credential(CredentialKind::Session, "ana", 1, None);
         let bad = Change::by_server(Operation::AddCredential(Box::new(twice)));
         let change = if n == 10 { bad } else { launch("hello") };

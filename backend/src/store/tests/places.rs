@@ -1,5 +1,5 @@
-//! What waits, and what ended otherwise than usual, stands in tables of its own; what a commit changes stands in no index
-//! of the rows that stay; and nothing is read by looking through all rows.
+//! Pending reviews and exceptional outcomes have their own tables, no index of the remaining rows contains what a
+//! commit changes, and no read scans all rows.
 
 use std::collections::BTreeSet;
 
@@ -98,7 +98,7 @@ async fn only_classes_that_nothing_waits_for_are_removed(world: World) {
     );
 }
 
-/// A commit that changes what an index has writes to that index, and in PostgreSQL to all others of the table.
+/// A commit that changes an indexed column writes to that index, and in PostgreSQL to all others of the table.
 #[tokio::test]
 async fn no_index_has_what_a_commit_changes() {
     let changed = ["status", "format", "state", "search", "body", "facts", "tags", "due", "claimed_until"];
@@ -121,8 +121,8 @@ async fn no_index_has_what_a_commit_changes() {
     check(found.iter().map(|row| row.text(0).expect("text")).collect());
 }
 
-/// What SQLite would do for each statement with which something is read: it has no statistics, so its plans are the same
-/// for few rows and for many.
+/// The plan of SQLite for each statement that reads. SQLite has no statistics, so its plans are the same for few rows
+/// and for many.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_looks_through_no_large_table() {
     let world = World::sqlite().await;
@@ -183,7 +183,7 @@ async fn sqlite_looks_through_no_large_table() {
         let mut rows = plan.raw_query();
         while let Some(row) = rows.next().expect("explains") {
             let line: String = row.get(3).expect("text");
-            // From the first id on: what `IS NOT NULL` can be mistaken for.
+            // A scan from the first id on, which may be the plan for `IS NOT NULL`.
             assert!(!line.contains("_id>?)"), "{line}\n{sql}");
             let Some(name) = line.strip_prefix("SCAN ").and_then(|line| line.split(' ').next()) else { continue };
             let large = ["reviews", "runs", "review_audience", "runs_by_status", "undecided_reviews", "log", "steps"];
@@ -194,13 +194,13 @@ async fn sqlite_looks_through_no_large_table() {
     }
 }
 
-/// Whether rows are read along an index in the order of a list, which ends with the page.
+/// Whether rows are read along an index in the order of a list, so that the read ends with the page.
 fn in_order(line: &str) -> bool {
     ["reviews_asked", "runs_created", "runs_carriers"].iter().any(|index| line.ends_with(index))
 }
 
-/// PostgreSQL looks one run up by its id, also before it has counted anything: it must not take the index of a list for a
-/// small one, and read the whole of it for each run.
+/// PostgreSQL looks a run up by its id even before the table was analysed: it must not assume that the index of a list
+/// is small, and read all of it for each run.
 #[tokio::test]
 async fn postgres_finds_a_run_along_its_key() {
     let Some(world) = World::postgres().await else { return };
@@ -212,7 +212,7 @@ async fn postgres_finds_a_run_along_its_key() {
     assert!(matches!(&of_runs[..], [line] if line.contains("runs_pkey")), "{plan:#?}");
 }
 
-/// The database of an earlier version: what it has stands in the new tables.
+/// A database of an earlier version: its rows are in the new tables after the migration.
 #[tokio::test]
 async fn what_an_earlier_version_wrote_has_its_places() {
     let database = Database::sqlite().expect("a temporary folder");
@@ -265,8 +265,8 @@ async fn what_an_earlier_version_wrote_has_its_places() {
     }
 }
 
-/// SQLite writes each page whole. Three or four of these pages are of the review's timer and its indexes; `bench` measures
-/// the same with more rows, of a flow without one.
+/// SQLite writes whole pages. Three or four of them are those of the review's timer and its indexes; `bench` measures
+/// the same with more rows, in a flow without a timer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lone_decision_changes_few_pages() {
     const TIMES: usize = 40;
@@ -282,7 +282,7 @@ async fn a_lone_decision_changes_few_pages() {
     }
     let path = path_of(&world.database.url).expect("a file");
     let reader = rusqlite::Connection::open(&path).expect("opens");
-    // As long as somebody reads a state from before, the write-ahead log only grows.
+    // While a reader uses an earlier state, the write-ahead log only grows.
     reader.execute_batch("PRAGMA busy_timeout = 10000; PRAGMA wal_checkpoint(TRUNCATE)").expect("is emptied");
     reader.execute_batch("BEGIN; SELECT COUNT(*) FROM meta").expect("begins");
     let log = std::path::PathBuf::from(format!("{}-wal", path.display()));
@@ -298,7 +298,7 @@ async fn a_lone_decision_changes_few_pages() {
         decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
         decisions.push(pages() - between);
     }
-    // What the store writes by itself now and then falls into a few of them.
+    // Background writes of the store affect a few of the measurements.
     launches.sort_unstable();
     decisions.sort_unstable();
     let (launch, decision) = (launches[TIMES / 2], decisions[TIMES / 2]);

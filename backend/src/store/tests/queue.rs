@@ -1,5 +1,4 @@
-//! The queue is what the rule of filters and the rule of rights say, in SQL as elsewhere: lists in either order, their
-//! pages, and counts.
+//! The queue follows the rules of filters and of rights: lists in both orders, their pages, and counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +25,7 @@ on_both! {
     reviews_of_an_earlier_version_stand_in_the_queue_after_a_start,
 }
 
-/// Reviews of every kind.
+/// Makes reviews of every kind.
 async fn reviews(world: &World, dice: &mut Dice, count: usize) -> Vec<Review> {
     let reviewers = [
         json!({}),
@@ -114,7 +113,7 @@ fn has_words(review: &Review, query: &ReviewQuery) -> bool {
 async fn lists_and_counts_are_what_the_rules_say(world: World) {
     let mut dice = Dice(7);
     let all = reviews(&world, &mut dice, 60).await;
-    // Some are found by the index, the others in what the log has told since.
+    // Some are found by the index, and the others among the newer log entries.
     assert!(matches!(world.store.index_log(&mut None, 40).await.expect("indexes"), Indexed::Some(_)));
     let (viewers, now) = (viewers(), world.clock.now());
     for round in 0..150 {
@@ -145,7 +144,7 @@ async fn lists_and_counts_are_what_the_rules_say(world: World) {
     }
 }
 
-/// The queue, page by page.
+/// Reads the queue page by page.
 async fn pages(world: &World, viewer: &Principal, query: &ReviewQuery) -> Vec<Urgency> {
     let mut query = ReviewQuery { order: Some(ReviewOrder::Urgency), limit: Some(7), ..query.clone() };
     let mut all = Vec::new();
@@ -159,7 +158,7 @@ async fn pages(world: &World, viewer: &Principal, query: &ReviewQuery) -> Vec<Ur
     }
 }
 
-/// The counts, one review after the other.
+/// Counts the reviews one by one.
 fn counted(found: &[&Review], query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Facets {
     let fit: Vec<_> = found.iter().filter(|review| query.matches(review, viewer, now)).collect();
     let mine = fit.iter().filter(|review| is_with(Assigned::Me, review, viewer, now)).count();

@@ -1,4 +1,5 @@
-//! Statistics: what is counted of each review, also of those of earlier versions, and how many are counted at once.
+//! Statistics: what is counted of each review, including those of earlier versions, and the limit on reviews per
+//! request.
 
 use serde_json::{Value, json};
 use shared::access::Principal;
@@ -31,7 +32,7 @@ async fn figures(world: &World) -> Figures {
     counted.expect("not too much").figures
 }
 
-/// A review that was asked with these members.
+/// Makes a review with these members.
 async fn asked(world: &World, members: Value) -> Review {
     let review = world.launched_review("hello").await;
     let mut whole = serde_json::to_value(&review).expect("JSON");
@@ -100,7 +101,7 @@ async fn calls_count_as_what_is_gravest_of_them(world: World) {
         let resolution = resolved("decided", "human", Some(decision(&verdict)));
         asked(&world, json!({ "status": "resolved", "resolution": resolution })).await;
     }
-    // What handlers decide has no decision: an automatic one says a reason only where it rejects.
+    // A decision of a handler has no verdict on the record; an `auto` handler gives a reason only if it rejects.
     let mut rejected = resolved("decided", "auto", None);
     rejected["reason"] = json!("Rejected automatically.");
     for resolution in [resolved("decided", "auto", None), rejected] {
@@ -122,7 +123,7 @@ async fn what_a_program_decides_counts_as_what_it_answered(world: World) {
         resolution["reason"] = json!("Within the limits.");
         resolution
     };
-    // Each has a reason; before each a judge has passed on that would have rejected.
+    // Each answer has a reason. Before it, a judge that would have rejected passed the question on.
     for answer in [
         json!({ "approved": true, "reason": "Within the limits." }),
         calls(json!({ "type": "approve" })),
@@ -131,13 +132,13 @@ async fn what_a_program_decides_counts_as_what_it_answered(world: World) {
         json!({ "approved": false }),
         json!({ "verdict": { "type": "text", "text": "No." } }),
         calls(json!({ "type": "respond", "message": "It is done." })),
-        // It could not be asked, and the flow says that it rejects then.
+        // The program could not be asked, and the flow says that this rejects.
         Value::Null,
     ] {
         let advice = json!([judge, webhook(answer)]);
         asked(&world, json!({ "advice": advice, "status": "resolved", "resolution": with_reason("webhook") })).await;
     }
-    // A function decides; another one passes on to a handler that approves.
+    // One function decides; another passes the question on to a handler that approves.
     let functions =
         [(json!({ "approved": true }), with_reason("auto")), (Value::Null, resolved("decided", "auto", None))];
     for (answer, resolution) in functions {

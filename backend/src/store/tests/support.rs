@@ -40,7 +40,7 @@ macro_rules! on_both {
 }
 pub(crate) use on_both;
 
-/// Numbers that look random, and are the same each time.
+/// Pseudo-random numbers that are the same in each run.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -60,7 +60,7 @@ pub struct World {
     pub database: Database,
 }
 
-/// The flow: a person is asked about a text, then it ends.
+/// The flow: it asks a person about a text, then ends.
 fn flow() -> Flow {
     serde_json::from_value(json!({
         "id": "ask",
@@ -90,7 +90,7 @@ impl World {
 
     async fn on(database: Database) -> Self {
         let clock = ManualClock::now();
-        // Tests of the index make it themselves.
+        // Tests of the index create it themselves.
         let options = Options { index_log: false, ..database.options(clock.clone()) };
         let store = Store::open(options).await.expect("the store opens");
         let world = Self { store, clock, database };
@@ -133,7 +133,7 @@ impl World {
         *run
     }
 
-    /// The whole log, as soon as it has an entry of this kind: in PostgreSQL an older transaction may hide it a while.
+    /// Returns the whole log once it has an entry of this kind. In PostgreSQL, an older transaction may delay it.
     pub async fn told(&self, kind: EntryKind) -> Vec<Entry> {
         let origin = self.store.origin();
         let reading = async {
@@ -162,7 +162,7 @@ pub fn person(name: &str) -> Principal {
     Principal::new(name.parse().expect("a name"), std::collections::BTreeSet::new())
 }
 
-/// Somebody, with no rights but those that the store reads.
+/// An actor with no other rights than those that the store reads.
 pub fn actor(name: &str) -> Actor {
     Actor::of(person(name))
 }

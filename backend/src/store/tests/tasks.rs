@@ -29,7 +29,7 @@ on_both! {
     a_call_that_is_made_and_ended_in_one_commit_leaves_nothing_in_the_run,
 }
 
-/// Makes every task due now: PostgreSQL has a clock of its own.
+/// Makes every task due now; PostgreSQL uses its own clock.
 async fn make_due(world: &World) {
     let sql = super::super::db::Sql::new("UPDATE tasks SET ready_at = 0");
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
@@ -55,7 +55,7 @@ async fn a_deadline_is_claimed_when_it_is_due_and_by_one_worker(world: World) {
     other.close().await;
 }
 
-/// It would judge that the time has not come, and set the same time again, and again.
+/// A server whose clock is behind would judge that the time has not come, and set the same time again and again.
 async fn a_timer_waits_for_the_clock_of_who_claims_it(world: World) {
     world.clock.set_back(Duration::from_hours(48));
     let review = world.launched_review("hello").await;
@@ -91,7 +91,8 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     assert!(matches!(stale, Err(CommitError::Refused(Refusal::TaskOver))), "{stale:?}");
 }
 
-/// A newer version may have written it: a server that cannot read it has not begun it, however often it tries.
+/// A newer version may have written it. A server that cannot read the task has not begun it, no matter how often it
+/// tries.
 async fn a_task_that_cannot_be_read_waits_as_it_was(world: World) {
     launched_calls(&world).await;
     let set_body = async |body: &str, of: &str| {
@@ -115,7 +116,7 @@ async fn a_task_that_cannot_be_read_waits_as_it_was(world: World) {
     assert_eq!((read.attempt, read.lost, read.lost_before), (1, 0, false));
 }
 
-/// A run of two calls of a tool, side by side.
+/// Launches a run with two calls of a tool, side by side.
 async fn launched_calls(world: &World) -> RunId {
     let node = json!({ "tool": "send", "arguments": {} });
     let flow = json!({
@@ -165,7 +166,7 @@ async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
     let run = launched_calls(&world).await;
     let one = Room { calls: 1, timers: 0, suspects: 1 };
     let lost = world.store.claim("lost", one, LEASE).await.expect("claims").remove(0);
-    // Of the two calls, one is held in its second attempt, and the other by nobody.
+    // Of the two calls, one is held in its second attempt, and the other is not claimed.
     let sql = super::super::db::Sql::new("UPDATE tasks SET ready_at = 0 WHERE owner IS NOT NULL");
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(sql).await.expect("writes");
@@ -204,7 +205,7 @@ async fn a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent(
     cancel(&world, run).await;
     assert_eq!(world.store.counts().await.expect("reads")["tasks"], 2);
     world.clock.advance(Duration::from_hours(25));
-    // What has expired is removed after a commit.
+    // Expired rows are removed after a commit.
     world.add_user("eve", &[]).await;
     let forgotten = async {
         while world.store.counts().await.expect("reads")["tasks"] > 0 {
@@ -220,7 +221,7 @@ async fn state(world: &World, run: RunId) -> RunState {
     world.store.run(run).await.expect("reads").expect("is there")
 }
 
-/// The state to which what is recorded of a run leads.
+/// Replays the recorded inputs of a run, and returns the state that results.
 async fn replayed(world: &World, run: RunId, flow: &Value) -> RunState {
     let flow = serde_json::from_value(flow.clone()).expect("the flow is well-formed");
     let flow = Compiled::new(flow, 1).expect("the flow can be run");
@@ -281,7 +282,7 @@ async fn calls_that_nobody_had_claimed_when_their_map_failed_leave_nothing_in_th
     return_from(&world, &held.remove(0)).await.expect("it is recorded");
     assert_eq!(state(&world, run).await.unanswered.len(), 14);
     assert_eq!(replayed(&world, run, &flow).await, state(&world, run).await);
-    // The others were silent for too long.
+    // The other workers were silent for too long.
     world.database.execute("DELETE FROM tasks WHERE lane = 'over'").await.expect("writes");
     let review = world.review_of(run).await;
     world.store.commit(decide(&review, "ana", "yes")).await.expect("it is decided");
@@ -296,7 +297,7 @@ async fn a_call_that_is_made_and_ended_in_one_commit_leaves_nothing_in_the_run(w
         "nodes": { "send": { "tool": "send", "arguments": {} } },
     });
     save(&world, &flow).await;
-    // What comes while the writer is busy, it writes as one group.
+    // Changes that arrive while the writer is busy are written as one group.
     let mut busy = Vec::new();
     let runs: Vec<_> = (0..20).map(|_| new_run()).collect();
     for run in &runs {

@@ -1,4 +1,4 @@
-//! The timer of a review: one row, whatever its chain.
+//! The timer of a review: one row, no matter how many deadlines there are.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::store::{Change, NewFlow, Operation, Room};
 
 on_both! { an_escalation_asks_others_on_the_same_row_and_votes_of_before_count }
 
-/// A person has an hour; then whoever has the role `lead` is asked too, and has two.
+/// A person has an hour; then people with the role `lead` are asked too, and have two hours.
 async fn launched(world: &World) -> Review {
     let flow = serde_json::from_value(json!({ "id": "late", "nodes": { "ask": { "human": {
         "prompt": "Well?",
@@ -31,9 +31,9 @@ async fn launched(world: &World) -> Review {
     world.review_of(run).await
 }
 
-/// The one timer that there is, as a worker finds it.
+/// Claims the only timer, as a worker would.
 async fn timer(world: &World) -> TaskId {
-    // PostgreSQL has a clock of its own.
+    // PostgreSQL uses its own clock.
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(super::super::db::Sql::new("UPDATE tasks SET ready_at = 0")).await.expect("writes");
     conn.commit().await.expect("writes");
@@ -69,7 +69,7 @@ async fn an_escalation_asks_others_on_the_same_row_and_votes_of_before_count(wor
     let entries = world.told(EntryKind::ReviewUpdated).await;
     let kinds: Vec<_> = entries.iter().map(|entry| entry.event.kind).filter(|kind| kind.is_review()).collect();
     assert_eq!(kinds, [EntryKind::ReviewRequested, EntryKind::ReviewExpiring, EntryKind::ReviewUpdated]);
-    // What Ana saw before is what she is asked still.
+    // Ana is still asked what she saw before.
     let answer = decided(world.store.commit(decide(&seen, "ana", "yes")).await).expect("it counts");
     assert_eq!(answer.review.status, ReviewStatus::Resolved);
     assert_eq!(world.store.counts().await.expect("reads")["tasks"], 0);

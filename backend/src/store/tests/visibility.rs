@@ -1,4 +1,4 @@
-//! Lists against the rule of `shared::access`.
+//! Lists, compared with the rule in `shared::access`.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ pub async fn readdress(world: &World, review: &mut Review, reviewers: serde_json
     rewrite(world, review).await;
 }
 
-/// Makes the stored review what is given, as if it had been asked so.
+/// Replaces the stored review by this one.
 pub async fn rewrite(world: &World, review: &Review) {
     let run = review.run_id.expect("of a run").0;
     let body = blobs::encode(run, review, &mut blobs::NewBlobs::new()).expect("encodes");

@@ -1,4 +1,4 @@
-//! Votes: counted together, found by those who may vote, and lost with the right to vote.
+//! Votes: they are counted together, found by those who may vote, and lost with the right to vote.
 
 use serde_json::json;
 use shared::api::{DecisionEffect, ReviewQuery, UserPatch};
@@ -83,7 +83,7 @@ async fn who_has_lost_the_right_is_no_longer_counted(world: World) {
     let stored = world.store.review(review.id).await.expect("reads").expect("is there");
     assert_eq!((voters(&stored), stored.decisions.len()), (vec!["ed"], 0));
     assert!(stored.problem.as_ref().is_some_and(|problem| problem.contains("only 1 person may vote")));
-    // Somebody who is given the role may vote, since without them nobody could accept.
+    // A person who is given the role may vote, since without them nobody could accept.
     change(&world, "tom", UserPatch { roles: Some(vec!["editor".to_owned()]), ..UserPatch::default() }).await;
     let answer = decided(world.store.commit(decide(&stored, "tom", "yes")).await).expect("recorded");
     assert_eq!((answer.outcome, voters(&answer.review)), (DecisionEffect::Recorded, vec!["ed", "tom"]));

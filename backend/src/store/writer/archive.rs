@@ -12,11 +12,11 @@ use super::group::Group;
 use super::pending::NewArchiveRows;
 use crate::clock::Moment;
 
-/// How many runs one statement looks up.
+/// The number of runs that one statement looks up.
 const CHUNK: usize = 64;
 
 impl Group {
-    /// Reads what archiving rests on; no statement where nothing is archived.
+    /// Reads the data that archiving depends on. Makes no query if no change archives.
     pub async fn load_archiving(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
         let archives = changes.iter().filter_map(|change| match &change.operation {
             Operation::ArchiveRuns(archive) => Some(archive),
@@ -63,7 +63,7 @@ impl Group {
                 return Err(CommitError::Conflict(format!("run {} has changed since it was read", run.id)));
             }
         }
-        // Whatever comes after it in this group finds no such run.
+        // Later changes in this group do not find these runs.
         for run in &archive.runs {
             self.runs.remove(&run.id);
         }
@@ -77,8 +77,8 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    /// Takes the runs out of the table of runs, and says where they are. `first`: the number of the row of the log that
-    /// has the first entry of no run.
+    /// Removes the runs from the table of runs, and records where they are. `first` is the number of the log row with
+    /// the first entry that belongs to no run.
     pub async fn write_archive(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
         let Some(NewArchiveRows { archive, at, entry }) = self.archiving.new.take() else { return Ok(()) };
         let NewArchive { entry: told, runs, .. } = archive;

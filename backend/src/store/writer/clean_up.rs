@@ -1,20 +1,21 @@
-//! Removes what has expired, from time to time.
+//! Removes expired rows at intervals.
 
 use shared::time::Timestamp;
 
 use super::super::db::{Db, Sql};
 use super::super::driver_error::DriverError;
 
-/// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
+/// The lifetime of an idempotency key, and of a task of an ended run after its worker's last heartbeat, in
+/// microseconds.
 const LIFE_US: i64 = 24 * 3600 * 1_000_000;
-/// So many classes of reviews are kept, whether or not reviews of them are pending.
+/// The number of classes of reviews up to which unused ones are not removed.
 const KEPT_CLASSES: i64 = 1000;
-/// How much is cleaned up at once.
+/// The largest number of rows that one statement removes.
 const CLEAN_AT_ONCE: i64 = 1000;
 
-/// Removes, on the thread of a writer, some of what has expired: keys after a day, tasks of ended runs a day after their
-/// worker was heard last, sessions, tokens and links after their time, and classes of reviews of which none is pending,
-/// where there are many. `true`: there may be more.
+/// Removes some expired rows, on the thread of a writer: keys after a day, tasks of ended runs a day after their
+/// worker's last heartbeat, credentials and grants after their time, and unused classes of reviews if there are many.
+/// Returns whether there may be more.
 pub(super) async fn some(db: &Db, now: Timestamp) -> Result<bool, DriverError> {
     let day_ago = now.0.saturating_sub(LIFE_US);
     let expired = [

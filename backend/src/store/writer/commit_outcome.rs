@@ -9,17 +9,17 @@ use super::super::db::Sql;
 use super::super::driver_error::DriverError;
 use super::locks::{self, Lock};
 
-/// What is known of a transaction after it was written.
+/// What is known about a transaction that was written.
 pub(super) struct Written {
-    /// Stands in the log.
+    /// The id of the transaction, which its log rows have.
     pub commit: CommitId,
-    /// The first row of the log that it wrote.
+    /// The number of the first log row that it wrote.
     pub seq: i64,
-    /// A row of the log is large.
+    /// Whether a log row is large.
     pub large: bool,
 }
 
-/// What became of it.
+/// The outcome of a COMMIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitOutcome {
     Committed,
@@ -27,12 +27,12 @@ pub(super) enum CommitOutcome {
     Unknown,
 }
 
-/// How often, and how long apart, a database that went away during COMMIT is asked what became of it.
+/// The number of attempts to look up the outcome of a COMMIT whose connection was lost, and the pause between them.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Finds out. In SQLite an I/O error at COMMIT ends the process: what the disk holds now is only known by opening it
-/// again.
+/// Determines the outcome of a COMMIT that failed. In SQLite, an I/O error at COMMIT ends the process: only opening the
+/// file again shows what is on disk.
 pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, error: &DriverError) -> CommitOutcome {
     if !inner.db.is_postgres() {
         if is_io(error) {
@@ -55,7 +55,7 @@ pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, erro
     CommitOutcome::Unknown
 }
 
-/// Whether the transaction is in the log. Its locks are taken first: they are free only when it has ended.
+/// Whether the transaction is in the log. Takes its locks first, since they are only free once it has ended.
 async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<bool, DriverError> {
     let mut conn = inner.db.write_on_this_thread().await?;
     locks::acquire(&mut conn, locks).await?;
@@ -66,7 +66,7 @@ async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<boo
     Ok(found)
 }
 
-/// Whether the server itself says that it did not commit (and not that it is going away).
+/// Whether the server reported that it did not commit (and not that it is shutting down).
 fn is_refusal(error: &DriverError) -> bool {
     error.sqlstate().is_some_and(|code| refuses(&code))
 }
@@ -75,7 +75,7 @@ fn refuses(sqlstate: &str) -> bool {
     !["57", "08", "XX"].iter().any(|class| sqlstate.starts_with(class))
 }
 
-/// Whether an SQLite error is of the disk: SQLITE_IOERR with all that it is extended to, or SQLITE_CORRUPT; or the
+/// Whether an SQLite error comes from the disk: SQLITE_IOERR with its extended codes, or SQLITE_CORRUPT; or the
 /// connection itself is gone.
 fn is_io(error: &DriverError) -> bool {
     error.sqlite_code().is_none_or(|code| matches!(code & 0xff, 10 | 11))

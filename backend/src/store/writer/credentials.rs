@@ -1,4 +1,4 @@
-//! Writes credentials: removes expired ones, and the oldest sessions and known browsers to make room.
+//! Writes credentials: removes ended ones, and the oldest sessions and known browsers to make room.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use super::super::users::{CREDENTIALS, credential_kind, credential_row};
 use super::super::{Credential, CredentialKind, Error};
 use super::group::{EndedAccess, Group};
 
-/// How many sessions one person has at most, and how many browsers are known to have logged in to their account.
+/// The largest number of sessions of a person, and of known browsers.
 const MAX_SESSIONS: u32 = 100;
 const MAX_BROWSERS: u32 = 100;
 
 impl Group {
-    /// Writes what lets people in.
+    /// Writes new credentials and deletes ended ones.
     pub async fn write_credentials(&self, conn: &mut Conn) -> Result<(), Error> {
         let out = &self.out;
         for (name, ended) in &out.ended_access {
@@ -32,8 +32,7 @@ impl Group {
         self.end_the_oldest(conn).await
     }
 
-    /// Ends the oldest sessions, and forgets the browsers that have been known longest, of those who have more than
-    /// anybody needs.
+    /// Deletes the oldest sessions and known browsers of people who have more than the limit.
     async fn end_the_oldest(&self, conn: &mut Conn) -> Result<(), Error> {
         let of = |credential: &Credential| (credential.kind, credential.username.clone());
         let grown: BTreeSet<(CredentialKind, Username)> = self.out.new_credentials.values().map(of).collect();
@@ -41,7 +40,7 @@ impl Group {
             let most = match kind {
                 CredentialKind::Session => MAX_SESSIONS,
                 CredentialKind::Browser => MAX_BROWSERS,
-                // Made on purpose, or used up soon.
+                // These were created on purpose, or are used up soon.
                 CredentialKind::Token | CredentialKind::Link | CredentialKind::SignIn => continue,
             };
             let theirs = |sql: Sql| {

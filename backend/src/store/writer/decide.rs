@@ -1,5 +1,5 @@
-//! Decides a change of a group on top of the earlier ones: selects the part of the group that does so, and returns
-//! earlier answers to the same change. It is above all modules that read and decide.
+//! Decides a change of a group on top of the earlier ones: dispatches it to the part of the group that does so, and
+//! returns earlier results of the same change. It is above all modules that read and decide.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,8 +12,8 @@ use super::rights::allow_again;
 use crate::clock::Moment;
 
 impl Group {
-    /// Decides one change on top of those before it. `Err`: nothing of it is written, but for a deadline that it came
-    /// too late for.
+    /// Decides one change on top of those before it. After an error, nothing of the change is written, except for the
+    /// expiry of a deadline that it missed.
     pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Committed, CommitError> {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
@@ -29,7 +29,7 @@ impl Group {
             allow_again(principal.as_ref(), operation, &answer)?;
             return Ok(answer);
         }
-        // A flow that drives the engine into a bug must not take the writer with it.
+        // A flow that triggers a bug in the engine must not stop the writer.
         let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))
             .unwrap_or_else(|_| Err(CommitError::Failed("this change failed; see the server's log".to_owned())))?;
         if let Some(key) = key {

@@ -12,9 +12,10 @@ use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::Refusal;
 
-/// How many times one person may be somebody's deputy, now or later.
+/// The largest number of deputyships that one person may hold, now or later.
 const MAX_DEPUTYSHIPS: usize = 100;
-/// How many times the same person may name them: nobody keeps a colleague from standing in for others.
+/// The largest number of them that come from the same person, so that nobody can keep a colleague from standing in for
+/// others.
 const MAX_OF_ONE: usize = 5;
 
 impl Group {
@@ -66,7 +67,7 @@ impl Group {
     ) -> Result<Committed, CommitError> {
         let all = self.users.values().flat_map(|record| &record.deputyships);
         let span = all.into_iter().find(|span| span.id == id).cloned().ok_or(CommitError::NotFound)?;
-        // Whoever is named may decline; to everybody else it does not exist.
+        // The deputy may decline. For everyone else, the deputyship does not exist.
         let declines = by.is_some_and(|by| by.username == span.deputy && !by.token);
         if !declines {
             allow(by, Act::RemoveDeputy(&span.person)).map_err(|_| CommitError::NotFound)?;

@@ -1,5 +1,5 @@
 //! Erases a person: the account at once, and then, step by step, the other data that name them. A step was prepared
-//! before this transaction, so it counts only if nothing that it depends on has changed since.
+//! before this transaction, so it is only carried out if nothing that it depends on has changed since.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use crate::clock::Moment;
 const ERASURES: Table = Table { name: "erasures", key: "number", others: "seq" };
 
 impl Group {
-    /// Reads what erasing rests on; no statement where nobody is erased, added or changed.
+    /// Reads the data that erasing depends on. Makes no query if nobody is erased, added or changed.
     pub async fn load_erasures(&mut self, conn: &mut Conn, changes: &[Change], now: i64) -> Result<(), Error> {
         let (mut names, mut erased, mut runs) = (BTreeSet::new(), Vec::new(), Vec::new());
         let mut numbers = false;
@@ -73,7 +73,7 @@ impl Group {
         Ok(())
     }
 
-    /// Whether a name cannot be given to anybody, or its account not be changed.
+    /// Returns an error if the name cannot be used because of an erasure: it is being erased, or is a pseudonym.
     pub(super) fn check_not_erased(&self, name: &Username) -> Result<(), CommitError> {
         if !self.erasures.names.contains(name) {
             return Ok(());
@@ -94,7 +94,7 @@ impl Group {
         allow(by, Act::ManagePeople)?;
         let record = self.users.get(name).ok_or(CommitError::NotFound)?;
         if self.erasures.names.contains(name) {
-            // They are erased already.
+            // The person was erased already.
             return Ok(Committed::User { user: Box::new(record.user.clone()) });
         }
         if record.user.active {
@@ -164,7 +164,7 @@ impl Group {
             return Err(CommitError::Conflict(format!("this step does not follow erasure {last}")));
         }
         if let Some((run, last_row)) = new.step.run {
-            // Whatever else of the group is of that run rests on what is there now.
+            // Other changes of the run in this group depend on its present data.
             if self.erasures.rows.get(&run) != Some(&last_row) || self.runs.contains_key(&run) {
                 return Err(CommitError::Conflict(format!("run {run} has changed since it was read")));
             }
@@ -185,7 +185,7 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    /// Writes what is left of the accounts of people who were erased, after all other people.
+    /// Replaces the accounts of people who were erased, after all other people were written.
     pub(super) async fn write_erased_people(&self, conn: &mut Conn, now: i64) -> Result<(), Error> {
         for (name, record) in &self.erasures.erased {
             for of in ["notifications WHERE username = ", "grants WHERE given_by = ", "users WHERE username = "] {
@@ -198,7 +198,7 @@ impl Group {
         Ok(())
     }
 
-    /// Writes what changes in the place of what is there; before the first row of the log.
+    /// Executes the statements of the steps, before the first log row is written.
     pub(super) async fn write_erasure_steps(&self, conn: &mut Conn) -> Result<(), Error> {
         for NewErasure { step, .. } in &self.erasures.steps {
             for sql in &step.statements {
@@ -211,8 +211,8 @@ impl Group {
         Ok(())
     }
 
-    /// Says where the entries stand that tell of it. `first`: the number of the row of the log that has the first entry of
-    /// no run.
+    /// Records where the log entries about erased entries are. `first` is the number of the log row with the first
+    /// entry that belongs to no run.
     pub(super) async fn write_erasures(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
         let entries = std::mem::take(&mut self.erasures.entries).into_iter().map(|(entry, number)| {
             let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));
@@ -223,15 +223,15 @@ impl Group {
 }
 
 impl Conn {
-    /// Whoever has a deputyship that names somebody.
+    /// Returns the people with a deputyship that names this person.
     pub(super) async fn deputies_naming(&mut self, name: &Username) -> Result<Vec<UserRecord>, Error> {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships LIKE ");
         let rows = self.fetch(sql.bind(format!("%\"{name}\"%"))).await?;
         rows.iter().map(|row| user(row, 0)).collect()
     }
 
-    /// How many runs that are not over somebody has started or had to do with, and how many reviews wait that name them or
-    /// that they have claimed.
+    /// Counts the unfinished runs that a person has started or been involved in, and the pending reviews that name them
+    /// or that they have claimed.
     async fn waiting_for(&mut self, name: &Username, now: i64) -> Result<(i64, i64), Error> {
         const NAMES: [&str; 3] = ["user:", "handed:", "voter:"];
         const NOT_OVER: &str = "status NOT IN ('completed', 'failed', 'cancelled')";
@@ -253,12 +253,12 @@ impl Conn {
             names.iter().any(|subject| subjects.contains(*subject))
         };
         let mut named = self.classes_where(names_them).await?;
-        // An empty list is none in PostgreSQL.
+        // PostgreSQL does not accept an empty list.
         named.push(Uuid::nil());
         let named = padded(&named);
         let sql = Sql::new("SELECT COUNT(*) FROM queue WHERE class IN (").list(named.iter().copied()).push(")");
         let reviews = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-        // Only the review itself says who has claimed it, and few are claimed at a time.
+        // Only the review itself says who has claimed it; few are claimed at a time.
         let sql =
             Sql::new("SELECT r.body FROM queue v JOIN reviews r ON r.id = v.id WHERE v.class NOT IN (").list(named);
         let claim = format!("\"claimed_by\":{{\"by\":\"{name}\"");

@@ -12,14 +12,14 @@ use crate::engine::Input;
 use crate::flow::Compiled;
 
 impl Group {
-    /// Reads the newest feedback on the agents that want it. No statement where none does.
+    /// Reads the newest feedback on agents that request it. Makes no query if there are none.
     pub async fn load_feedback(&mut self, conn: &mut Conn) -> Result<(), Error> {
         let wanted = self.compiled.values().flat_map(|flow| flow.wanted_feedback()).collect();
         self.feedback = conn.newest_feedback(&wanted).await?;
         Ok(())
     }
 
-    /// What the agents of a flow are to be told.
+    /// The feedback for the agents of a flow.
     pub fn feedback_on(&self, flow: &Compiled) -> Vec<Feedback> {
         let wanted: Vec<_> = flow.wanted_feedback().collect();
         let is_wanted =

@@ -14,7 +14,7 @@ use crate::engine::Refusal;
 use crate::flow::{Compiled, Library};
 
 impl Group {
-    /// Saves a new version, or answers with the newest one where it has the same source.
+    /// Saves a new version. Returns the newest one instead if it has the same source and calls the same versions.
     pub fn save_flow(
         &mut self,
         by: Option<&Principal>,
@@ -27,7 +27,7 @@ impl Group {
         let version = newest.map_or(1, |(version, _)| version + 1);
         let compiled = Compiled::calling(flow, version, &self.library()).map_err(Refusal::Invalid)?;
         let flow = compiled.flow.clone();
-        // The same file calls other versions where they have been saved since.
+        // The same source calls other versions if these have been saved since.
         let is_same = |newest: &&FlowVersion| newest.digest == digest && newest.definition.as_deref() == Some(&flow);
         if let Some(same) = newest.and_then(|(_, newest)| newest.as_ref()).filter(is_same) {
             return Ok(Committed::Flow { flow: Box::new(same.clone()) });
@@ -54,7 +54,7 @@ impl Group {
         Ok(Committed::Flow { flow: Box::new(saved) })
     }
 
-    /// The flows that can be called, as far as changes of this group name them.
+    /// The flows that changes of this group may call.
     fn library(&self) -> Library {
         let mut library = Library::default();
         self.compiled.values().for_each(|flow| library.add(Arc::clone(flow)));

@@ -17,7 +17,7 @@ use crate::clock::Moment;
 use crate::engine::{Granted, Input, Refusal};
 
 impl Group {
-    /// The grants that may count for the calls of a run, each with the rights that its giver has now.
+    /// Returns the grants that may apply to calls of a run, each with the current rights of the person who gave it.
     pub fn granted(&self, flow: &FlowId, version: u32, run: RunId, now: Timestamp) -> Vec<Granted> {
         let here = |grant: &&Grant| match grant.scope {
             GrantScope::Run => grant.run_id == run,
@@ -31,7 +31,7 @@ impl Group {
         granted.collect()
     }
 
-    /// Takes over what a run gave, and what its end makes useless.
+    /// Adds the grants that a run gave, and removes those that its end makes useless.
     pub fn keep_grants(&mut self, run: RunId, given: Vec<Grant>, over: bool) {
         for grant in given {
             self.grants.insert(grant.id, grant.clone());
@@ -53,7 +53,7 @@ impl Group {
         }
     }
 
-    /// Takes back all that somebody has given.
+    /// Revokes all grants that a person has given.
     pub fn revoke_grants_of(&mut self, by: Option<&Principal>, giver: &Username, moment: Moment) {
         let given: Vec<Grant> = self.grants.values().filter(|grant| grant.given_by == *giver).cloned().collect();
         for grant in given {
@@ -76,7 +76,7 @@ impl Group {
     }
 }
 
-/// Holds what a decision wants to allow against the settings.
+/// Checks the grants that a decision wants to give against the settings.
 pub(super) fn check(input: &Input, longest: Duration) -> Result<(), Refusal> {
     let Input::Decide { request, .. } = input else { return Ok(()) };
     let Verdict::Actions { decisions, .. } = &request.verdict else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! A group of changes: the data that they depend on, as they were read, and the data to write, as decided. `decide`
-//! decides each change.
+//! A group of changes: the data that they depend on, as read, and the data to write, as decided. `decide` decides each
+//! change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -25,81 +25,82 @@ use crate::engine::{Snapshot, Task};
 use crate::flow::Compiled;
 use shared::access::Principal;
 
-/// What changes rest on, and what is to be written.
+/// The data that changes depend on, and the data to write.
 #[derive(Default)]
 pub(super) struct Group {
     pub blobs: Blobs,
     pub keys: HashMap<(String, String), UsedKey>,
     pub users: BTreeMap<Username, UserRecord>,
     pub credentials: BTreeMap<[u8; 32], Credential>,
-    /// Who has the names in Slack that are named.
+    /// The people by the Slack member IDs that changes name.
     pub slack_users: BTreeMap<String, Username>,
-    /// All who may log in, as they were read; empty where no flow of the group needs them.
+    /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,
-    /// The runs of the reviews that are named.
+    /// The runs of the reviews that changes name.
     pub run_of: BTreeMap<ReviewId, RunId>,
-    /// The newest version of each flow that is named; none beside its number where it cannot be read, or no change saves
-    /// the next.
+    /// The newest version of each flow that changes name. The version itself is `None` if it cannot be read, or no
+    /// change saves the next one.
     pub newest: BTreeMap<FlowId, (u32, Option<FlowVersion>)>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
-    /// Versions of flows that this server cannot read, and why.
+    /// The versions of flows that this server cannot read, with the reason.
     pub unreadable: HashMap<(FlowId, u32), String>,
-    /// How many questions of a kind wait that somebody asks without a flow, by their subject.
+    /// The number of pending questions without a flow, by kind and person.
     pub asked: BTreeMap<String, u64>,
-    /// Grants that may count for these runs, and those that are named.
+    /// The grants that may apply to these runs, and those that changes name.
     pub grants: BTreeMap<GrantId, Grant>,
-    /// The newest feedback on agents that are told it, newest first for each.
+    /// The newest feedback on agents that request it, newest first for each agent.
     pub feedback: Vec<Feedback>,
-    /// How long a grant may hold.
+    /// The longest lifetime of a grant.
     pub longest_grant: Duration,
-    /// What flows see as `env`.
+    /// The values that flows see as `env`.
     pub env: Arc<JsonMap>,
     pub archiving: Archiving,
     pub erasures: Erasures,
     pub out: Out,
 }
 
-/// An idempotency key that was used.
+/// An idempotency key that was used before.
 pub(super) struct UsedKey {
     pub body: [u8; 32],
-    /// None: there was a secret beside it.
+    /// The result. `None` if it came with a secret.
     pub answer: Option<Committed>,
 }
 
-/// A run as it was read, and as it has become.
+/// A run, as read and as changed by the group.
 #[derive(Default)]
 pub(super) struct RunWork {
-    /// None: there is no such run yet.
+    /// `None` if the run does not exist yet.
     pub snapshot: Option<Snapshot>,
-    /// How it stands in the database; none: there is no such run yet.
+    /// The status in the database. `None` if the run does not exist yet.
     pub stored_status: Option<String>,
-    /// The visits that stand in its row; none where these are not all.
+    /// The steps in the row of the run. `None` if they are elsewhere, or cannot be read.
     pub stored_steps: Option<Vec<Step>>,
-    /// Where its reviews that are pending in the database are found there.
+    /// Where the database has the reviews that are pending there.
     pub stored_reviews: BTreeMap<ReviewId, StoredPlaces>,
-    /// Where what is stored of it cannot be read: the snapshot is what its columns say, and it can only be given up.
+    /// Set if stored data of the run cannot be read. The snapshot then comes from its columns, and the run can only be
+    /// given up.
     pub unreadable: Option<UnreadableRun>,
-    /// The tasks that are named, with their attempts.
+    /// The tasks that changes name, with their attempts.
     pub tasks: HashMap<TaskId, u32>,
     pub changed: Option<Changed>,
 }
 
-/// Where a pending review is found in the database.
+/// Where the database has a pending review.
 pub(super) struct StoredPlaces {
     pub queue: Urgency,
-    /// Under which subjects; none: it cannot be read, and nobody knows.
+    /// The subjects under which it is found. `None` if they are unknown because the review cannot be read.
     pub subjects: Option<BTreeSet<String>>,
 }
 
-/// A run of which the state or a pending review cannot be read.
+/// A run whose state or pending review cannot be read.
 pub(super) struct UnreadableRun {
     pub why: String,
-    /// All its tasks.
+    /// All tasks of the run.
     pub tasks: Vec<TaskId>,
 }
 
-/// What is to be written of a run, beside its state.
+/// The data of a run to write, besides its state.
 #[derive(Default)]
 pub(super) struct Changed {
     pub reviews: BTreeSet<ReviewId>,
@@ -112,7 +113,7 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// Takes a step; a later form of the same step replaces the earlier one.
+    /// Adds a step. A later version of the same step replaces the earlier one.
     pub fn step(&mut self, step: Step) {
         let id: StepId = step.id;
         match self.steps.iter_mut().find(|known| known.id == id) {
@@ -122,35 +123,35 @@ impl Changed {
     }
 }
 
-/// What of that which lets somebody in ends.
+/// Which credentials of a person end.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EndedAccess {
-    /// All of it.
+    /// All of them.
     All,
-    /// All but their tokens, and the session with this SHA-256.
+    /// All except tokens and the session with this SHA-256.
     AllButTokensAnd([u8; 32]),
 }
 
-/// What is to be written beside runs.
+/// The data to write that belong to no run.
 #[derive(Default)]
 pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
     pub notifications: BTreeMap<Username, Notifications>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
-    /// People whose sessions, links and more end.
+    /// The people whose credentials end, and which ones.
     pub ended_access: Vec<(Username, EndedAccess)>,
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
     pub feedback: Vec<Feedback>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
-    /// Entries that are of no run, one row each.
+    /// The entries that belong to no run, one row each.
     pub events: Vec<(Moment, Event)>,
 }
 
 impl Group {
-    /// Whether nothing is to be written.
+    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let Out {
             flows,
@@ -180,12 +181,12 @@ impl Group {
             && self.runs.values().all(|run| run.changed.is_none())
     }
 
-    /// Whether somebody should look for tasks.
+    /// Whether there are new tasks, so that workers should look for them.
     pub fn has_new_tasks(&self) -> bool {
         self.runs.values().any(|run| run.changed.as_ref().is_some_and(|changed| !changed.tasks.is_empty()))
     }
 
-    /// A version of a flow, ready to run.
+    /// Returns a compiled version of a flow.
     pub fn flow(&self, id: &FlowId, version: u32) -> Result<&Arc<Compiled>, CommitError> {
         let key = (id.clone(), version);
         self.compiled.get(&key).ok_or_else(|| match self.unreadable.get(&key) {
@@ -194,17 +195,17 @@ impl Group {
         })
     }
 
-    /// Puts an entry that is of no run into the log; nobody: the server itself did it.
+    /// Adds a log entry that belongs to no run. `by` is `None` if the server itself acts.
     pub fn emit(&mut self, by: Option<&Principal>, data: &EventData, moment: Moment) {
         self.emit_by(by.map(|by| &by.username), data, moment);
     }
 
-    /// The same for somebody who is let in by it.
+    /// Like [`Self::emit`], for a person who is not authenticated before this change.
     pub fn emit_by(&mut self, name: Option<&Username>, data: &EventData, moment: Moment) {
         self.out.events.push((moment, Event::new(moment.now, name.cloned(), data)));
     }
 
-    /// The credential of a token.
+    /// Returns the credential of a token, with the SHA-256 of its secret.
     pub fn token(&self, id: TokenId) -> Option<([u8; 32], &Credential)> {
         let (digest, credential) = self
             .credentials

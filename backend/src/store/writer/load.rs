@@ -1,5 +1,5 @@
-//! Reads the data that a group of changes depends on: a few queries for each kind of object, whatever the size of the
-//! group.
+//! Reads the data that a group of changes depends on: a few queries for each kind of object, no matter how large the
+//! group is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::named::Named;
 use crate::engine::{Input, Snapshot};
 use crate::flow::Compiled;
 
-/// The runs of these reviews; a review never moves to another run.
+/// Returns the runs of these reviews. A review never moves to another run.
 pub(super) async fn runs_of(conn: &mut Conn, reviews: &BTreeSet<ReviewId>) -> Result<BTreeMap<ReviewId, RunId>, Error> {
     if reviews.is_empty() {
         return Ok(BTreeMap::new());
@@ -29,7 +29,7 @@ pub(super) async fn runs_of(conn: &mut Conn, reviews: &BTreeSet<ReviewId>) -> Re
 }
 
 impl Group {
-    /// Reads what these changes rest on. `run_of`: the runs of the reviews that are named.
+    /// Reads the data that these changes depend on. `run_of` has the runs of the reviews that they name.
     pub async fn load(
         inner: &Inner,
         conn: &mut Conn,
@@ -79,7 +79,7 @@ impl Group {
                 self.users.entry(person.user.username.clone()).or_insert(person);
             }
         }
-        // No statement where nobody who acts stands in for anybody.
+        // Makes no query if none of these people is a deputy.
         let mut more = conn.absent(self.users.values(), now).await?;
         more.extend(conn.deputies_of(named.deputyships.iter().copied()).await?);
         for person in more {
@@ -124,7 +124,7 @@ impl Group {
             if unreadable.is_none() && !self.load_carrier(inner, &state) {
                 named.versions.insert((state.flow.clone(), state.version));
             }
-            // An empty list says that they are elsewhere; what cannot be read stays as it is.
+            // An empty list means that the steps have rows of their own. Steps that cannot be read stay as they are.
             let steps = match steps {
                 Some(column) => match conn.steps_in_run(run.0, column, &mut self.blobs).await {
                     Ok(steps) => Some(steps),
@@ -193,11 +193,12 @@ impl Group {
         saved: &BTreeSet<&FlowId>,
         mut versions: BTreeSet<(FlowId, u32)>,
     ) -> Result<(), Error> {
-        // As many queries as there are different flows in a group: few.
+        // One query for each different flow of the group, of which there are few.
         for flow in newest {
             let Some(newest) = conn.newest_version(flow).await? else { continue };
             versions.insert(((*flow).clone(), newest));
-            // Whoever saves the next version compares it with this one, and can save it also where this cannot be read.
+            // The change that saves the next version compares it with this one. It can save even if this one cannot be
+            // read.
             let version = if saved.contains(flow) {
                 match conn.flow(flow, Some(newest)).await {
                     Err(Error::Stored(_)) => None,
@@ -214,7 +215,7 @@ impl Group {
                     self.compiled.insert((flow, version), compiled);
                 }
                 Ok(None) => {}
-                // Only the changes that rest on it are refused.
+                // Only the changes that depend on this version are refused.
                 Err(Error::Stored(why)) => {
                     self.unreadable.insert((flow, version), why);
                 }
@@ -224,7 +225,7 @@ impl Group {
         Ok(())
     }
 
-    /// No statement where none of the flows has a gate.
+    /// Reads grants. Makes no query if none of the flows has a gate.
     async fn load_grants(
         &mut self,
         conn: &mut Conn,

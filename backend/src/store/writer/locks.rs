@@ -1,5 +1,5 @@
 //! PostgreSQL: the locks of a group, taken in ascending order before anything is written. Two groups that share a run
-//! follow each other, and never deadlock. The lock of the log comes after them all, with its first row.
+//! follow each other, and never deadlock. The lock of the log comes after all of them, with the first log row.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::super::driver_error::DriverError;
 use super::super::{Change, Error, Operation, SignIn};
 use super::named::Named;
 
-/// The key of an advisory lock, and whether it is taken alone.
+/// The key of an advisory lock, and whether the lock is exclusive.
 pub(super) type Lock = (i64, bool);
 
-/// Takes the locks of a group. `named`: what its changes name; `run_of`: the runs of the reviews among it.
+/// Takes the locks of a group. `named` has the objects that its changes name, `run_of` the runs of their reviews.
 pub(super) async fn take(
     conn: &mut Conn,
     changes: &[Change],
@@ -36,8 +36,8 @@ pub(super) async fn take(
         keys.user(&deputy.user.username, true);
     }
     for change in changes {
-        // Whoever stands in for somebody who is erased is written too. Nobody is added behind this: who names a deputy takes
-        // the lock of the person.
+        // The deputies of an erased person are written, too. No deputy can be added after this: naming one takes the
+        // lock of the person.
         if let Operation::EraseUser(name) = &change.operation {
             for deputy in conn.deputies_naming(name).await? {
                 keys.user(&deputy.user.username, true);
@@ -49,7 +49,7 @@ pub(super) async fn take(
     Ok(locks)
 }
 
-/// Takes locks, in ascending order.
+/// Takes locks in ascending order.
 pub(super) async fn acquire(conn: &mut Conn, locks: &[Lock]) -> Result<(), DriverError> {
     if locks.is_empty() {
         return Ok(());
@@ -65,7 +65,7 @@ pub(super) async fn acquire(conn: &mut Conn, locks: &[Lock]) -> Result<(), Drive
     Ok(())
 }
 
-/// Keys with whether they are taken alone.
+/// The keys of locks, each with whether the lock is exclusive.
 #[derive(Default)]
 struct Keys(BTreeMap<i64, bool>);
 
@@ -78,7 +78,7 @@ impl Keys {
         for (scope, key) in &named.keys {
             keys.add("key", format!("{scope}\0{key}").as_bytes(), true);
         }
-        // An account at the provider is one person's.
+        // An account at the provider may belong to one person only.
         named.accounts.iter().for_each(|account| keys.add("account", account.to_string().as_bytes(), true));
         named.saved.iter().for_each(|flow| keys.add("flow", flow.as_bytes(), true));
         named.grants.iter().for_each(|grant| keys.add("grant", grant.0.as_bytes(), true));
@@ -90,11 +90,11 @@ impl Keys {
         keys
     }
 
-    /// What a change locks that it does not name: what it creates, and what it looks at as a whole.
+    /// Adds locks on what a change does not name: objects that it creates, and objects that it reads as a whole.
     fn beside(&mut self, change: &Change) {
         match &change.operation {
             Operation::Ask { .. } => {
-                // What waits of somebody is counted: two of their questions must not both be the last.
+                // The pending questions of a person are counted: of two new ones, only one may be the last allowed.
                 if let Some(actor) = &change.by {
                     self.add("asker", actor.principal.username.as_bytes(), true);
                 }
@@ -122,7 +122,8 @@ impl Keys {
         self.add("run", run.0.as_bytes(), true);
     }
 
-    /// People are shared by those who act, and taken alone by those who change them: rights hold until the commit.
+    /// People are locked shared by changes that act in their name, and exclusively by changes of the person, so that
+    /// rights hold until the commit.
     fn user(&mut self, name: &str, alone: bool) {
         self.add("user", name.as_bytes(), alone);
     }
@@ -131,7 +132,7 @@ impl Keys {
         self.add("credential", digest, alone);
     }
 
-    /// Two admins must not go at once.
+    /// Keeps two changes from removing the last two admins at the same time.
     fn admins(&mut self) {
         self.add("admins", &[], true);
     }

@@ -1,18 +1,18 @@
-//! SQLite: numbers for rows of the log.
+//! SQLite: numbers for log rows.
 //!
-//! A number is given once, also where rows are removed: SQLite keeps the largest one in `sqlite_sequence`, and writes it
-//! with every row whose number is larger, which is a page more in each commit. So some numbers are reserved there at a
-//! time. The next number is that behind the last row: the rows of a run are archived with an entry that says so and
-//! stays behind them, so the last row of the log is never removed. Where it has gone all the same, as when somebody
-//! emptied the table by hand, what was reserved counts as given.
+//! Each number is given only once, even if rows are removed. SQLite keeps the largest one in `sqlite_sequence`, and
+//! writes it with every row that has a larger number, which is one more page in each commit. So numbers are reserved
+//! there in advance. The next number is the one after the last row: when runs are archived, the entry that records it
+//! comes after their rows and stays, so the last row of the log is never removed. If it is gone nevertheless, because
+//! someone emptied the table by hand, reserved numbers count as given.
 
 use super::super::Error;
 use super::super::db::{Conn, Sql};
 
-/// How many numbers are reserved at a time.
+/// The number of row numbers that are reserved at a time.
 pub(in crate::store) const RESERVED: i64 = 1024;
 
-/// The next numbers; whoever asks writes rows with all of them in the same transaction.
+/// Returns the next numbers. The caller must write rows with all of them in the same transaction.
 pub(super) async fn next(conn: &mut Conn, count: i64) -> Result<Vec<i64>, Error> {
     let number = async |conn: &mut Conn, sql: &str| -> Result<Option<i64>, Error> {
         Ok(conn.fetch_one(Sql::new(sql)).await?.map(|row| row.int_opt(0)).transpose()?.flatten())

@@ -1,36 +1,36 @@
 //! The share of the log that this process writes, which determines how many of its writers work.
 //!
-//! All servers commit one after the other. Where several write, a group waits for those of the others, and writers beyond
-//! that only make the groups smaller: each brings fewer changes, and queues up no less. So servers share the writers that
-//! one server would have, each as many as its part of the log. Row numbers say how large that is: those between two groups
-//! of this process are of others.
+//! All servers commit one after the other. If several write, a group waits for those of the others, and more writers
+//! only make the groups smaller: each group has fewer changes, and waits no less. So servers share the writers that one
+//! server would have, each in proportion to its part of the log. Row numbers show how large that is: numbers between
+//! two groups of this process belong to others.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-/// How many rows of others count between two groups at most, so that what they wrote while this process wrote nothing is
-/// soon forgotten.
+/// The largest number of others' rows that count between two groups, so that rows that they wrote while this process
+/// was idle are soon forgotten.
 const MOST_OTHERS: i64 = 128;
-/// How many groups back the share reaches, roughly.
+/// Over how many groups the share is averaged, roughly.
 const GROUPS: i64 = 16;
-/// In what rows are counted, so that what is left of old ones is a whole number.
+/// The weight of a row, so that the decayed weight of old rows is still a whole number.
 const UNIT: i64 = 1024;
 
-/// The share, and what follows from it.
+/// The share, and the number of working writers that follows from it.
 #[derive(Debug)]
 pub(in crate::store) struct LogShare {
-    /// How many writers there are.
+    /// The number of writers.
     writers: u32,
-    /// How many of them are to work.
+    /// The number of writers that should get changes.
     working: AtomicU32,
     rows: Mutex<RowCounts>,
 }
 
-/// The rows of the last groups, the older the less they count.
+/// The weighted rows of recent groups; older ones count less.
 #[derive(Debug, Default)]
 struct RowCounts {
-    /// The last one of this process.
+    /// The number of the last row of this process.
     last: Option<i64>,
     own: i64,
     others: i64,
@@ -41,13 +41,13 @@ impl LogShare {
         Self { writers, working: AtomicU32::new(writers), rows: Mutex::default() }
     }
 
-    /// How many writers should be given changes.
+    /// Returns how many writers should get changes.
     pub fn working(&self) -> u32 {
         self.working.load(Ordering::Relaxed)
     }
 
-    /// This process writes rows with these numbers, in the order in which it was given them: said under the lock of the
-    /// log.
+    /// Records that this process writes rows with these numbers. Must be called under the lock of the log, in the order
+    /// of the numbers.
     pub fn writes(&self, numbers: &[i64]) {
         let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return };
         let mut rows = self.rows.lock();
@@ -57,7 +57,7 @@ impl LogShare {
         rows.others += between * UNIT - rows.others / GROUPS;
         rows.last = Some(*last);
         let all = rows.own + rows.others;
-        // Rounded: of three writers, half the log needs two, and a third one.
+        // Rounded: with three writers, half of the log needs two, and a third needs one.
         let working = (2 * rows.own * i64::from(self.writers) + all) / (2 * all).max(1);
         let working = u32::try_from(working).unwrap_or(self.writers).clamp(1, self.writers.max(1));
         self.working.store(working, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl LogShare {
 mod tests {
     use super::*;
 
-    /// Groups of `own` rows, with as many of others between them.
+    /// Writes groups of `own` rows, with `others` rows of other servers between them.
     fn write(share: &LogShare, from: &mut i64, groups: u32, (own, others): (i64, i64)) -> u32 {
         for _ in 0..groups {
             let numbers: Vec<i64> = (*from..*from + own).collect();
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(write(&share, &mut from, 100, (10, 9)), 2, "one of two");
         assert_eq!(write(&share, &mut from, 100, (1, 100)), 1, "one that does little");
         assert_eq!(write(&share, &mut from, 100, (10, 0)), 3, "the others have stopped");
-        // As long as it wrote nothing, others wrote a lot.
+        // While this process was idle, others wrote a lot.
         from += 1_000_000;
         assert_eq!(write(&share, &mut from, 100, (10, 0)), 3);
         assert_eq!(write(&share, &mut from, 100, (10, 1)), 3, "another one does little");

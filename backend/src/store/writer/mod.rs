@@ -1,11 +1,11 @@
-//! The one write path. A writer takes what waits (up to [`GROUP`] changes), reads all that they rest on in a few
-//! queries inside one transaction, decides each change after the other in memory, writes what came of it in a few
+//! The only write path. A writer takes the waiting changes (up to [`GROUP`]), reads everything that they depend on in a
+//! few queries inside one transaction, decides one change after the other in memory, writes the results in a few
 //! statements, commits, and answers.
 //!
-//! Since a run is read inside the transaction that writes it (SQLite has one writer; PostgreSQL's take the locks of
-//! their runs first), nothing can move under a decision, and there is no retry. Where the database is away, the whole
-//! group is answered so at once. Where one change can be to blame, the group is divided until that one stands alone. A
-//! change whose caller has gone before it was begun is dropped, and never made later.
+//! Since a run is read inside the transaction that writes it (SQLite has one writer; in PostgreSQL, writers take the
+//! locks of their runs first), nothing can change under a decision, and no retry is needed. If the database is
+//! unreachable, the whole group gets that error at once. If one change may be to blame, the group is divided until that
+//! change stands alone. A change whose caller has gone before it was begun is dropped, and never made later.
 
 mod archive;
 mod clean_up;
@@ -56,28 +56,28 @@ use crate::flow::LARGE_STACK;
 use crate::flow::guardrail::Inquiry;
 use shared::time::Timestamp;
 
-/// The most changes in one transaction. Twice as many would come a little cheaper each, but a full load of callers would
-/// then wait for one commit together, and nobody would keep the other cores busy meanwhile.
+/// The largest number of changes in one transaction. With twice as many, each would cost slightly less, but under full
+/// load all callers would wait for one commit together, and the other cores would be idle meanwhile.
 const GROUP: usize = 32;
-/// The most changes that wait for one writer.
+/// The largest number of changes that wait for one writer.
 const WAITING: usize = 1024;
 /// How long a change waits for a place in the queue.
 const ENQUEUE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often what has expired is cleaned up, and how soon again where not all of it was.
+/// The interval between clean-ups of expired rows, and the shorter one if some were left.
 const CLEANUP: Duration = Duration::from_mins(10);
 const CLEANUP_OF_MORE: Duration = Duration::from_millis(100);
 
-/// A change that waits, and where its answer goes.
+/// A waiting change, with the channel for its answer.
 pub(super) struct QueuedChange {
     change: Change,
     answer: oneshot::Sender<CommitAnswer>,
 }
 
-/// What became of a change.
+/// The answer to a queued change.
 pub(super) enum CommitAnswer {
-    /// It was made, or refused.
+    /// The change was made or refused.
     Done(Result<Committed, CommitError>),
-    /// Programs of guardrails are to be asked before it is sent again.
+    /// Guardrails need answers of programs first; then the change is to be sent again.
     AskFirst { change: Box<Change>, inquiries: Vec<Inquiry>, until: Option<Timestamp> },
 }
 
@@ -87,7 +87,7 @@ impl From<CommitError> for CommitAnswer {
     }
 }
 
-/// Where changes wait, one queue a writer.
+/// The waiting changes, in one queue per writer.
 pub(super) struct Queue {
     writers: Vec<mpsc::Sender<QueuedChange>>,
     share: LogShare,
@@ -99,7 +99,7 @@ impl Queue {
         (Self { writers: senders, share: LogShare::new(writers) }, receivers)
     }
 
-    /// Puts a change in the queue, and waits for its answer.
+    /// Queues a change and waits for its answer.
     pub async fn commit(&self, change: Change) -> CommitAnswer {
         let (answer, answered) = oneshot::channel();
         let writer = self.writer_of(&change.operation);
@@ -117,19 +117,20 @@ impl Queue {
         })
     }
 
-    /// How many changes wait to be begun.
+    /// The number of changes that no writer has begun.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.writers.iter().map(|queue| queue.max_capacity() - queue.capacity()).sum()
     }
 
-    /// How much of the log is written from here.
+    /// The share of the log that this process writes.
     pub fn share(&self) -> &LogShare {
         &self.share
     }
 
-    /// Spreads runs over the writers: changes of one run meet in one group instead of waiting for its lock. A review may go
-    /// to another writer than its run, and the number of writers that work may change; the lock then keeps the order.
+    /// Distributes changes over the writers by run, so that changes of one run meet in one group instead of waiting for
+    /// its lock. A review may go to another writer than its run, and the number of working writers may change; the lock
+    /// then keeps the order.
     fn writer_of(&self, operation: &Operation) -> &mpsc::Sender<QueuedChange> {
         let mut hasher = DefaultHasher::new();
         match operation {
@@ -148,7 +149,8 @@ impl Queue {
     }
 }
 
-/// A writer, to be run in the background. SQLite's has a thread, where its statements run.
+/// Returns the task of a writer, to be run in the background. The writer for SQLite has its own thread, on which its
+/// statements run.
 pub(super) fn start(
     inner: &Arc<Inner>,
     queue: mpsc::Receiver<QueuedChange>,
@@ -163,24 +165,25 @@ pub(super) fn start(
         runtime.block_on(writer);
         drop(done);
     };
-    // With this stack, templates, conditions and schemas need no other: to map one costs ten times what a template does.
+    // With this stack, templates, conditions and schemas need no separate one: mapping one costs ten times as much as a
+    // template.
     std::thread::Builder::new().name("sqlite-writer".to_owned()).stack_size(LARGE_STACK).spawn(work)?;
-    // A runtime that ends without closing the store ends the thread too.
+    // If the runtime ends without closing the store, the thread must end, too.
     let stop = inner.stop.clone().drop_guard();
     Ok(async move {
         let _ = ended.await;
-        // A thread that ended by itself has not been stopped.
+        // The thread ended by itself, so the store is not stopped.
         stop.disarm();
     }
     .boxed())
 }
 
-/// A writer: ends when the store is closed and what waited is written.
+/// Runs a writer until the store is closed and all waiting changes are written.
 async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
     let mut jobs = Vec::with_capacity(GROUP);
-    // Not by the clock, which may be set back.
+    // By the uptime: the clock may be set back.
     let mut cleaned = None::<Duration>;
-    // When to go on, where not all was cleaned up.
+    // When to continue, if some expired rows were left.
     let mut more_at = None;
     let mut stopping = false;
     loop {
@@ -215,9 +218,9 @@ async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<QueuedChange>) {
     }
 }
 
-/// Writes a group. Where it fails for a reason that one change can be to blame for, each half is written by itself.
+/// Writes a group. If it fails and one change may be to blame, each half is written separately.
 async fn write_all(inner: &Inner, jobs: Vec<QueuedChange>) {
-    // What nobody waits for any more is not begun: its caller was told that it may not have taken effect.
+    // A change whose caller no longer waits is not begun; the caller was told that it may not have taken effect.
     let (jobs, gone): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| !job.answer.is_closed());
     if !gone.is_empty() {
         tracing::info!(changes = gone.len(), "changes were dropped before they began: no one waits for them");
@@ -254,7 +257,7 @@ async fn write_all(inner: &Inner, jobs: Vec<QueuedChange>) {
     }
 }
 
-/// One transaction. `Err`: nothing of it was written.
+/// Writes a group in one transaction. After an error, nothing of it was written.
 async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Committed, CommitError>>, Error> {
     let mut conn = inner.db.write_on_this_thread().await?;
     let named = Named::of_all(changes);
@@ -276,7 +279,7 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
         match commit_outcome::after(inner, &locks, &written, &error).await {
             CommitOutcome::Committed => {}
             CommitOutcome::NotCommitted => return Err(error.into()),
-            // Each answer is the same: nothing may be tried again, since it may have been made.
+            // All changes get the same answer: none may be retried, since it may have been made.
             CommitOutcome::Unknown => {
                 let unknown = || {
                     Err(CommitError::Unknown(format!(
@@ -289,7 +292,7 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
     }
     group.measure();
     if !group.erasures.is_empty() {
-        // What is kept in memory may still have what was erased.
+        // Recent rows in memory may still contain the erased data.
         inner.recent.forget();
     } else if !written.large {
         inner.recent.add(group.take_log(written.seq));

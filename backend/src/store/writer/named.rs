@@ -9,14 +9,14 @@ use super::super::{Change, Operation, ProviderAccount, SignIn};
 use crate::engine::Input;
 use crate::flow::calls;
 
-/// What changes name.
+/// The objects that changes name.
 #[derive(Default)]
 pub(super) struct Named<'a> {
     pub keys: BTreeSet<(&'a str, &'a str)>,
-    /// People, and whether a change writes them.
+    /// People by name, with whether a change writes them.
     pub users: BTreeMap<&'a str, bool>,
     pub accounts: BTreeSet<&'a ProviderAccount>,
-    /// The digests of credentials, and whether a change uses them up.
+    /// Credentials by digest, with whether a change uses them up.
     pub credentials: BTreeMap<&'a [u8; 32], bool>,
     pub tokens: BTreeSet<Uuid>,
     pub deputyships: BTreeSet<DeputyId>,
@@ -25,9 +25,9 @@ pub(super) struct Named<'a> {
     pub runs: BTreeSet<RunId>,
     pub reviews: BTreeSet<ReviewId>,
     pub tasks: BTreeSet<TaskId>,
-    /// Flows of which the newest version is named.
+    /// The flows whose newest version is needed.
     pub newest: BTreeSet<&'a FlowId>,
-    /// Flows of which one more version is to be saved.
+    /// The flows of which a new version is saved.
     pub saved: BTreeSet<&'a FlowId>,
     pub versions: BTreeSet<(FlowId, u32)>,
 }
@@ -43,7 +43,7 @@ impl<'a> Named<'a> {
 
     fn of(&mut self, change: &'a Change) {
         if let Some(actor) = &change.by {
-            // What a password is of is the caller's own.
+            // A password is always that of the actor.
             self.user(&actor.principal.username, matches!(change.operation, Operation::ChangePassword(_)));
             if let Some(digest) = &actor.credential {
                 self.credential(digest, false);
@@ -88,7 +88,7 @@ impl<'a> Named<'a> {
             }
             Operation::CreateUser(record) => self.user(&record.user.username, true),
             Operation::UpdateUser(change) => self.user(&change.username, true),
-            // The deputy is written, and the person must stay who they are.
+            // The deputy is written, and the person must not change meanwhile.
             Operation::NameDeputy(span) => {
                 self.user(&span.person, false);
                 self.user(&span.deputy, true);

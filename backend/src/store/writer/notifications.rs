@@ -20,7 +20,7 @@ impl Group {
             allow(by, Act::ManagePeople)?;
         }
         if by.is_some_and(|by| by.token) {
-            // Whoever presses a button in Slack has all roles of the person; a token may have few of them.
+            // Anyone who presses a button in Slack acts with all roles of the person, but a token may have few of them.
             return Err(CommitError::Forbidden("a token cannot set a Slack member ID; log in to do so".to_owned()));
         }
         if !self.users.contains_key(&username) {

@@ -1,5 +1,5 @@
-//! The data of a group for archiving and erasing, in addition to those of all changes: as they were read, and as they
-//! will be written. `archive` and `erase` read, decide and write them.
+//! The data of a group for archiving and erasing, in addition to those of all changes: as read, and as they will be
+//! written. `archive` and `erase` read, decide and write them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,50 +8,50 @@ use shared::id::{RunId, Username};
 use super::super::db::Arg;
 use super::super::{NewArchive, NewErasure, UserRecord};
 
-/// What archiving rests on, as it was read; and the archive that is to be written.
+/// The data that archiving depends on, as read, and the archive to write.
 #[derive(Default)]
 pub(super) struct Archiving {
     /// The number of the newest archive.
     pub last: u64,
     pub up_to: i64,
-    /// The last row of each run that is there.
+    /// The number of the last log row of each run that exists.
     pub rows: BTreeMap<RunId, i64>,
-    /// Where each of them is listed by its status, if it is.
+    /// The row of each of these runs in the table of runs by status.
     pub statuses: BTreeMap<RunId, Vec<Arg>>,
     pub new: Option<NewArchiveRows>,
 }
 
-/// An archive that is to be written.
+/// An archive to write.
 pub(super) struct NewArchiveRows {
     pub archive: NewArchive,
     pub at: i64,
-    /// Which of the entries of no run tells of it.
+    /// The index of its entry among the entries that belong to no run.
     pub entry: usize,
 }
 
-/// What erasing rests on, as it was read; and what is to be written.
+/// The data that erasing depends on, as read, and the data to write.
 #[derive(Default)]
 pub(super) struct Erasures {
-    /// Of the people that are named: what those are called who were erased, and those whose names are still looked for.
+    /// The names among those in changes that are in use by an erasure: pseudonyms, and names still being removed.
     pub names: BTreeSet<Username>,
-    /// By person: how many runs that are not over and reviews that wait have to do with them.
+    /// For each person, the number of unfinished runs that involve them, and of pending reviews that do.
     pub waiting: BTreeMap<Username, (i64, i64)>,
-    /// Those in whose record somebody stands who is erased.
+    /// The people who are deputies of an erased person, or have a deputyship made by them.
     pub deputies: BTreeMap<Username, UserRecord>,
-    /// The number of the newest entry `entries.erased`.
+    /// The number of the newest `entries.erased` entry.
     pub last: u64,
-    /// The last row of each run that is to be changed.
+    /// The number of the last log row of each run to change.
     pub rows: BTreeMap<RunId, i64>,
     pub indexed_to: i64,
-    /// People who were erased: their names, and their records from then on.
+    /// The people who were erased, by their previous names, with their new records.
     pub erased: Vec<(Username, UserRecord)>,
     pub steps: Vec<NewErasure>,
-    /// Which of the entries of no run tell of erased entries: their places with their numbers.
+    /// The new `entries.erased` entries: their indexes among the entries that belong to no run, and their numbers.
     pub entries: Vec<(usize, u64)>,
 }
 
 impl Erasures {
-    /// Whether nothing is to be written.
+    /// Whether no step is to be written.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Where decided objects are found: runs by status, reviews in the queue, among undecided ones and under their
-//! subjects, and a run's steps. The data that were read say where each is found so far.
+//! The rows by which decided objects are found: runs by status, reviews in the queue, among undecided ones and under
+//! their subjects, and the steps of runs. The data that were read say where each object is found so far.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use super::write::Rows;
 use crate::engine::RunState;
 
 impl Rows {
-    /// Where a run is listed by its status; the completed ones are not, nor those that nobody sees.
+    /// Moves a run in the table of runs by status. Completed runs and hidden runs are not in it.
     pub fn status(&mut self, stored: Option<&str>, status: RunStatus, state: &RunState) {
         let listed = |status: &str| status != RunStatus::Completed.as_str() && state.shown_id().is_some();
         let row = |status: &str| vec![status.into(), state.created_at.0.into(), state.id.0.into()];
@@ -30,7 +30,7 @@ impl Rows {
         self.statuses.extend(Some(status.as_str()).filter(|status| listed(status)).map(row));
     }
 
-    /// What the row of a run has of its steps from now on; none: what it has.
+    /// Writes steps. Returns the new column for steps in the row of the run, or `None` to leave the column as it is.
     pub fn steps(&mut self, run: RunId, work: &RunWork, changed: &[Step]) -> Result<Option<String>, Error> {
         let none = Vec::new();
         let known = work.stored_status.is_none().then_some(&none).or(work.stored_steps.as_ref());
@@ -45,7 +45,7 @@ impl Rows {
         Ok(known.map(|_| "[]".to_owned()))
     }
 
-    /// Where a review is found; `stored`: where it is found in the database, if it is pending there.
+    /// Writes the rows by which a review is found. `stored` are those in the database, if the review is pending there.
     pub fn places(&mut self, review: &Review, stored: Option<&StoredPlaces>) -> Result<(), Error> {
         if review.is_pending() {
             let (row, class, outline) = queue::row_of(review)?;
@@ -65,7 +65,7 @@ impl Rows {
             }
         }
         let row = |subject: &String| audience_row(review, subject.clone());
-        // A vote that comes back to its owner takes subjects away, as does one that is void.
+        // If a vote returns to its owner, or is voided, the review loses subjects.
         self.left_audience.extend(known.difference(&subjects).map(row));
         self.audience.extend(subjects.difference(known).map(row));
         Ok(())

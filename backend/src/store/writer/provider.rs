@@ -1,4 +1,4 @@
-//! The identity provider's data about people: who they are, whether they are added, and their roles.
+//! Data of the identity provider about people: their identity, whether they are added, and their roles.
 
 use shared::access::{ADMIN, Act, Principal};
 use shared::api::User;
@@ -12,7 +12,7 @@ use super::rights::allow;
 use crate::clock::Moment;
 
 impl Group {
-    /// Whether this person may sign in under this name.
+    /// Checks that this person may sign in under this name.
     pub(super) fn check_provider(&self, name: &Username, by: &ProviderSignIn) -> Result<(), CommitError> {
         if self.credentials.contains_key(&by.attempt.digest) {
             return Err(CommitError::Unauthenticated);
@@ -29,7 +29,7 @@ impl Group {
         }
     }
 
-    /// Takes over what the provider says of somebody who has passed [`Self::check_provider`].
+    /// Updates or adds a person who has passed [`Self::check_provider`] with the data of the provider.
     pub(super) fn follow_provider(&mut self, name: &Username, by: ProviderSignIn, moment: Moment) {
         let ProviderSignIn { account: told, display_name, email, roles, attempt, add: _ } = by;
         let Some(record) = self.users.get(name) else {
@@ -71,7 +71,7 @@ impl Group {
         self.replace(user, moment);
     }
 
-    /// Puts on the record that somebody was not let in. Whom no group lets in any more has no roles from them either.
+    /// Records that a person was not admitted. If none of their groups gives access, they also lose their roles.
     pub fn refuse_sign_in(&mut self, refused: &RefusedSignIn, moment: Moment) -> Committed {
         let known = self.known(&refused.account).map(|known| known.user.clone());
         let failed = LoginFailed {
@@ -87,7 +87,7 @@ impl Group {
         Committed::Done
     }
 
-    /// Gives somebody who has an account here one at the provider, or takes it away.
+    /// Links a person to an account at the provider, or removes the link. Ends their password and credentials.
     pub fn link_account(
         &mut self,
         by: Option<&Principal>,
@@ -122,7 +122,7 @@ impl Group {
         self.out.new_credentials.insert(attempt.digest, attempt.credential);
     }
 
-    /// These roles, and `admin` where nobody could change anything any more without this person.
+    /// Adds the role `admin` if nobody else could administer the server without this person.
     fn keep_an_admin(&self, name: &Username, mut roles: Vec<String>) -> Vec<String> {
         if !roles.iter().any(|role| role == ADMIN) && self.is_last_admin(name) {
             tracing::warn!(username = %name, "the provider makes no one an admin, so the only admin keeps the role");
@@ -131,7 +131,7 @@ impl Group {
         roles
     }
 
-    /// Writes what has changed of a person, if anything has.
+    /// Writes the changes of a person, if there are any. If they lose a role, their grants are revoked.
     fn replace(&mut self, user: User, moment: Moment) {
         let Some(record) = self.users.get_mut(&user.username) else { return };
         if record.user == user {
@@ -156,13 +156,13 @@ impl Group {
         }
     }
 
-    /// Whoever has this account at the provider.
+    /// Returns the person with this account at the provider.
     pub(super) fn known(&self, account: &ProviderAccount) -> Option<&UserRecord> {
         self.users.values().find(|record| record.account.as_ref() == Some(account))
     }
 }
 
-/// An account as entries show it.
+/// The account in the form for entries.
 pub(super) fn account(account: &ProviderAccount) -> SingleSignOn {
     SingleSignOn::Account { issuer: account.issuer.clone(), subject: account.subject.clone() }
 }

@@ -14,11 +14,11 @@ use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::{Carrier, Refusal, RunOutcome, RunState, Transition};
 
-/// How many questions of a kind may wait that one person or program has asked.
+/// The largest number of pending questions of one kind by one person or program.
 const MOST_PENDING: u64 = 100;
 
 impl Group {
-    /// Reads how many questions wait of those who ask one more.
+    /// Reads how many questions are pending of the people who ask another one.
     pub async fn load_open_questions(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
         let mut subjects = BTreeSet::new();
         for change in changes {
@@ -38,7 +38,7 @@ impl Group {
         Ok(())
     }
 
-    /// Makes the flow of a run ready that carries a question; `false`: it carries none.
+    /// Prepares the flow of a run that carries a question. Returns `false` if the run carries none.
     pub fn load_carrier(&mut self, inner: &Inner, run: &RunState) -> bool {
         if run.shown_id().is_some() {
             return false;
@@ -83,7 +83,7 @@ impl Group {
     }
 }
 
-/// Refuses the start of a run that is to carry a question and asks nobody.
+/// Refuses to start a run for a question that would ask nobody.
 pub(super) fn check(started: &Transition) -> Result<(), CommitError> {
     let state = &started.state;
     if state.shown_id().is_some() || !started.reviews.is_empty() {

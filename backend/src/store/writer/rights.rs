@@ -13,7 +13,7 @@ use crate::engine::Input;
 use crate::flow::Compiled;
 
 impl Group {
-    /// The rights that an actor has now.
+    /// Returns the current rights of an actor.
     pub fn principal(&self, actor: &Actor, now: Timestamp) -> Result<Principal, CommitError> {
         let user = self.active(&actor.principal.username)?;
         let Some(digest) = &actor.credential else {
@@ -27,19 +27,19 @@ impl Group {
         Ok(if principal.token { principal } else { self.whole(user, now) })
     }
 
-    /// Somebody with all their rights of now, also those of whom they stand in for.
+    /// Returns a person with all their current rights, including those of the people for whom they stand in.
     fn whole(&self, user: &UserRecord, now: Timestamp) -> Principal {
         let stands_for = user.stands_for(now, |name| self.users.get(name));
         Principal { stands_for, ..user.principal(None) }
     }
 
-    /// The rights that somebody has now for whom the server acts.
+    /// Returns the current rights of a person for whom the server acts.
     pub fn principal_of(&self, claimed: &Principal, now: Timestamp) -> Result<Principal, CommitError> {
         Ok(narrowed(self.whole(self.active(&claimed.username)?, now), claimed))
     }
 
-    /// The people who exist as the engine is to know them, for flows that need them and for who asks to look again: with
-    /// what this group has changed.
+    /// Returns the people who exist, for the engine, as changed by this group. `None` if neither the flow nor the input
+    /// needs them.
     pub fn people(&self, flow: &Compiled, input: Option<&Input>) -> Option<Arc<[Principal]>> {
         if !flow.needs_people() && !matches!(input, Some(Input::Recount)) {
             return None;
@@ -47,7 +47,7 @@ impl Group {
         Some(self.everybody().into_values().collect())
     }
 
-    /// All who may log in, with what this group has changed; only where the group has read them.
+    /// Returns everyone who may log in, as changed by this group. Only complete if the group has read them.
     pub fn everybody(&self) -> BTreeMap<Username, Principal> {
         let mut people = self.active.clone();
         for (name, record) in &self.users {
@@ -65,7 +65,7 @@ impl Group {
     }
 }
 
-/// A token whose credential is not named keeps only what it said that it has.
+/// Limits the rights of a token to the roles that it claims, if its credential is not known.
 fn narrowed(all: Principal, claimed: &Principal) -> Principal {
     if !claimed.token {
         return all;
@@ -83,8 +83,8 @@ pub(super) fn allow(by: Option<&Principal>, act: Act<'_>) -> Result<(), CommitEr
     }
 }
 
-/// Whether somebody may be given the answer of an operation that they have had carried out before. Who may no longer do
-/// it is not told what it did.
+/// Checks that a person may receive the earlier result of an operation again. Someone who may no longer carry it out
+/// must not learn the result.
 pub(super) fn allow_again(
     by: Option<&Principal>,
     operation: &Operation,
@@ -104,12 +104,12 @@ pub(super) fn allow_again(
             let review = &decided.review;
             match **input {
                 Input::Withdraw { .. } => allow(by, Act::Withdraw(review)),
-                // Who has handed a review over may no longer handle it.
+                // A person who has delegated a review may no longer handle it.
                 Input::Delegate { .. } => allow(by, Act::SeeReview(review)),
                 _ => allow(by, Act::Handle(review)),
             }
         }
-        // What is answered is one's own, or only that it was done.
+        // The result is their own, or only says that it was done.
         (
             Operation::Run { .. }
             | Operation::Review { .. }

@@ -48,7 +48,7 @@ impl Group {
         Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), state)) })
     }
 
-    /// Starts a run.
+    /// Starts a run. A conflict if it exists.
     pub(super) fn begin(
         &mut self,
         by: &Principal,
@@ -177,7 +177,7 @@ impl Group {
         let mut transition = engine::apply(compiled, snapshot, input.clone(), moment)?;
         let repeats = matches!(input, Input::Claim { .. } | Input::Release { .. });
         if repeats && transition.reviews.is_empty() && transition.refused.is_none() {
-            // It says what holds already. The log keeps everything for ever; this it does not need.
+            // A repeated claim or release changes nothing, and the log, which keeps everything, does not need it.
             return Ok(());
         }
         let given = std::mem::take(&mut transition.given);
@@ -194,7 +194,7 @@ impl Group {
         answer
     }
 
-    /// Ends a run without a look at its flow.
+    /// Ends a run without its flow.
     fn end_run(&mut self, run: RunId, input: Input, moment: Moment) -> Result<(), CommitError> {
         let snapshot = self.snapshot(run)?.clone();
         let transition = engine::end(snapshot, input.clone(), moment)?;
@@ -210,7 +210,7 @@ impl Group {
 }
 
 impl RunWork {
-    /// Takes a transition. `Err`: it is written, and the refusal is answered.
+    /// Adds a transition. If it returns the transition's refusal, the transition is written nevertheless.
     fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));
@@ -220,7 +220,7 @@ impl RunWork {
         }
         transition.steps.into_iter().for_each(|step| changed.step(step));
         for task in transition.tasks {
-            // As the row will count: a task that is there already gets another time, and with it another attempt.
+            // As the row will have it: an existing task gets a new time, and with it the next attempt.
             self.tasks.entry(task.id).and_modify(|attempt| *attempt += 1).or_insert(0);
             changed.tasks.insert(task.id, task);
         }
@@ -230,7 +230,7 @@ impl RunWork {
             changed.ended_tasks.insert(task);
         }
         for task in transition.abandoned_tasks {
-            // What this group made or moved, nobody has.
+            // No worker has a task that this group has made or moved.
             if changed.tasks.remove(&task).is_some() {
                 self.tasks.remove(&task);
                 changed.ended_tasks.insert(task);

@@ -39,13 +39,13 @@ impl Group {
                 Some(*link)
             }
         };
-        // Who is added now has no second factor, and with a link its code comes later.
+        // A new person has no second factor. With a link, the code comes later.
         let is_session = session.credential.kind == CredentialKind::Session;
         let proven = match self.users.get_mut(&name) {
             Some(record) if is_session => use_up(record, proof)?,
             _ => None,
         };
-        // From here on nothing is refused any more.
+        // From here on, nothing is refused.
         let mut logged_in = LoggedIn::of(name.clone());
         if let SignIn::Provider(by) = by {
             logged_in.single_sign_on = Some(account(&by.account));
@@ -72,7 +72,7 @@ impl Group {
         Ok(Committed::User { user: Box::new(user) })
     }
 
-    /// Of the actor themselves; of anybody where the server does it.
+    /// Ends a session: the actor's own, or any if the server itself acts.
     pub fn end_session(
         &mut self,
         by: Option<&Principal>,
@@ -158,7 +158,7 @@ impl Group {
         Ok(Committed::Done)
     }
 
-    /// Ends what lets somebody in. What follows in the same group finds it gone, too.
+    /// Ends credentials of a person, also for later changes in the same group.
     pub fn end_access(&mut self, name: &Username, ended: EndedAccess) {
         let ends = |digest: &[u8; 32], credential: &Credential| {
             credential.username == *name
@@ -183,7 +183,7 @@ impl Group {
     }
 }
 
-/// Uses up what proves a second factor; says what it was. `None`: the person has no second factor.
+/// Uses up the proof of a second factor. Returns its kind, or `None` if the person has no second factor.
 fn use_up(record: &mut UserRecord, proof: Option<Proof>) -> Result<Option<&'static str>, CommitError> {
     let Some(factor) = record.second_factor.as_mut().filter(|factor| factor.confirmed) else { return Ok(None) };
     match proof {

@@ -1,6 +1,6 @@
-//! Calls of runs and maps that have ended: of those that no worker has, no word can come, and the run forgets them. Workers
-//! claim tasks beside the writer, so which have one is only known in the transaction that ends them, by removing the
-//! others.
+//! Calls of runs and maps that have ended: if no worker has the task of a call, no result can follow, and the run
+//! forgets the call. Workers claim tasks beside the writer, so only the transaction that ends the calls can tell which
+//! tasks are claimed, by deleting the others.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use super::super::db::{Arg, Conn, Sql};
 use super::group::{Changed, Group};
 use crate::engine::RunState;
 
-/// How many tasks one statement looks for.
+/// The number of tasks that one statement looks up.
 const AT_ONCE: usize = 500;
 
 impl Group {
-    /// Removes the tasks of abandoned calls that nobody has claimed, and lets runs forget the calls of which none is left.
+    /// Deletes the tasks of abandoned calls that nobody has claimed, and makes runs forget the calls without a task.
     pub(super) async fn forget_unanswered(&mut self, conn: &mut Conn) -> Result<(), Error> {
         let abandoned = self.changed_runs().flat_map(|(_, changed)| &changed.abandoned_tasks);
         let abandoned: Vec<Vec<Arg>> = abandoned.map(|task| vec![task.0.into()]).collect();
@@ -42,7 +42,7 @@ impl Group {
         Ok(())
     }
 
-    /// The state of each run that has changed, and what is to be written beside it.
+    /// Returns the state of each changed run, and the data to write besides it.
     fn changed_runs(&self) -> impl Iterator<Item = (&RunState, &Changed)> {
         self.runs.values().filter_map(|work| Some((&work.snapshot.as_ref()?.state, work.changed.as_ref()?)))
     }

@@ -78,7 +78,7 @@ impl Group {
         }
         let new_password = change.password_hash.is_some();
         if let Some(hash) = change.password_hash {
-            // That it changed, and never what it is.
+            // The entry says that the password changed, never what it is.
             changed.password = true;
             record.password_hash = Some(hash);
         }
@@ -88,14 +88,14 @@ impl Group {
         }
         self.out.users.insert(user.username.clone());
         self.emit(by, &EventData::UserUpdated(changed), moment);
-        // What somebody approved for later does not come back to life with the rights that they had.
+        // Approvals for later calls must not survive the loss of rights.
         if !user.active || before.roles.iter().any(|role| !user.roles.contains(role)) {
             self.revoke_grants_of(by, &user.username, moment);
         }
         Ok(Committed::User { user: Box::new(user) })
     }
 
-    /// Whether nobody could change anything any more without this person. PostgreSQL's writers ask it one after the other.
+    /// Whether this person is the only admin. In PostgreSQL, writers check this one after the other, under a lock.
     pub(super) fn is_last_admin(&self, name: &Username) -> bool {
         let people = self.everybody();
         let mut admins = people.values().filter(|person| person.has(ADMIN)).map(|person| &person.username).peekable();

@@ -1,4 +1,4 @@
-//! Writes what a group decided: one batch, in one order of tables.
+//! Writes the data that a group decided: in one batch, in a fixed order of tables.
 
 use std::collections::BTreeMap;
 
@@ -36,36 +36,36 @@ const IDEMPOTENCY: Table = Table { name: "idempotency", key: "scope, key", other
 const LOG: Table = Table { name: "log", key: "seq", others: "commit_id, at, run_id, body, mac" };
 const TASKS: Table = Table { name: "tasks", key: "id", others: "run_id, lane, ready_at, attempt, format, body" };
 
-/// Rows for each table.
+/// The rows to write, by table.
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) runs: Vec<Vec<Arg>>,
-    /// Places of runs that stood otherwise before.
+    /// Keys of runs that had another status before.
     pub(super) left_statuses: Vec<Vec<Arg>>,
     pub(super) statuses: Vec<Vec<Arg>>,
     pub(super) reviews: Vec<Vec<Arg>>,
-    /// Places in the queue that reviews have no more.
+    /// Keys in the queue that reviews have left.
     pub(super) left_queue: Vec<Vec<Arg>>,
     pub(super) classes: BTreeMap<Uuid, String>,
     pub(super) queue: Vec<Vec<Arg>>,
     pub(super) undecided: Vec<Vec<Arg>>,
-    /// Rows of the audience that count no more.
+    /// Subjects under which reviews are no longer found.
     pub(super) left_audience: Vec<Vec<Arg>>,
     pub(super) audience: Vec<Vec<Arg>>,
-    /// Reviews of which nobody knows under which subjects they are found.
+    /// Reviews whose stored subjects are unknown.
     pub(super) unknown: Vec<ReviewId>,
     pub(super) steps: Vec<Vec<Arg>>,
     pub(super) ended_tasks: Vec<Vec<Arg>>,
     pub(super) abandoned_tasks: Vec<Vec<Arg>>,
     pub(super) tasks: Vec<Vec<Arg>>,
     pub(super) log: Vec<LogRow>,
-    /// A row of the log is not to be kept in memory.
+    /// Whether a log row is too large for the cache of recent rows.
     pub(super) large: bool,
     pub(super) keys: Vec<Vec<Arg>>,
     pub(super) blobs: NewBlobs,
 }
 
-/// A row of the log before it has its number.
+/// A log row that has no number yet.
 pub(super) struct LogRow {
     at: i64,
     run: Option<Uuid>,
@@ -73,7 +73,7 @@ pub(super) struct LogRow {
 }
 
 impl Group {
-    /// Writes all that the group decided, and answers with the first row of the log that it wrote.
+    /// Writes all data that the group decided. Returns the first log row that it wrote.
     pub async fn write(&mut self, inner: &Inner, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
         self.forget_unanswered(conn).await?;
         let rows = self.rows()?;
@@ -101,7 +101,7 @@ impl Group {
              facts = excluded.facts, tags = excluded.tags, due = excluded.due, claimed_until = excluded.claimed_until",
         );
         batch.delete(&queue::QUEUE, rows.left_queue);
-        // In one order: of two groups with the same new class, one waits for the other.
+        // In a fixed order: if two groups have the same new class, one waits for the other.
         let classes = rows.classes.into_iter().map(|(class, outline)| vec![class.into(), outline.into()]).collect();
         batch.insert(&queue::CLASSES, classes, " ON CONFLICT (class) DO NOTHING");
         batch.insert(&queue::QUEUE, rows.queue, queue::AGAIN);
@@ -118,7 +118,7 @@ impl Group {
         batch.insert(&IDEMPOTENCY, rows.keys, "");
         conn.write(batch).await?;
         conn.change_by("UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks).await?;
-        // Behind the batch: a task may have ended, and begun again.
+        // After the batch, since a task may have ended and begun again.
         conn.insert(
             &TASKS,
             rows.tasks,
@@ -134,7 +134,7 @@ impl Group {
         Ok(Written { large: rows.large, ..written })
     }
 
-    /// The rows of the log as they were written, the first with this number.
+    /// Takes the log rows out as they were written; the first has the number `first`.
     pub fn take_log(&mut self, first: i64) -> Vec<NewRow> {
         let changed =
             self.runs.values_mut().filter(|work| work.snapshot.is_some()).filter_map(|work| work.changed.as_mut());
@@ -144,11 +144,11 @@ impl Group {
         rows.map(|((of_run, events), seq)| NewRow { seq, of_run, events }).collect()
     }
 
-    /// Measures the reviews that were decided or ended otherwise, once they are committed.
+    /// Records metrics of the reviews that ended, after the commit.
     pub fn measure(&self) {
         for work in self.runs.values() {
             let (Some(changed), Some(snapshot)) = (&work.changed, &work.snapshot) else { continue };
-            // A review that is over changes no more, so each is measured once.
+            // A review that has ended no longer changes, so each is measured once.
             for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
                 let Some(resolution) = &review.resolution else { continue };
                 let (kind, outcome) = (review.kind.as_str(), resolution.outcome.as_str());
@@ -277,15 +277,16 @@ impl Rows {
     }
 }
 
-/// A review as an event shows it, where that is how it is now. Secret votes are shown by none.
+/// The review in its latest event, if that has its current version. Reviews with a vote are left out, since events do
+/// not show secret votes.
 fn newest_of<'a>(review: &Review, events: &'a [Event]) -> Option<Compact<'a>> {
     let shown = events.iter().rev().find_map(|event| review_in(event, review.id))?;
     let is_newest = shown.0.get("version").and_then(Value::as_u64) == Some(review.version);
     (review.voting.is_none() && is_newest).then_some(shown)
 }
 
-/// Last of all: in PostgreSQL drawing the numbers takes the lock of the log, which is held until the commit. They come
-/// first, since the HMAC of a row covers its number.
+/// Writes the log rows. This is the last write: in PostgreSQL, drawing the numbers takes the lock of the log, which is
+/// held until the commit. Numbers are drawn first, since the HMAC of a row covers its number.
 async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<LogRow>) -> Result<Written, Error> {
     let numbers = log_numbers(conn, rows.len()).await?;
     inner.queue.share().writes(&numbers);
@@ -304,8 +305,7 @@ async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<L
     Ok(written)
 }
 
-/// Numbers for rows of the log, which nobody else is given. In PostgreSQL whoever has some holds the lock of the log
-/// until the commit.
+/// Draws numbers for log rows. In PostgreSQL, this takes the lock of the log until the commit.
 async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
     if count == 0 {
@@ -318,12 +318,12 @@ async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
     super::log_numbers::next(conn, count).await
 }
 
-/// Whether what a row tells is long, or refers to what may be.
+/// Whether a row is too large for the cache, or refers to values that may be.
 fn is_large(body: &str) -> bool {
     body.len() > LARGE || is_marked(body)
 }
 
-/// The run whose blobs an answer uses.
+/// The run whose blobs a result uses.
 fn run_of(answer: &Committed) -> Option<Uuid> {
     match answer {
         Committed::Run { run } => Some(run.summary.id.0),
