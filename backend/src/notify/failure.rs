@@ -61,7 +61,7 @@ pub(super) fn unread(error: &store::Error) -> DeliveryFailure {
     DeliveryFailure::passing("the database did not answer")
 }
 
-/// Returns the wait after this number of failures: each is three times as long as the one before, up to a limit. It
+/// Returns the wait after a failure that follows this number of earlier ones. It triples each time, up to a limit, and
 /// varies by a quarter at random, so that a receiver that comes back is not met by all messages at once.
 pub(super) fn wait(first: Duration, failures: u32, ids: &mut Ids) -> Duration {
     let factor = 3_u32.saturating_pow(failures.min(12));

@@ -21,8 +21,8 @@ const READER: &str = "notifications";
 const PAGE: u32 = 500;
 /// The number of entries without deliveries after which the cursor is stored nevertheless.
 const UNSAVED: usize = 2000;
-/// The number of deliveries from which on they are stored, since other writers wait for the whole batch. Deliveries of
-/// one entry are stored together.
+/// The number of deliveries that are collected before they are stored, limited since other writers wait meanwhile.
+/// Deliveries of one entry are stored together.
 const AT_ONCE: usize = 500;
 /// The wait before the next look, while another server makes the deliveries.
 const ELSEWHERE: Duration = Duration::from_secs(5);

@@ -23,7 +23,7 @@ const CAP: u32 = 12;
 const WINDOW: Duration = Duration::from_hours(1);
 /// The largest number of chat messages that are sent separately, so that each can be decided in the chat.
 const FEW: usize = 5;
-/// The number of failures from which on a delivery is sent alone.
+/// After this many failures, a delivery is sent alone.
 const ALONE_AFTER: u32 = 5;
 
 /// A person who chose to be notified.

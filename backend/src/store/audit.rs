@@ -1,4 +1,4 @@
-//! The audit log: its entries, newest first, filtered by actor, kind, run, review and time.
+//! The audit log: its entries, newest first, filtered by actor, kind, act, run, review, time and words.
 //!
 //! A row of the log has several entries, so the index narrows the rows down ([`Scan`]), and the entries are checked
 //! here.

@@ -43,7 +43,7 @@ enum Selected {
 pub(super) struct ScannedRows {
     /// The rows that may match, newest first.
     pub rows: Vec<Row>,
-    /// The first row number that this step covers: it and all rows above were examined or cannot match. `None` if no
+    /// The lowest row number that this step covers: it and all rows above were examined or cannot match. `None` if no
     /// rows are left.
     pub down_to: Option<i64>,
     /// The number of rows that were examined.
@@ -87,7 +87,8 @@ impl Scan {
             // Rows that are not indexed yet are read directly.
             _ if top >= self.indexed => self.window(conn, self.indexed.max(self.first), top, batch).await,
             // Limited by the count of rows, not by their numbers: archived rows leave gaps in the numbers. With a time
-            // range, the rows that do not match could be without end, so a window of numbers is read at a time.
+            // range, such a query could skip rows without end before it finds a match, so a window of numbers is read
+            // instead.
             Selected::All if top.min(last) >= first && self.from.is_none() && self.to.is_none() => {
                 let sql = self.rows().push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top.min(last));
                 newest_of(conn, sql, batch).await

@@ -143,8 +143,8 @@ pub enum Operation {
         /// The feedback.
         feedback: Box<NewFeedback>,
     },
-    /// Saves a flow: as a new version, unless the source equals that of the newest version. Returns
-    /// [`Committed::Flow`].
+    /// Saves a flow: as a new version, unless the newest version has the same source and calls the same versions.
+    /// Returns [`Committed::Flow`].
     SaveFlow(Box<NewFlow>),
     /// Adds a person. Returns [`Committed::User`]; [`CommitError::Conflict`] if the name is taken.
     CreateUser(Box<NewUserRecord>),
@@ -178,9 +178,8 @@ pub enum Operation {
         /// The step of its setup or removal.
         change: FactorChange,
     },
-    /// Links a person to an account of the identity provider, which from then on replaces their password, or removes
-    /// the link. Ends their sessions and the like. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the
-    /// account belongs to someone else.
+    /// Links a person to an account of the identity provider, or removes the link. Either ends their password, sessions,
+    /// tokens and links. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the account belongs to someone else.
     LinkAccount {
         /// The person to link.
         username: Username,
@@ -250,7 +249,7 @@ pub struct UserChange {
     pub username: Username,
     /// The change; its `password` is ignored.
     pub patch: UserPatch,
-    /// The PHC string of the new password, if it changes. Ends the person's sessions and tokens.
+    /// The PHC string of the new password, if it changes. It ends the person's sessions, tokens and links.
     pub password_hash: Option<String>,
 }
 

@@ -160,8 +160,8 @@ impl Conn {
         self.kind() == DatabaseKind::Postgres
     }
 
-    /// Whether SELECT … FOR UPDATE is needed to lock rows until the end of the transaction. The writer of SQLite has
-    /// the whole database locked.
+    /// Whether a query can lock its rows until the end of the transaction: only in write transactions of PostgreSQL.
+    /// The writer of SQLite locks the whole database.
     pub fn locks_rows(&self) -> bool {
         matches!(self, Self::Postgres(session) if session.writes())
     }

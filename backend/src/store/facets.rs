@@ -106,7 +106,7 @@ impl Store {
             let Some(outline) = seen.get(&class) else { continue };
             let past = usize::try_from(past).unwrap_or(0);
             let mut like = Review::clone(outline);
-            // After the last threshold come later deadlines, and after these reviews without a deadline.
+            // Past the last threshold come later deadlines, and then reviews without a deadline.
             like.expires_at = match thresholds.get(past) {
                 Some(threshold) => Some(*threshold),
                 None if past == thresholds.len() => Some(LATEST),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::db::{Conn, Sql};
 use super::{Error, Store};
 
-/// The number of rows from which on an estimate is enough.
+/// A table with this many rows is estimated, not counted.
 const LARGE: i64 = 100_000;
 /// The tables to count.
 const TABLES: [&str; 15] = [

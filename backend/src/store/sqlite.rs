@@ -134,8 +134,8 @@ pub(super) fn path_of(url: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(&*path))
 }
 
-/// Whether the file cannot be written, such as a backup on a read-only disk. An error if it also cannot be read without
-/// writing.
+/// Whether the file cannot be written, such as a backup on a read-only disk. An error if a part of its content is still
+/// in the write-ahead log, which cannot be read there.
 pub(super) fn cannot_be_written(path: &Path) -> Result<bool, String> {
     let Ok(about) = path.metadata() else { return Ok(false) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

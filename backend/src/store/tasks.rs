@@ -12,8 +12,8 @@ use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable};
 use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
-/// The number of lost workers from which on a task is suspected of killing them. A server carries out one suspect at a
-/// time, so that the guilty task is found, and innocent ones that ran beside it are not blamed.
+/// After this many lost workers, a task is suspected of killing them. A server carries out one suspect at a time, so
+/// that the guilty task is found, and innocent ones that ran beside it are not blamed.
 pub const SUSPECT: u32 = 2;
 
 /// [`SUSPECT`] in SQL, as the index of suspects has it.

@@ -25,8 +25,8 @@ const OF_RUNS: [(&str, &str); 5] =
     [("log", "body"), ("reviews", "body"), ("steps", "body"), ("blobs", "body"), ("feedback", "body")];
 
 impl Store {
-    /// Returns runs after a place that may name the person, and the place at which to continue. Without a place, all
-    /// runs were examined.
+    /// Returns runs after `after` that may name the person, and the place at which to continue; `None` once all runs
+    /// were examined.
     pub async fn runs_naming(
         &self,
         erasing: &Erasing,

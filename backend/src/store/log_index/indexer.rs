@@ -22,7 +22,7 @@ use super::terms::{Terms, as_text};
 const AT_ONCE: i64 = 16 * BLOCK;
 /// While others commit, the pause after each transaction is this many times as long as the transaction took.
 const REST: u32 = 4;
-/// The number of waiting rows from which on pauses are only as long as the transaction, so that the index can catch up.
+/// If this many rows wait, pauses are only as long as the transaction, so that the index can catch up.
 const FAR_BEHIND: i64 = 50_000;
 /// The wait before the next look, while another server indexes.
 const ELSEWHERE: Duration = Duration::from_secs(5);

@@ -2,8 +2,8 @@
 //! commits. Rows that are not indexed yet are read from the log itself, so a lookup always finds every entry.
 //!
 //! A block is a range of 32 row numbers. The database's full-text index says which blocks have a term, and a mask in
-//! the block says which of its rows have it. The entries themselves are always checked, so a block may have too many
-//! terms. The index stays small, since a term is stored once for all rows of a block.
+//! the block says which of its rows have it. The entries themselves are always checked, so a block may match by
+//! mistake. The index stays small, since a term is stored once for all rows of a block.
 
 mod indexer;
 mod lookup;

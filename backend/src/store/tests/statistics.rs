@@ -101,7 +101,7 @@ async fn calls_count_as_what_is_gravest_of_them(world: World) {
         let resolution = resolved("decided", "human", Some(decision(&verdict)));
         asked(&world, json!({ "status": "resolved", "resolution": resolution })).await;
     }
-    // A decision of a handler has no verdict on the record; an `auto` handler gives a reason only if it rejects.
+    // No decision is on record if a handler resolves a review; an `auto` handler gives a reason only if it rejects.
     let mut rejected = resolved("decided", "auto", None);
     rejected["reason"] = json!("Rejected automatically.");
     for resolution in [resolved("decided", "auto", None), rejected] {

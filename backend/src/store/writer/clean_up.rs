@@ -8,7 +8,7 @@ use super::super::driver_error::DriverError;
 /// The lifetime of an idempotency key, and of a task of an ended run after its worker's last heartbeat, in
 /// microseconds.
 const LIFE_US: i64 = 24 * 3600 * 1_000_000;
-/// The number of classes of reviews up to which unused ones are not removed.
+/// With up to this many classes of reviews, unused ones are kept.
 const KEPT_CLASSES: i64 = 1000;
 /// The largest number of rows that one statement removes.
 const CLEAN_AT_ONCE: i64 = 1000;

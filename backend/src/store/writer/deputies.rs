@@ -14,8 +14,7 @@ use crate::engine::Refusal;
 
 /// The largest number of deputyships that one person may hold, now or later.
 const MAX_DEPUTYSHIPS: usize = 100;
-/// The largest number of them that come from the same person, so that nobody can keep a colleague from standing in for
-/// others.
+/// The largest number of them for the same person, so that nobody can use up all that a colleague may hold.
 const MAX_OF_ONE: usize = 5;
 
 impl Group {

@@ -24,7 +24,8 @@ use crate::clock::Moment;
 const ERASURES: Table = Table { name: "erasures", key: "number", others: "seq" };
 
 impl Group {
-    /// Reads the data that erasing depends on. Makes no query if nobody is erased, added or changed.
+    /// Reads the data that erasing depends on. Makes no query if nothing in the group erases, archives, or adds or
+    /// changes people.
     pub async fn load_erasures(&mut self, conn: &mut Conn, changes: &[Change], now: i64) -> Result<(), Error> {
         let (mut names, mut erased, mut runs) = (BTreeSet::new(), Vec::new(), Vec::new());
         let mut numbers = false;

@@ -200,7 +200,7 @@ impl Group {
         self.emit_by(by.map(|by| &by.username), data, moment);
     }
 
-    /// Like [`Self::emit`], for a person who is not authenticated before this change.
+    /// Like [`Self::emit`], with the name of the person who acts.
     pub fn emit_by(&mut self, name: Option<&Username>, data: &EventData, moment: Moment) {
         self.out.events.push((moment, Event::new(moment.now, name.cloned(), data)));
     }

@@ -225,7 +225,7 @@ impl Group {
         Ok(())
     }
 
-    /// Reads grants. Makes no query if none of the flows has a gate.
+    /// Reads grants. Makes no query unless a flow has a gate, or a change names grants or takes rights.
     async fn load_grants(
         &mut self,
         conn: &mut Conn,

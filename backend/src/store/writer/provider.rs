@@ -87,7 +87,7 @@ impl Group {
         Committed::Done
     }
 
-    /// Links a person to an account at the provider, or removes the link. Ends their password and credentials.
+    /// Links a person to an account at the provider, or removes the link. Either ends their password and credentials.
     pub fn link_account(
         &mut self,
         by: Option<&Principal>,

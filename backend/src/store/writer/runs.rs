@@ -48,7 +48,7 @@ impl Group {
         Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), state)) })
     }
 
-    /// Starts a run. A conflict if it exists.
+    /// Starts a run. Returns [`CommitError::Conflict`] if it exists.
     pub(super) fn begin(
         &mut self,
         by: &Principal,
