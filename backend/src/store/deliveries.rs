@@ -208,9 +208,8 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
-    /// Removes up to [`FORGOTTEN_AT_ONCE`] deliveries that ended longer ago than this. Messages that can still be
-    /// changed are kept while their review is pending, or its end was not announced yet. Returns whether there may be
-    /// more.
+    /// Removes up to 1,000 deliveries that ended longer ago than this. Messages that can still be changed are kept
+    /// while their review is pending, or its end was not announced yet. Returns whether there may be more.
     pub async fn forget_deliveries(&self, older_than: Duration) -> Result<bool, Error> {
         let announced = self.outbox().await?.and_then(|place| self.place(&place)).map_or(i64::MAX, |place| place.seq);
         let sql = Sql::new(
