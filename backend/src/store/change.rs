@@ -148,8 +148,8 @@ pub enum Operation {
     SaveFlow(Box<NewFlow>),
     /// Adds a person. Returns [`Committed::User`]; [`CommitError::Conflict`] if the name is taken.
     CreateUser(Box<NewUserRecord>),
-    /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a deactivation or a lost
-    /// role revokes their grants. Returns [`Committed::User`].
+    /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a deactivation or a
+    /// lost role revokes their grants. Returns [`Committed::User`].
     UpdateUser(Box<UserChange>),
     /// Makes a person the deputy of another. Returns [`Committed::Deputy`].
     NameDeputy(Box<Deputyship>),
@@ -178,8 +178,9 @@ pub enum Operation {
         /// The step of its setup or removal.
         change: FactorChange,
     },
-    /// Links a person to an account of the identity provider, or removes the link. Either ends their password, sessions,
-    /// tokens and links. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the account belongs to someone else.
+    /// Links a person to an account of the identity provider, or removes the link. Either ends their password,
+    /// sessions, tokens and links. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the account belongs to
+    /// someone else.
     LinkAccount {
         /// The person to link.
         username: Username,

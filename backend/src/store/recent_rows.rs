@@ -1,5 +1,5 @@
-//! A cache of the newest rows of the log: followers read them here right after their commit, and ask the database only for
-//! rows that another process has written, that are large, or that are older.
+//! A cache of the newest rows of the log: followers read them here right after their commit, and ask the database only
+//! for rows that another process has written, that are large, or that are older.
 
 use std::collections::BTreeMap;
 
