@@ -16,7 +16,7 @@ const MAX_WAIT: Duration = Duration::from_hours(6);
 /// The largest part of a refusal that is kept, in characters.
 const MAX_DETAIL: usize = 300;
 
-/// A message that did not get through.
+/// A failed attempt to deliver a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DeliveryFailure {
     /// What happened, without secrets.

@@ -26,7 +26,7 @@ pub(super) struct Sender {
 pub(super) fn terms(clock: &SharedClock) -> LeaseTerms {
     LeaseTerms {
         owner: format!("sender-{}", hex::encode(&clock.random()[..6])),
-        // Longer than any attempt, which is limited by [`TIMEOUT`].
+        // Longer than a request, which is limited by [`TIMEOUT`].
         lease: Duration::from_secs(20),
         heartbeat: Duration::from_secs(7),
         poll: Duration::from_secs(2),

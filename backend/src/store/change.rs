@@ -276,7 +276,7 @@ impl std::fmt::Debug for UserChange {
 /// How a person wants to be notified.
 #[derive(Debug, Clone)]
 pub struct ChosenNotifications {
-    /// The person who chose; only admins choose for somebody else.
+    /// The person who chose; only admins choose for someone else.
     pub username: Username,
     /// The occasions and channels that they chose.
     pub notifications: Notifications,
@@ -308,7 +308,7 @@ pub enum Committed {
     },
     /// A saved flow.
     Flow {
-        /// The newest version: a new one, or the one whose source is the same.
+        /// The newest version: a new one, or the existing one that is the same.
         flow: Box<FlowVersion>,
     },
     /// A person who was added or changed.

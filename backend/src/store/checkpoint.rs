@@ -9,7 +9,7 @@ use super::db::Sql;
 use super::driver_error::DriverError;
 use super::follow::{LogFollower, Resume, follow};
 
-/// Runs until the store is closed.
+/// Moves the write-ahead log after commits, until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
     let (commits, stop) = (inner.signal.commits(), inner.stop.clone());
     follow(WalCheckpoint(inner), commits, stop).await;

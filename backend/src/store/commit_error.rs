@@ -5,7 +5,7 @@ use crate::engine::Refusal;
 /// Why a change was not made. Except for [`Self::Unknown`], nothing of it was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// The engine refused it.
+    /// The engine refused the change.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// An object that the change refers to does not exist.

@@ -251,7 +251,7 @@ pub struct UserRecord {
 }
 
 impl Store {
-    /// Opens the database, migrates it to this version, and starts the writers.
+    /// Opens the database. If it is opened for writing, migrates it to this version and starts the writers.
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
         if options.access == OpenMode::Write {

@@ -32,7 +32,7 @@ const MAX_ANSWER: usize = 256 * 1024;
 const PASSING: [&str; 6] =
     ["ratelimited", "rate_limited", "service_unavailable", "internal_error", "fatal_error", "request_timeout"];
 
-/// An app in a workspace.
+/// An app in a Slack workspace.
 pub(super) struct Slack {
     api: Url,
     token: String,

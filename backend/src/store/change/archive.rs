@@ -1,4 +1,4 @@
-//! The runs to archive.
+//! Archives to commit, with their runs.
 
 use shared::id::{FlowId, RunId, Username};
 use shared::log::RunsArchived;

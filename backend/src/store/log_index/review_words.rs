@@ -25,7 +25,7 @@ const CHUNK: usize = 64;
 pub(in crate::store) enum WordIndex {
     /// The words of pending reviews.
     Pending,
-    /// In reviews that are over.
+    /// The words of reviews that are over.
     Past,
 }
 
