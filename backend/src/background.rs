@@ -1,5 +1,5 @@
-//! Tasks that run as long as the server. If one ends unexpectedly, by a panic or by returning, the server is not fully
-//! working: the process is told, ends, and has to be restarted.
+//! Supervision of tasks that run as long as the server. If one ends unexpectedly, by a panic or by returning, the
+//! server is not fully working: the process is told, exits, and has to be restarted.
 //!
 //! Imports nothing.
 
@@ -11,12 +11,12 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// After each piece of work that can wait it rests so many times as long as that took: what runs matters more.
+/// The rest after a piece of deferrable work, as a multiple of the time that the work took: other work matters more.
 const REST: u32 = 4;
 /// The longest rest.
 const LONGEST_REST: Duration = Duration::from_secs(2);
 
-/// Rests after a piece of work that can wait, begun then.
+/// Rests after a piece of deferrable work that began at `begun`.
 pub async fn rest_after(begun: Instant) {
     sleep((begun.elapsed() * REST).min(LONGEST_REST)).await;
 }
@@ -32,7 +32,7 @@ impl Default for Background {
 }
 
 impl Background {
-    /// The same task, watched: where it ends although nobody has asked it to stop, [`Self::failed`] says so.
+    /// Wraps a task: if it ends before `stop` was cancelled, [`Self::failed`] reports its name.
     pub fn watch<F: Future<Output = ()> + Send>(
         &self,
         name: &'static str,
@@ -46,7 +46,7 @@ impl Background {
         }
     }
 
-    /// Starts a task, watched, with the token that asks it to stop.
+    /// Starts a task under supervision, and passes it the token that asks it to stop.
     pub fn start<F: Future<Output = ()> + Send + 'static>(
         &self,
         name: &'static str,
@@ -57,23 +57,23 @@ impl Background {
         BackgroundTask { name, stop: stop.drop_guard(), task }
     }
 
-    /// The first task that ended unasked, if one did.
+    /// Returns the name of the first task that ended without being asked to stop. `None` if all still run.
     pub fn first_failed(&self) -> Option<&'static str> {
         *self.0.borrow()
     }
 
-    /// Waits until a task ends unasked, and names it.
+    /// Waits until a task ends without being asked to stop, and returns its name.
     pub async fn failed(&self) -> &'static str {
         let mut failed = self.0.subscribe();
         match failed.wait_for(Option::is_some).await.ok().and_then(|name| *name) {
             Some(name) => name,
-            // Not while `self` is there.
+            // The channel cannot close while `self` exists.
             None => std::future::pending().await,
         }
     }
 }
 
-/// A task that was started. It stops when this is dropped.
+/// A started task. Dropping this asks the task to stop.
 pub struct BackgroundTask {
     name: &'static str,
     stop: DropGuard,
@@ -81,7 +81,7 @@ pub struct BackgroundTask {
 }
 
 impl BackgroundTask {
-    /// Stops it, and waits for its end.
+    /// Asks the task to stop, and waits until it has ended.
     pub async fn stop(self) {
         drop(self.stop);
         if let Err(error) = self.task.await {
@@ -90,7 +90,8 @@ impl BackgroundTask {
     }
 }
 
-/// Dropped when the task ends, returns or panics; and when it is dropped itself, which is no failure.
+/// Reports an unexpected end when it is dropped, which happens when the task returns or panics. Dropping the unfinished
+/// task itself is no failure.
 struct TaskGuard {
     name: &'static str,
     stop: CancellationToken,

@@ -21,7 +21,8 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientAddress(IpAddr);
 
-/// What clients are counted by: an IPv4 address, or the /64 network of an IPv6 address, since one customer has all of it.
+/// The unit by which clients are counted: an IPv4 address, or the /64 network of an IPv6 address, since one customer
+/// has all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Network([u8; 8]);
 
@@ -29,11 +30,11 @@ impl ClientAddress {
     /// The client of requests that come over no connection, such as a test's.
     pub const UNKNOWN: Self = Self(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
 
-    /// The client behind a connection from `peer` that sent these headers.
+    /// Returns the client behind a connection from `peer` that sent these headers.
     ///
-    /// Each trusted proxy appends the address that it was called from, so the list is read from its end, for as long as
-    /// it was written by somebody trusted. A proxy mostly writes one of the two headers and passes the other on as it
-    /// came; where both are there and name different clients, neither is believed.
+    /// Each trusted proxy appends the address that called it, so the list is read from its end, as long as its entries
+    /// were written by trusted proxies. Most proxies write only one of the two headers and pass the other on unchanged.
+    /// If both are present and name different clients, neither is believed.
     pub fn of(peer: IpAddr, headers: &HeaderMap, proxies: &TrustedProxies) -> Self {
         let peer = peer.to_canonical();
         if !proxies.contains(peer) {
@@ -54,7 +55,7 @@ impl ClientAddress {
         })
     }
 
-    /// The client of a request.
+    /// Returns the client of a request, or [`Self::UNKNOWN`] if the request came over no connection.
     pub fn of_request(request: &Request, proxies: &TrustedProxies) -> Self {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
         peer.map_or(Self::UNKNOWN, |ConnectInfo(peer)| Self::of(peer.ip(), request.headers(), proxies))
@@ -65,7 +66,7 @@ impl ClientAddress {
         self.0.is_loopback()
     }
 
-    /// What it is counted by.
+    /// Returns the network by which the client is counted.
     pub fn network(self) -> Network {
         let mut network = [0; 8];
         match self.0 {
@@ -88,7 +89,7 @@ impl fmt::Display for ClientAddress {
     }
 }
 
-/// As it was found when the request came in.
+/// Extracts the address that was determined when the request came in; [`ClientAddress::UNKNOWN`] if none was.
 impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = Infallible;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -96,19 +97,19 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     }
 }
 
-/// The proxies whose reports of their clients are believed.
+/// The proxies whose reports about their clients are believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 
 impl TrustedProxies {
-    /// Whether a connection from this address is one of theirs.
+    /// Whether this is the address of a trusted proxy.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The first of `peer` and `hops`, from the nearest on, that is not trusted. A hop that names no address ends the
-    /// walk at the proxy that reported it.
+    /// Returns the first address among `peer` and `hops`, from the nearest on, that is not trusted. A hop without an
+    /// address ends the walk at the proxy that reported it.
     fn client(&self, peer: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
         let mut client = peer;
         for hop in hops {
@@ -147,7 +148,7 @@ impl TryFrom<String> for TrustedProxy {
     }
 }
 
-/// The `for` of one element of `Forwarded` (RFC 7239, section 4).
+/// Parses the `for` parameter of one element of `Forwarded` (RFC 7239, section 4).
 fn forwarded_for(element: &str) -> Option<IpAddr> {
     rsplit_unquoted(element, ';').find_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
@@ -155,7 +156,7 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
     })
 }
 
-/// The address of a node: with or without a port, brackets around IPv6.
+/// Parses the address of a node, with or without a port and with or without brackets around IPv6.
 fn node(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -163,8 +164,8 @@ fn node(text: &str) -> Option<IpAddr> {
     address.ok().map(|address: IpAddr| address.to_canonical())
 }
 
-/// Splits from the end, but not within quotes. From the end, because the end was written by who is trusted: whatever
-/// somebody wrote before it, such as an open quote, does not change how it is read.
+/// Splits from the end, but not within quotes. A trusted proxy wrote the end, so nothing that a client wrote before it,
+/// such as an open quote, changes how the end is read.
 fn rsplit_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

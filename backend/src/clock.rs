@@ -8,15 +8,15 @@ use uuid::Uuid;
 
 /// A clock with a source of randomness.
 pub trait Clock: Send + Sync + 'static {
-    /// The time now.
+    /// The current time.
     fn now(&self) -> Timestamp;
-    /// How long the server has been up. It never goes back, whatever is done to the machine's clock.
+    /// The time since the server started. It never goes back, even if the machine's clock is set back.
     fn uptime(&self) -> Duration;
-    /// Sixteen random bytes, unguessable.
+    /// Returns sixteen random bytes that nobody can guess.
     fn random(&self) -> [u8; 16];
 }
 
-/// A clock that is handed around.
+/// A shared clock.
 pub type SharedClock = Arc<dyn Clock>;
 
 /// The machine's clock and randomness.
@@ -39,8 +39,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// The moment and the randomness of one transition: everything in it that is not in the state or the input. Kept in
-/// the log, so that a run can be replayed.
+/// The time and the randomness of one transition: everything that it depends on besides the state and the input.
+/// Recorded in the log, so that a run can be replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Moment {
     /// The time of the transition.
@@ -50,18 +50,18 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// This moment, by `clock`.
+    /// Takes the current time and fresh randomness from `clock`.
     pub fn of(clock: &dyn Clock) -> Self {
         Self { now: clock.now(), seed: clock.random() }
     }
 
-    /// The ids that this moment gives, in order.
+    /// Returns the generator of the ids of this moment.
     pub fn ids(self) -> Ids {
         Ids { moment: self, given: 0 }
     }
 }
 
-/// UUIDv7s derived from a moment: the same moment gives the same ids in the same order.
+/// A generator of UUIDv7s that is derived from a moment: the same moment yields the same ids in the same order.
 #[derive(Debug, Clone)]
 pub struct Ids {
     moment: Moment,
@@ -69,18 +69,18 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// The next id, a UUIDv7. Those of one moment are in order: a counter stands before what is random (RFC 9562, 6.2,
-    /// method 1), so that what was made in one commit is listed as it was made.
+    /// Returns the next id, a UUIDv7. The ids of one moment are ordered: a counter precedes the random bits (RFC 9562,
+    /// 6.2, method 1), so rows of one commit are listed in the order in which they were made.
     pub fn uuid(&mut self) -> Uuid {
         let mut random = [0_u8; 10];
         random.copy_from_slice(&self.mix()[..10]);
-        // Twelve bits; the upper four are where the version goes.
+        // The counter has twelve bits; the version overwrites the upper four.
         random[..2].copy_from_slice(&self.given.to_be_bytes()[2..]);
         let millis = u64::try_from(self.moment.now.millis()).unwrap_or(0);
         uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
     }
 
-    /// A number from 0 (inclusive) to 1 (exclusive), for jitter.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive), for jitter.
     pub fn fraction(&mut self) -> f64 {
         let mixed = self.mix();
         let bits = u32::from_be_bytes([mixed[0], mixed[1], mixed[2], mixed[3]]);

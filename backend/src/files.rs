@@ -9,7 +9,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Makes a folder, and those above it, for the owner alone. One that is there stays as it is.
+/// Creates a folder and its missing parents, for the owner alone. An existing folder stays as it is.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -18,14 +18,14 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a file for the owner alone, before somebody else makes it for all. From one that is there access is taken
-/// from those who are neither its owner nor in its group: a group was chosen, the others never are.
+/// Creates a file for the owner alone, before another program creates it with wider permissions. For an existing file,
+/// removes the permissions of everyone except the owner and the group, since a group may have been chosen on purpose.
 pub fn make_private(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // One that is there is not opened: closing it would end the locks that SQLite has on it in this process.
+    // An existing file is not opened: closing it would release the locks that SQLite holds on it in this process.
     match options.open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => narrow(path),
@@ -33,7 +33,7 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes access to a file, where there is one, from those who are neither its owner nor in its group.
+/// Removes the permissions of everyone except the owner and the group. Does nothing if the file does not exist.
 pub fn narrow(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -52,8 +52,8 @@ pub fn narrow(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a file, which is made where there is none, until the answer is dropped or the process ends; none while another
-/// process holds the lock.
+/// Locks a file, which is created if necessary, until the returned handle is dropped or the process ends. Returns
+/// `None` while another process holds the lock.
 pub fn lock(path: &Path) -> io::Result<Option<File>> {
     make_private(path)?;
     let file = fs::OpenOptions::new().write(true).open(path)?;
@@ -64,8 +64,8 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Writes a file for the owner alone, and waits until it is on disk. It is yet to be persisted at `path`, so that the file
-/// there is always whole; it is removed if it is not.
+/// Writes a temporary file beside `path`, for the owner alone, and waits until it is on disk. The caller persists it at
+/// `path`, so that the file there is always complete; otherwise it is removed on drop.
 pub fn draft(path: &Path, text: &str) -> io::Result<NamedTempFile> {
     let mut draft = tempfile::Builder::new().prefix(".draft-").tempfile_in(folder_of(path))?;
     draft.write_all(text.as_bytes())?;
@@ -73,13 +73,13 @@ pub fn draft(path: &Path, text: &str) -> io::Result<NamedTempFile> {
     Ok(draft)
 }
 
-/// Waits until the names in a folder are on disk.
+/// Waits until the directory entries of a folder are on disk.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
-    // Windows has no such thing, and opens no folders.
+    // Windows has no equivalent, and cannot open folders as files.
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
-/// The folder that a file is in.
+/// Returns the folder that contains a file: `.` for a bare file name.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -12,14 +12,14 @@ use crate::store::DatabaseKind;
 use crate::store::cursor::{ListPlace, Log, LogPlace};
 use crate::{agent, engine, limits, live, notify, tool};
 
-/// Compiles a condition and asks whether it holds.
+/// Compiles a condition and evaluates it.
 pub fn condition(condition: &str, scope: &Scope) -> Result<bool, EvalError> {
     let mut conditions = Conditions::default();
     conditions.add(condition)?;
     Ok(conditions.answer(condition, scope)?.unwrap_or_default())
 }
 
-/// Reads the query of each list. A query that is no URL never reaches a handler.
+/// Reads a query as the query of each list. A query that does not form a URL never reaches a handler.
 pub fn query(query: &str) {
     let Ok(request) = Request::get(format!("/?{query}")).body(()) else { return };
     let (parts, ()) = request.into_parts();
@@ -30,7 +30,8 @@ pub fn query(query: &str) {
     let _ = fit_params::<AuditQuery>(pairs);
 }
 
-/// Reads a cursor of the log, and one of a list. One that is read is written as the same place.
+/// Reads a cursor of the log and a cursor of a list. Asserts that a cursor that can be read is written back to the same
+/// position.
 pub fn cursor(cursor: &str) {
     for database in [DatabaseKind::Sqlite, DatabaseKind::Postgres] {
         let log = Log { database, generation: "0a".to_owned() };
@@ -48,21 +49,22 @@ pub fn socket_message(frame: &str) {
     let _ = live::request::read(frame);
 }
 
-/// Reads a body as an interaction in Slack, and as an event.
+/// Reads a body as an interaction and as an event of Slack.
 pub fn slack_interaction(body: &[u8]) {
     let _ = (notify::Interaction::read(body), notify::SlackEvent::read(body));
 }
 
-/// The values that a tool's answer is read as: as JSON, as text, and as the result of an MCP call.
+/// Returns the values that a tool's answer can be read as: JSON, text, and the result of an MCP call.
 pub fn tool_answers(body: &[u8]) -> Vec<Value> {
     let over_http = [true, false].map(|is_json| tool::http::value(body, is_json));
     let result = serde_json::from_slice::<CallToolResult>(body).ok();
     let answers = over_http.into_iter().flatten().chain(result.and_then(|result| tool::mcp::value(result).ok()));
-    // As the worker takes them.
+    // The same check as in the worker.
     answers.filter(|answer| limits::check(answer).is_ok()).collect()
 }
 
-/// The values that a model's answer is read as: the arguments of a call, and output that must fit a schema.
+/// Returns the values that a model's answer can be read as: the arguments of a call, and output that must match a
+/// schema.
 pub fn model_answers(answer: &str, schema: &Value) -> Vec<Value> {
     let called = agent::answer::arguments(answer);
     let answers =

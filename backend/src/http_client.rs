@@ -6,21 +6,23 @@ use std::time::Duration;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, Response, StatusCode, redirect};
 
-/// How this server names itself to others.
+/// The `User-Agent` of all requests.
 pub const USER_AGENT: &str = concat!("countersign/", env!("CARGO_PKG_VERSION"));
 
-/// A client that follows no redirect: one would lead where nobody approved, with the body and the keys of the request.
+/// Builds a client that follows no redirects: a redirect would send the body and the keys of the request to a place
+/// that nobody approved.
 pub fn builder() -> ClientBuilder {
     choose_tls_provider();
     Client::builder().redirect(redirect::Policy::none())
 }
 
-/// Names the TLS provider, which a client needs: dependencies compile in two. Fails only where one is named already.
+/// Installs the TLS provider, which clients need because dependencies compile in two of them. Does nothing if one is
+/// installed already.
 pub fn choose_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// Reads a body; none where it is larger than the limit, in bytes.
+/// Reads a whole body. Returns `None` if it is larger than `limit` bytes.
 pub async fn whole(mut response: Response, limit: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -32,7 +34,8 @@ pub async fn whole(mut response: Response, limit: usize) -> reqwest::Result<Opti
     Ok(Some(body))
 }
 
-/// Reads the beginning of a body, as far as it arrives, up to a limit in bytes: what a server says of its refusal.
+/// Reads at most `limit` bytes from the beginning of a body, such as the explanation of a refusal. Stops at the first
+/// error.
 pub async fn beginning(mut response: Response, limit: usize) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < limit
@@ -44,15 +47,15 @@ pub async fn beginning(mut response: Response, limit: usize) -> Vec<u8> {
     body
 }
 
-/// A refusal in words: its status, and so many characters of what the server says of it.
+/// Describes a refusal: its status, and at most `limit` characters of the body.
 pub fn refusal(status: StatusCode, body: &[u8], limit: usize) -> String {
     let detail: String = String::from_utf8_lossy(body).trim().chars().take(limit).collect();
     let colon = if detail.is_empty() { "" } else { ": " };
     format!("HTTP {status}{colon}{detail}")
 }
 
-/// How long to wait, by `Retry-After` (seconds, or a time by the clock of the server that says it), or by the more exact
-/// `retry-after-ms` of providers of models. None where nothing that can be read is said.
+/// Returns how long to wait according to `Retry-After` (seconds, or a date by the server's own clock) or to the more
+/// exact `retry-after-ms` of model providers. `None` if neither is present and readable.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     if let Some(millis) = text("retry-after-ms").and_then(|millis| millis.parse().ok()) {

@@ -1,6 +1,6 @@
-//! Strict JSON: no duplicate keys, no U+0000, no integers of more than 64 bits, nothing over the limits of [`crate::limits`], and a JSON pointer to every
-//! error. Everything from clients is read here, over HTTP and over the socket; answers of tools may contain duplicate
-//! keys and U+0000. Imports `shared` and `crate::limits` only.
+//! Strict JSON: no duplicate keys, no U+0000, no integers of more than 64 bits, nothing over the limits of
+//! [`crate::limits`], and a JSON pointer to every error. Everything from clients is read here, over HTTP and over the
+//! socket; answers of tools may contain duplicate keys and U+0000. Imports `shared` and `crate::limits` only.
 
 use std::fmt;
 
@@ -16,7 +16,8 @@ use crate::limits::{self, Exceeded, MAX_DEPTH, Size};
 /// The longest metadata of a decision, as JSON, in bytes.
 pub const MAX_METADATA: usize = 16 * 1024;
 
-/// Reads a body, which is an object: `400` where it is no JSON, `422` where it breaks a rule or does not fit `T`.
+/// Reads a body, which must be an object. Fails with `400` if it is not JSON, and with `422` if it breaks a rule or
+/// does not fit `T`.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = check(bytes)?;
     object("", &value)?;
@@ -24,8 +25,8 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     fit(value)
 }
 
-/// Checks the verdict of a decision, where there is one, and each answer to an action in it. Serde reads what has a `type`
-/// as a whole, also from a list, and then no longer knows where a mistake in it stands.
+/// Checks the verdict of a decision, if there is one, and each answer to an action in it. Serde buffers internally
+/// tagged enums (also from a list) and loses the place of a mistake, so they are checked separately.
 pub fn check_verdict(decision: &Value) -> Result<(), Problem> {
     let Some(verdict) = decision.get("verdict").filter(|verdict| !verdict.is_null()) else { return Ok(()) };
     let answers = object("/verdict", verdict)?.get("decisions").and_then(Value::as_object);
@@ -54,8 +55,8 @@ pub fn check(bytes: &[u8]) -> Result<Value, Problem> {
     })
 }
 
-/// Reads what a program outside answered: of doubled keys the last counts, and U+0000 is text like any other. The inner
-/// `None`: it is no JSON. `Err`: it is over a limit.
+/// Reads the answer of another program: of duplicate keys the last one counts, and U+0000 is allowed. Returns
+/// `Ok(None)` if it is not JSON, and `Err` if it exceeds a limit.
 pub fn answer(bytes: &[u8]) -> Result<Option<Value>, String> {
     match read(bytes, false) {
         Ok(value) => Ok(Some(value)),
@@ -72,15 +73,15 @@ fn read(bytes: &[u8], strict: bool) -> Result<Value, JsonFault> {
     read.map_err(|error| walk.fault.map_or(JsonFault::Syntax(error), JsonFault::Mistake))
 }
 
-/// Why something was not read.
+/// The reason why a text could not be read.
 enum JsonFault {
     /// It breaks a rule of this module.
     Mistake(Mistake),
-    /// It is no JSON.
+    /// It is not JSON.
     Syntax(serde_json::Error),
 }
 
-/// Fits a value into a type, with the place of the first mistake.
+/// Converts a value to a type. Reports the place of the first mistake.
 pub fn fit<'de, T: de::Deserialize<'de>, D: de::Deserializer<'de>>(value: D) -> Result<T, Problem>
 where
     D::Error: fmt::Display,
@@ -97,7 +98,7 @@ where
             .collect();
         let message = error.inner().to_string();
         let (code, field) = kind(&message);
-        // The place of a missing or unknown field is that of the object; the field itself says more.
+        // Serde reports the place of the object when a field is missing or unknown; the field itself is more precise.
         if let Some(field) = field
             && path.last().is_none_or(|last| last != field)
         {
@@ -108,7 +109,7 @@ where
     })
 }
 
-/// What kind of mistake it is, and the field that the message names.
+/// Returns the code of the mistake that serde's message describes, and the field that the message names.
 fn kind(message: &str) -> (&'static str, Option<&str>) {
     let field = |prefix: &str| message.strip_prefix(prefix)?.split('`').next();
     if let Some(name) = field("missing field `") {
@@ -120,7 +121,7 @@ fn kind(message: &str) -> (&'static str, Option<&str>) {
     }
 }
 
-/// Refuses metadata of a decision that is longer than [`MAX_METADATA`]: each version of its review holds all of it.
+/// Refuses metadata of a decision that is longer than [`MAX_METADATA`]: every version of the review stores all of it.
 pub fn check_metadata(metadata: &JsonMap) -> Result<(), Problem> {
     let length = serde_json::to_vec(metadata).map_or(usize::MAX, |json| json.len());
     if length <= MAX_METADATA {
@@ -130,13 +131,13 @@ pub fn check_metadata(metadata: &JsonMap) -> Result<(), Problem> {
     Err(Problem::new(Code::Invalid).errors(vec![Mistake::new("/metadata", "too_long", message)]))
 }
 
-/// Where the reading stands, and what it stumbled over.
+/// The state of reading: the position, the counters, and the mistake that ended it.
 struct Walk {
-    /// Whether doubled keys, U+0000 and long integers are mistakes.
+    /// Whether duplicate keys, U+0000 and long integers are mistakes.
     strict: bool,
-    /// How many numbers stand before the first integer of more than 64 bits.
+    /// The number of numbers before the first integer of more than 64 bits.
     long_integer: Option<usize>,
-    /// How many numbers were read.
+    /// The number of numbers read so far.
     numbers: usize,
     path: Vec<String>,
     size: Size,
@@ -149,7 +150,7 @@ impl Walk {
         E::custom(message)
     }
 
-    /// Begins an array or object.
+    /// Begins an array or object: checks the depth and counts it.
     fn open<E: de::Error>(&mut self) -> Result<(), E> {
         let deep = if self.path.len() >= MAX_DEPTH { Err(Exceeded::Depth) } else { self.size.one() };
         deep.map_err(|exceeded| self.fail(&exceeded.to_string()))

@@ -7,11 +7,11 @@ use std::fmt;
 use serde_json::Value;
 use shared::JsonMap;
 
-/// How deep arrays and objects may be nested.
+/// The maximum depth of nested arrays and objects.
 pub const MAX_DEPTH: usize = 64;
-/// The most values and keys.
+/// The maximum number of values and keys.
 pub const MAX_VALUES: usize = 100_000;
-/// The most bytes in texts and keys together.
+/// The maximum total length of texts and keys, in bytes.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Which limit a value exceeds.
@@ -35,17 +35,17 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// Checks a value. It stops at the first level that is too deep, so no value can overflow the stack.
+/// Checks a value against the limits. Stops at the first level that is too deep, so no value can overflow the stack.
 pub fn check(value: &Value) -> Result<(), Exceeded> {
     Size::default().value(value)
 }
 
-/// Checks the members of an object.
+/// Checks the members of an object against the limits.
 pub fn check_map(members: &JsonMap) -> Result<(), Exceeded> {
     Size::default().members(members, 0)
 }
 
-/// The size of what was counted so far: several values that belong together have the limits of one.
+/// A running total, for several values that together must stay within the limits of one.
 #[derive(Debug, Default)]
 pub struct Size {
     values: usize,
@@ -53,19 +53,19 @@ pub struct Size {
 }
 
 impl Size {
-    /// Counts a value.
+    /// Counts a value with everything in it.
     pub fn value(&mut self, value: &Value) -> Result<(), Exceeded> {
         self.below(value, 0)
     }
 
-    /// Counts a text.
+    /// Counts a text or a key.
     pub fn text(&mut self, text: &str) -> Result<(), Exceeded> {
         self.one()?;
         self.bytes = self.bytes.saturating_add(text.len());
         if self.bytes > MAX_BYTES { Err(Exceeded::Bytes) } else { Ok(()) }
     }
 
-    /// Counts one value that is no text.
+    /// Counts one value without its contents.
     pub fn one(&mut self) -> Result<(), Exceeded> {
         self.values += 1;
         if self.values > MAX_VALUES { Err(Exceeded::Values) } else { Ok(()) }
@@ -100,11 +100,11 @@ impl Size {
     }
 }
 
-/// Why [`long_integer`] is refused.
+/// The message for an integer that [`long_integer`] finds.
 pub const LONG_INTEGER: &str = "an integer of more than 64 bits cannot be kept exactly; write it as a text";
 
-/// How many numbers of a JSON text stand before its first integer of more than 64 bits, which would be read as a double
-/// and so become another number; none where it has none.
+/// Returns the number of numbers before the first integer of more than 64 bits in a JSON text. Such an integer would be
+/// read as a double, which changes its value. `None` if there is no such integer.
 pub fn long_integer(json: &[u8]) -> Option<usize> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
     let (mut numbers, mut rest) = (0, json);
@@ -127,7 +127,7 @@ pub fn long_integer(json: &[u8]) -> Option<usize> {
     None
 }
 
-/// What follows the end of a text.
+/// Returns what follows the closing quote of a string.
 fn after_text(mut rest: &[u8]) -> &[u8] {
     while let Some((byte, after)) = rest.split_first() {
         rest = match byte {

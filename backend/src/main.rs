@@ -9,11 +9,11 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
 
-/// Replaces the system's allocator, which took a third of the server's time: JSON is many small allocations.
+/// Replaces the system's allocator, which took a third of the server's time: JSON causes many small allocations.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long remaining work may take after the command has ended.
+/// How long remaining blocking work may take after the command has ended.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             if is_server {
                 tracing::error!("{message}");
             } else {
-                // A reader that has gone away is not an error.
+                // If nobody reads the output any more, that is not an error.
                 let _ = writeln!(std::io::stderr(), "{message}");
             }
             quit.map_or(ExitCode::FAILURE, |quit| ExitCode::from(quit.exit as u8))

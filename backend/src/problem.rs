@@ -13,7 +13,7 @@ use shared::review::Review;
 use crate::engine::Refusal;
 use crate::store::{self, CommitError, Kind};
 
-/// The response that a problem is: `application/problem+json` (RFC 9457).
+/// Builds the response for a problem, as `application/problem+json` (RFC 9457).
 pub fn response(problem: Problem) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let retry_after = problem.retry_after;
@@ -30,7 +30,7 @@ pub fn response(problem: Problem) -> Response {
     response
 }
 
-/// Why a commit was not made, as somebody may know it: a review goes along only to those who see it.
+/// Converts the failure of a commit to a problem. It includes the review only if `viewer` may see it.
 pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
     match error {
         CommitError::Refused(refusal) => of_refusal(refusal, viewer),
@@ -59,7 +59,7 @@ pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
     }
 }
 
-/// The same of a refusal of the engine.
+/// Converts a refusal of the engine to a problem. It includes the review only if `viewer` may see it.
 pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
     let seen = |review: Box<Review>| {
         let viewer = viewer.filter(|viewer| access(viewer, Act::SeeReview(&review)).is_allowed())?;
@@ -101,26 +101,26 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
         Refusal::Invalid(mistakes) => Problem::new(Code::Invalid).errors(mistakes),
         Refusal::VisitLimit(why) => Problem::new(Code::VisitLimit).detail(why),
         Refusal::RunOver => Problem::new(Code::RunOver),
-        // Only workers answer tasks, and only the server looks again at people; a client cannot cause it.
+        // Only workers answer tasks, and only the server checks again who is asked, so no client can cause this.
         Refusal::Unasked { .. } => Problem::new(Code::Unavailable).detail(message),
         Refusal::TaskOver | Refusal::Unchanged => Problem::new(Code::Conflict).detail(message),
     }
 }
 
-/// `422` for a cursor that leads nowhere in a list.
+/// Returns a `422` for a cursor that does not belong to the list.
 pub fn unknown_cursor() -> Problem {
     Problem::invalid("/cursor", "this is not a cursor of this list; leave it out to start at the first page")
 }
 
-/// `503`, to be tried again soon.
+/// Returns a `503` that invites a retry after a second.
 pub fn unavailable(why: impl Into<String>) -> Problem {
     Problem { retry_after: Some(1), ..Problem::new(Code::Unavailable) }.detail(why)
 }
 
-/// The problem that a failed query is; what exactly failed stays in the server's log.
+/// Converts a failed query to a problem. The details go only to the server's log.
 pub fn of_store(error: &store::Error) -> Problem {
     let problem = match (error, error.kind()) {
-        // The client's mistake, and no failure.
+        // A mistake of the client, not a failure.
         (store::Error::Cursor, _) => return unknown_cursor(),
         (_, Kind::Unavailable(why)) => unavailable(why),
         (_, Kind::Contended) => unavailable("the database is busy with other changes; try again in a moment"),

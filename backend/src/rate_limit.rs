@@ -13,28 +13,28 @@ use shared::access::{ADMIN, DEVELOPER, Principal};
 use shared::error::{Code, Problem};
 use shared::id::Username;
 
-/// Keys are hashed into this many places: memory is bounded however many there are, at the price that two may share one.
+/// The number of slots that keys are hashed into. It bounds the memory, at the price that two keys may share a slot.
 const PLACES: usize = 16_384;
 
-/// A limit by key (the generic cell rate algorithm): what was used is given back steadily.
+/// A limit by key (the generic cell rate algorithm): used units are given back at a steady rate.
 pub struct RateLimit {
     hasher: RandomState,
-    /// How long one unit takes to be given back, in nanoseconds.
+    /// The time until one unit is given back, in nanoseconds.
     interval: i64,
-    /// How long everything takes that may be used at once, in nanoseconds.
+    /// The time until a fully used burst is given back, in nanoseconds.
     burst: i64,
-    /// The uptime at which everything that a place has used is given back, in nanoseconds.
+    /// For each slot, the uptime at which everything it has used is given back, in nanoseconds.
     full_at: Box<[AtomicI64]>,
 }
 
 impl RateLimit {
-    /// So many units at once; each is given back after this interval.
+    /// Allows a burst of `units`, each of which is given back after `interval`.
     pub fn new(units: u32, interval: Duration) -> Self {
         let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1);
         Self::of(interval, interval.saturating_mul(i64::from(units)))
     }
 
-    /// So many units a minute, also at once; none where that is 0.
+    /// Allows `units` a minute, all of them at once if need be. `None` if `units` is 0.
     fn per_minute(units: u64) -> Option<Self> {
         const MINUTE: i64 = 60_000_000_000;
         let units = i64::try_from(units).ok().filter(|units| *units > 0)?;
@@ -46,7 +46,7 @@ impl RateLimit {
         Self { hasher: RandomState::new(), interval, burst, full_at }
     }
 
-    /// Uses a unit; where none is left, returns the seconds until there is.
+    /// Uses a unit. If none is left, returns the seconds until one is.
     pub fn take(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
         let now = nanoseconds(uptime);
         let used = |full_at: i64| full_at.max(now).saturating_add(self.interval);
@@ -55,7 +55,7 @@ impl RateLimit {
         taken.map(|_| ()).or_else(|_| self.check(key, uptime))
     }
 
-    /// Whether a unit is left; else the seconds until there is.
+    /// Checks whether a unit is left without using it. If not, returns the seconds until one is.
     pub fn check(&self, key: &impl Hash, uptime: Duration) -> Result<(), u64> {
         let used =
             self.place(key).load(Ordering::Relaxed).saturating_sub(nanoseconds(uptime)).saturating_add(self.interval);
@@ -63,7 +63,7 @@ impl RateLimit {
         if missing == 0 { Ok(()) } else { Err(missing.div_ceil(1_000_000_000)) }
     }
 
-    /// Uses so many units, also where fewer are left.
+    /// Uses so many units, even if fewer are left.
     pub fn charge(&self, key: &impl Hash, units: u64, uptime: Duration) {
         let used = i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(self.interval);
         let now = nanoseconds(uptime);
@@ -82,17 +82,17 @@ fn nanoseconds(uptime: Duration) -> i64 {
     i64::try_from(uptime.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What everybody may write: the table `[limits]` of the settings file. 0: without a limit.
+/// The write limits per person: the table `[limits]` of the settings file. 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WriteLimits {
-    /// Writes a second of a person who is neither developer nor admin.
+    /// Writes per second of a person who is neither developer nor admin.
     pub writes_per_second: u64,
-    /// Bytes a minute that such a person writes.
+    /// Bytes written per minute by such a person.
     pub bytes_per_minute: u64,
-    /// Writes a second of a developer or an admin, and of their tokens with such a role.
+    /// Writes per second of a developer or an admin, and of their tokens with such a role.
     pub developer_writes_per_second: u64,
-    /// Bytes a minute that they write.
+    /// Bytes written per minute by a developer or an admin.
     pub developer_bytes_per_minute: u64,
 }
 
@@ -107,7 +107,7 @@ impl Default for WriteLimits {
     }
 }
 
-/// What each person has left to write.
+/// The write budgets of all persons.
 pub struct Budgets {
     developers: PersonBudget,
     others: PersonBudget,
@@ -125,7 +125,7 @@ struct PersonBudget {
 }
 
 impl Budgets {
-    /// Budgets with these limits, of which nothing is used yet.
+    /// Creates unused budgets with these limits.
     pub fn new(limits: WriteLimits) -> Self {
         let budget = |writes: u64, bytes| PersonBudget {
             writes: RateLimit::per_minute(writes.saturating_mul(60)),
@@ -137,15 +137,15 @@ impl Budgets {
         }
     }
 
-    /// Counts a write of somebody; `429` where they have nothing left.
+    /// Counts a write of a person. Fails with `429` if their budget is used up.
     pub fn admit(&self, principal: &Principal, uptime: Duration) -> Result<(), Problem> {
         self.check(&principal.username, uptime)?;
         self.count(principal, uptime);
         Ok(())
     }
 
-    /// `429` where somebody has nothing left, before it is known with which rights they write: what they have used is in
-    /// the one budget or in the other.
+    /// Fails with `429` if a person's budget is used up. It is called before the rights of the writer are known, so it
+    /// checks both budgets: a write is counted in only one of them.
     pub fn check(&self, person: &Username, uptime: Duration) -> Result<(), Problem> {
         for PersonBudget { writes, bytes } in [&self.developers, &self.others] {
             for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
@@ -160,14 +160,14 @@ impl Budgets {
         Ok(())
     }
 
-    /// Counts a write of somebody that was admitted.
+    /// Counts a write of a person whom [`Self::check`] has admitted.
     pub fn count(&self, principal: &Principal, uptime: Duration) {
         if let Some(writes) = &self.of(principal).writes {
             writes.charge(&principal.username, 1, uptime);
         }
     }
 
-    /// Counts what a write of theirs has written.
+    /// Counts the bytes that a write of a person has written.
     pub fn charge(&self, principal: &Principal, bytes: u64, uptime: Duration) {
         if let Some(limit) = &self.of(principal).bytes {
             limit.charge(&principal.username, bytes, uptime);

@@ -20,19 +20,19 @@ use crate::http_client::{self, USER_AGENT};
 )]
 pub struct AddressRefused(String);
 
-/// Clients for requests to addresses that others chose.
+/// HTTP clients for addresses that come from flows, models and webhooks.
 pub struct Clients {
-    /// For hosts that are allowed by name.
+    /// The client for hosts that are allowed by name.
     allowed_client: Client,
-    /// For all others: reaches public addresses only.
+    /// The client for all other hosts, which reaches public addresses only.
     public_client: Client,
     allowed: Allowed,
 }
 
 impl Clients {
-    /// Clients that also reach these private hosts (`host` or `host:port`).
+    /// Builds clients that also reach these private hosts (`host` or `host:port`).
     pub fn new(allowed_hosts: &[String]) -> reqwest::Result<Self> {
-        // A proxy would resolve names by itself.
+        // No proxy, since it would resolve names by itself.
         let builder =
             || http_client::builder().no_proxy().connect_timeout(Duration::from_secs(10)).user_agent(USER_AGENT);
         Ok(Self {
@@ -42,7 +42,7 @@ impl Clients {
         })
     }
 
-    /// The client for this URL.
+    /// Returns the client for this URL. Fails if the URL contains an address that is not public.
     pub fn of(&self, url: &Url) -> Result<&Client, AddressRefused> {
         if self.allowed.contains(url) {
             return Ok(&self.allowed_client);
@@ -52,8 +52,8 @@ impl Clients {
     }
 }
 
-/// Why no whole answer came: refused here, or the innermost cause. The error's own words would name the URL, which may
-/// hold a secret.
+/// Returns why a request got no complete answer: a refusal by this module, or the innermost error. The outer error
+/// would name the URL, which may hold a secret.
 pub fn cause(error: &reqwest::Error) -> Cause {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut innermost = String::new();
@@ -69,12 +69,12 @@ pub fn cause(error: &reqwest::Error) -> Cause {
     Cause::Failed(innermost)
 }
 
-/// What kept a request from its answer.
+/// The reason why a request got no complete answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// The address may not be reached: trying again does not help.
+    /// The address may not be reached; a retry does not help.
     Refused(String),
-    /// Anything else, in the words of the innermost error, which do not name the URL.
+    /// Anything else, as the message of the innermost error, which does not name the URL.
     Failed(String),
 }
 
@@ -95,7 +95,7 @@ impl Allowed {
     }
 }
 
-/// Refuses a URL that names an address which is not public.
+/// Refuses a URL that contains an address which is not public.
 fn check_literal(url: &Url) -> Result<(), AddressRefused> {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -129,7 +129,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Everything but the special-purpose ranges that IANA lists for IPv4.
+/// Whether an address is outside the special-purpose ranges that IANA lists for IPv4.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let special = a == 0
@@ -146,7 +146,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Only global unicast (2000::/3) less its special ranges; an address that wraps an IPv4 one is judged by that one.
+/// Whether an address is global unicast (2000::/3) outside its special ranges. An address that wraps an IPv4 address is
+/// judged by that one.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     if let Some(inner) = wrapped_v4(address) {
         return is_public_v4(inner);
@@ -158,7 +159,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     global && !teredo_and_other_protocols && !documentation
 }
 
-/// The IPv4 address in an IPv4-mapped, NAT64 or 6to4 address.
+/// Returns the IPv4 address in an IPv4-mapped, NAT64 or 6to4 address.
 fn wrapped_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {

@@ -8,19 +8,19 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::hmac;
 use shared::time::Timestamp;
 
-/// The shortest secret, in bytes; the longest is 64.
+/// The minimum length of a secret, in bytes; the maximum is 64.
 const MIN_KEY: usize = 24;
 
-/// What a secret must look like, for messages to whoever sets one.
+/// The form of a secret, for error messages.
 pub const SECRET: &str = "`whsec_` and the base64 of 24 to 64 random bytes";
 
-/// The secrets with which messages are signed, the newest first: with each of them, so that a receiver can change from one
-/// to the next.
+/// The secrets with which messages are signed, the newest first. Each message is signed with all of them, so that a
+/// receiver can change from one to the next.
 #[derive(Clone)]
 pub struct SigningKeys(Vec<Vec<u8>>);
 
 impl SigningKeys {
-    /// Reads secrets with spaces or commas between them; none where one of them is not one, or there are none.
+    /// Parses secrets separated by spaces or commas. Returns `None` if one of them is not valid or there are none.
     pub fn read(secrets: &str) -> Option<Self> {
         let secrets = secrets.split([' ', ',']).filter(|secret| !secret.is_empty());
         let keys = secrets.map(|secret| {
@@ -31,7 +31,7 @@ impl SigningKeys {
         (!keys.is_empty()).then_some(Self(keys))
     }
 
-    /// The headers of a message: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
+    /// Returns the headers of a message: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
     pub fn headers(&self, id: &str, now: Timestamp, body: &str) -> [(&'static str, String); 3] {
         let seconds = now.millis() / 1000;
         let signatures: Vec<String> = self.0.iter().map(|key| signature(key, id, seconds, body)).collect();
@@ -49,7 +49,7 @@ impl std::fmt::Debug for SigningKeys {
     }
 }
 
-/// `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`.
+/// Returns `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`.
 pub fn signature(key: &[u8], id: &str, seconds: i64, body: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, key);
     let tag = hmac::sign(&key, format!("{id}.{seconds}.{body}").as_bytes());
@@ -60,7 +60,7 @@ pub fn signature(key: &[u8], id: &str, seconds: i64, body: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The example of the specification.
+    /// The example from the specification.
     #[test]
     fn a_signature_is_that_of_standard_webhooks() {
         let key = BASE64.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();

@@ -8,21 +8,21 @@ use tokio::time::Instant;
 /// One bucket (the generic cell rate algorithm).
 #[derive(Debug)]
 pub struct TokenBucket {
-    /// How long a token takes to come back.
+    /// The time until a token comes back.
     interval: Duration,
-    /// How many there are after a pause.
+    /// The number of tokens after a pause.
     burst: u32,
-    /// When all that were taken are back.
+    /// The time at which all taken tokens are back. `None` until the first is taken.
     full_at: Option<Instant>,
 }
 
 impl TokenBucket {
-    /// A full bucket of so many tokens, each of which comes back after this interval.
+    /// Creates a full bucket of `burst` tokens, each of which comes back after `interval`.
     pub fn new(burst: u32, interval: Duration) -> Self {
         Self { interval, burst, full_at: None }
     }
 
-    /// Takes a token, also where none is left. How long it takes until there is one for it; zero: it was there.
+    /// Takes a token, even if none is left. Returns the time until that token is available, zero if it already is.
     pub fn take(&mut self, now: Instant) -> Duration {
         let full_at = self.full_at.map_or(now, |full_at| full_at.max(now)) + self.interval;
         self.full_at = Some(full_at);
