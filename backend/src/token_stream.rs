@@ -11,37 +11,37 @@ use shared::id::{NodeId, RunId};
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
-/// How many chunks a listener may be behind.
+/// The number of chunks that a listener may lag behind before it misses some.
 const BEHIND: usize = 1024;
 
 /// A piece of a running agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
-    /// The run that the agent works for; whoever may see it gets the text.
+    /// The run that the agent works for. Whoever may see the run receives the text.
     pub run: RunId,
     /// The node at which the agent works.
     pub node: NodeId,
     /// The number of the node's visit, from 1.
     pub visit: u32,
-    /// The attempt: a later one starts the text anew.
+    /// The number of the attempt; a later attempt starts the text anew.
     pub attempt: u32,
-    /// Where the text begins, in bytes of the turn's answer so far.
+    /// The position of `text` in the turn's answer so far, in bytes.
     pub offset: u64,
-    /// The text that begins at `offset`.
+    /// The piece of text.
     pub text: String,
 }
 
-/// The runs whose text a server wants.
+/// The runs whose text a server wants to receive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interest {
-    /// So many that they are not named.
+    /// All runs: the server follows too many to list them.
     All,
     /// Only the text of these runs.
     Runs(HashSet<RunId>),
 }
 
-/// Where workers put chunks and sockets take them. Cheap to clone.
+/// The exchange between workers, which send chunks, and sockets, which receive them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Streams(Arc<Inner>);
 
@@ -53,7 +53,7 @@ struct Inner {
     outgoing: broadcast::Sender<Chunk>,
     /// The runs that sockets of this server follow, with the number of sockets.
     followed: watch::Sender<HashMap<RunId, usize>>,
-    /// What each other server wants, and until when it counts.
+    /// The interest of each other server, by its name, and the time at which it expires.
     elsewhere: Mutex<HashMap<String, (Interest, Instant)>>,
 }
 
@@ -69,31 +69,31 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// Sends a chunk that was made here to whoever listens.
+    /// Sends a chunk of this server's own worker to all listeners, here and on interested servers.
     pub fn send(&self, chunk: Chunk) {
-        // Nobody listening is no failure.
+        // It is no failure if nobody listens.
         if self.is_wanted_elsewhere(chunk.run) {
             let _ = self.0.outgoing.send(chunk.clone());
         }
         let _ = self.0.arrived.send(chunk);
     }
 
-    /// Takes a chunk that another server sent.
+    /// Passes on a chunk that another server sent.
     pub fn receive(&self, chunk: Chunk) {
         let _ = self.0.arrived.send(chunk);
     }
 
-    /// Listens from now on.
+    /// Subscribes to all chunks from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Chunk> {
         self.0.arrived.subscribe()
     }
 
-    /// The chunks for other servers, from now on.
+    /// Subscribes to the chunks for other servers from now on.
     pub fn outgoing(&self) -> broadcast::Receiver<Chunk> {
         self.0.outgoing.subscribe()
     }
 
-    /// Says that a socket follows these runs, until the answer is dropped.
+    /// Registers that a socket follows these runs, until the returned guard is dropped.
     pub fn follow(&self, runs: &[RunId]) -> Following {
         self.0.followed.send_modify(|followed| {
             for run in runs {
@@ -103,12 +103,12 @@ impl Streams {
         Following { streams: self.clone(), runs: runs.to_vec() }
     }
 
-    /// The runs that sockets of this server follow.
+    /// Watches the runs that sockets of this server follow, with the number of sockets.
     pub fn followed(&self) -> watch::Receiver<HashMap<RunId, usize>> {
         self.0.followed.subscribe()
     }
 
-    /// What another server wants, for so long.
+    /// Records which runs another server wants. The record expires after `lasts`.
     pub fn wanted_by(&self, server: String, interest: Interest, lasts: Duration) {
         let mut elsewhere = self.0.elsewhere.lock();
         let now = Instant::now();
@@ -132,7 +132,7 @@ impl Streams {
     }
 }
 
-/// Runs that a socket follows.
+/// The registration of the runs that a socket follows. It ends on drop.
 #[derive(Debug)]
 pub struct Following {
     streams: Streams,

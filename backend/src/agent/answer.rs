@@ -1,4 +1,4 @@
-//! A model's answer while it arrives: its text, its calls, its usage, and the limit of its size.
+//! A model's answer while it arrives: its text, its tool calls, its usage, and the limit of its size.
 
 use serde_json::{Value, json};
 
@@ -7,47 +7,47 @@ use super::price::Tokens;
 use crate::engine::ModelToolCall;
 use crate::limits::{self, MAX_BYTES};
 
-/// What a call counts beside its texts, so that calls without any are bounded too.
+/// The size that a tool call counts in addition to its texts, in bytes, so that empty calls are bounded too.
 const CALL: usize = 64;
 
-/// Why no answer came of what a server sent.
+/// The reason why the data of a server did not result in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerFault {
     /// It ended, or its connection broke, before the answer was complete.
     BrokenOff(String),
-    /// It is not what this kind of server sends.
+    /// The data does not have the form that this kind of server sends.
     Form,
-    /// It has an integer that cannot be kept exactly.
+    /// It contains an integer that cannot be kept exactly.
     LongInteger,
     /// It is larger than a value may be.
     TooLarge,
-    /// The server says, instead of going on, that it failed.
+    /// The server reports a failure in place of the rest.
     Failed {
-        /// What it calls the failure; may be empty.
+        /// The server's name for the failure; may be empty.
         kind: String,
-        /// What it says of it.
+        /// The server's message.
         message: String,
     },
-    /// The model declines to answer; what it says of that may be empty.
+    /// The model declines to answer. The explanation may be empty.
     Declined(String),
-    /// The answer came to the most tokens that it may have, before it was complete: its last sentence or the arguments
-    /// of its last call may be cut.
+    /// The answer reached its token limit before it was complete: its last sentence or the arguments of its last call
+    /// may be cut.
     CutOff,
 }
 
-/// Whether an answer has come to its end.
+/// How far an answer has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum End {
     /// More must come.
     #[default]
     Open,
-    /// The answer is complete; more may come that counts what was used.
+    /// The answer is complete, but usage may still be reported.
     Complete,
     /// Nothing more comes.
     Over,
 }
 
-/// What was heard so far.
+/// The part of an answer that has arrived.
 pub(super) struct AnswerBuilder<'a> {
     on_text: &'a OnText<'a>,
     text: String,
@@ -59,7 +59,7 @@ pub(super) struct AnswerBuilder<'a> {
 }
 
 struct PartialCall {
-    /// Where the server has it in its list.
+    /// The index of the call in the server's list, if the server numbers its calls.
     place: Option<u64>,
     id: String,
     tool: String,
@@ -72,7 +72,7 @@ impl<'a> AnswerBuilder<'a> {
         Self { on_text, text, refusal, calls, size: 0, used: Tokens::default(), end: End::Open }
     }
 
-    /// The model says a piece of text.
+    /// Appends a piece of text.
     pub(super) fn say(&mut self, text: &str) -> Result<(), AnswerFault> {
         if text.is_empty() {
             return Ok(());
@@ -83,14 +83,14 @@ impl<'a> AnswerBuilder<'a> {
         Ok(())
     }
 
-    /// The model says a piece of why it declines.
+    /// Appends a piece of the explanation why the model declines.
     pub(super) fn refuse(&mut self, text: &str) -> Result<(), AnswerFault> {
         self.grow(text.len())?;
         self.refusal.push_str(text);
         Ok(())
     }
 
-    /// The model begins a call. Without an id it gets one, for the result to name.
+    /// Begins a tool call. If the server gave no id, one is made up, so that the result can name the call.
     pub(super) fn call(&mut self, place: Option<u64>, id: &str, tool: &str) -> Result<(), AnswerFault> {
         if tool.is_empty() {
             return Err(AnswerFault::Form);
@@ -101,7 +101,7 @@ impl<'a> AnswerBuilder<'a> {
         Ok(())
     }
 
-    /// The model writes a piece of the arguments of the newest call at this place.
+    /// Appends a piece of the arguments of the newest call with this index.
     pub(super) fn arguments(&mut self, place: Option<u64>, piece: &str) -> Result<(), AnswerFault> {
         self.grow(piece.len())?;
         let call = self.calls.iter_mut().rev().find(|call| call.place == place).ok_or(AnswerFault::Form)?;
@@ -109,13 +109,13 @@ impl<'a> AnswerBuilder<'a> {
         Ok(())
     }
 
-    /// Whether a piece of a call belongs to one that has begun: a new id or a new place begins another.
+    /// Whether a piece belongs to a call that has begun. A new id or a new index begins another call.
     pub(super) fn has_call(&self, place: Option<u64>, id: &str) -> bool {
         let newest = self.calls.iter().rev().find(|call| call.place == place);
         newest.is_some_and(|call| id.is_empty() || call.id == id)
     }
 
-    /// The text and the calls.
+    /// Returns the text and the calls. Fails if the model declined.
     pub(super) fn finish(self) -> Result<(String, Vec<ModelToolCall>), AnswerFault> {
         if !self.refusal.is_empty() {
             return Err(AnswerFault::Declined(self.refusal));
@@ -134,8 +134,8 @@ impl<'a> AnswerBuilder<'a> {
     }
 }
 
-/// A frame of an answer as JSON. An integer in it that would become another one, where a server sends arguments as
-/// objects, is a fault.
+/// Parses a frame as JSON. Fails if it contains an integer of more than 64 bits, since some servers send arguments as
+/// objects.
 pub(super) fn frame(frame: &str) -> Result<Value, AnswerFault> {
     if limits::long_integer(frame.as_bytes()).is_some() {
         return Err(AnswerFault::LongInteger);
@@ -143,8 +143,8 @@ pub(super) fn frame(frame: &str) -> Result<Value, AnswerFault> {
     serde_json::from_str(frame).map_err(|_| AnswerFault::Form)
 }
 
-/// The arguments that a model wrote. A tool that takes nothing is often called with nothing; what is no JSON, or has an
-/// integer that would become another one, is given on as it is, so that the engine tells the model.
+/// Parses the arguments that a model wrote. Models often call tools without parameters with an empty text. If the text
+/// is not JSON, or has an integer of more than 64 bits, it is passed on as it is, so that the engine tells the model.
 pub(crate) fn arguments(written: &str) -> Value {
     if written.trim().is_empty() {
         return json!({});

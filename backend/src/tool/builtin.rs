@@ -13,7 +13,7 @@ pub(super) fn call(builtin: Builtin, request: &ToolRequest) -> Result<Value, Tas
     }
 }
 
-/// Pretends to publish, and says where.
+/// Pretends to publish a text; returns its URL and number of words.
 fn demo_publish(request: &ToolRequest) -> Value {
     let text = |name: &str| request.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     json!({

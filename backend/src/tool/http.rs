@@ -15,10 +15,10 @@ use crate::http_client::{self, retry_after};
 use crate::json;
 use crate::ssrf::{Cause, Clients, cause};
 
-/// How much of a refusal's body is told.
+/// The maximum length of the quoted part of a refusal's body, in characters.
 const MAX_DETAIL: usize = 500;
 
-/// Makes HTTP requests.
+/// The client for HTTP tools.
 pub(super) struct Http {
     clients: Clients,
     secrets: Secrets,
@@ -44,7 +44,7 @@ impl Http {
         if let Some(body) = whole.body {
             builder = builder.body(body);
         }
-        // Last, and replacing: what the flow says wins.
+        // Last, since these headers replace others of the same name: those of the flow win.
         let response = builder.headers(whole.headers).send().await.map_err(|error| unreached(&error))?;
         let status = response.status();
         let is_json = is_json(&response);
@@ -55,13 +55,13 @@ impl Http {
         }
         let body = http_client::whole(response, MAX_RESULT).await.map_err(|error| unreached(&error))?;
         body.ok_or_else(|| TOO_LARGE.to_owned()).and_then(|body| value(&body, is_json)).map_err(|why| {
-            // A method that only reads (RFC 9110, 9.2.1) has done nothing that must not be done twice.
+            // A safe method (RFC 9110, 9.2.1) has no effect, so it may simply be called again.
             if only_reads { failed(format!("the result is {why}"), false) } else { unusable(why) }
         })
     }
 }
 
-/// A request with its secrets put in. What is wrong with it is said without them.
+/// A request with its secrets inserted. Error messages about it never contain secrets.
 struct Whole {
     method: Method,
     url: Url,
@@ -93,7 +93,7 @@ impl Whole {
     }
 }
 
-/// The URL with its secrets, which must lead to the same place as without them.
+/// Builds the URL with its secrets. Refuses it if the secrets change the origin.
 fn url(http: &HttpRequest, secrets: &Secrets) -> Result<Url, String> {
     let parsed = |text: String| text.parse::<Url>().map_err(|error| format!("the url is not valid: {error}"));
     let url = parsed(secrets.put_into(&http.url, "/url", &http.secrets)?)?;
@@ -104,7 +104,7 @@ fn url(http: &HttpRequest, secrets: &Secrets) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Puts secrets into every text of a body.
+/// Inserts the secrets into every text of a body.
 fn put_into(value: &mut Value, at: &str, http: &HttpRequest, secrets: &Secrets) -> Result<(), String> {
     if !http.secrets.iter().any(|secret| secret.at.starts_with(at)) {
         return Ok(());
@@ -141,12 +141,14 @@ pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, String> {
 
 fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {
     let retryable = matches!(status.as_u16(), 408 | 429 | 500..=599);
-    // Who refuses as a client's mistake has done nothing; who broke down may have done it before.
+    // A server that reports a client error has done nothing; one that reports a server error may have acted before it
+    // failed.
     let tell = if status.is_server_error() { uncertain } else { failed };
     tell(http_client::refusal(status, body, MAX_DETAIL), retryable)
 }
 
-/// No whole answer came. Without a connection nothing was sent.
+/// Converts an error without a complete response to a failure. Only if the connection failed is it certain that nothing
+/// was sent.
 fn unreached(error: &reqwest::Error) -> TaskFailure {
     match cause(error) {
         Cause::Refused(why) => failed(why, false),

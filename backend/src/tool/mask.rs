@@ -1,9 +1,9 @@
 //! Finds secrets in returned texts, in any form: as they are, in other letter case, escaped (JSON, percent encoding,
 //! HTML), in hex or base64, or with white space in between.
 //!
-//! Escapes are decoded layer by layer, with the place of each byte kept; all forms of the secrets are searched in each
-//! layer, and matches are masked in the text itself. Two layers of any kind are decoded, and three of JSON, as in JSON
-//! in a text in JSON. Imports nothing.
+//! Escapes are decoded layer by layer, and the original position of each byte is kept. Each layer is searched for all
+//! forms of the secrets, and matches are masked in the original text. Two layers of any kind are decoded, and three of
+//! JSON, as in JSON in a text in JSON. Imports nothing.
 
 use std::ops::Range;
 
@@ -11,33 +11,33 @@ use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Reads an escape at the beginning of a text: how long it is, and what it means.
+/// Decodes an escape at the beginning of a text: returns its length and its meaning.
 type ReadEscape = fn(&[u8]) -> Option<(usize, Means)>;
 
-/// What stands in place of a secret.
+/// The replacement of a secret.
 pub(super) const MASK: &str = "***";
-/// Secrets shorter than this are looked for as they are only: their other forms would be found everywhere.
+/// Secrets shorter than this, in bytes, are searched only as they are: their other forms would match everywhere.
 const SHORTEST: usize = 4;
-/// The same for forms with white space in between, and for base64.
+/// The minimum length, in bytes, of secrets that are also searched as base64 and with white space in between.
 const SHORTEST_SPLIT: usize = 8;
 
-/// Looks for secrets.
+/// A searcher for all forms of a set of secrets.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mask {
-    /// Forms in which capital letters are the same as small ones.
+    /// Forms that are compared without regard to case.
     any_case: Option<AhoCorasick>,
-    /// The same without white space, in texts without white space.
+    /// The same forms without white space, searched in texts without white space.
     split: Option<AhoCorasick>,
-    /// Base64, by the three ways in which it can begin; in texts without white space.
+    /// Base64 forms for the three possible alignments, searched in texts without white space.
     base64: Option<AhoCorasick>,
-    /// Secrets that are numbers.
+    /// The values of secrets that are numbers.
     numbers: Vec<f64>,
-    /// How long the longest usual form of a secret is, in bytes.
+    /// The length of the longest usual form of a secret, in bytes.
     longest: usize,
 }
 
 impl Mask {
-    /// For these secrets.
+    /// Builds the searcher for these secrets.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut any_case, mut split, mut base64, mut numbers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut longest = 0;
@@ -58,7 +58,7 @@ impl Mask {
         let find = |forms: Vec<Vec<u8>>, any_case: bool| {
             let forms: Vec<_> = forms.into_iter().filter(|form| !form.is_empty()).collect();
             let automaton = AhoCorasick::builder().ascii_case_insensitive(any_case).build(&forms);
-            // Fails only where the forms take more than 2^31 states.
+            // Fails only if the forms need more than 2^31 states.
             automaton.ok().filter(|_| !forms.is_empty())
         };
         Self { any_case: find(any_case, true), split: find(split, true), base64: find(base64, false), numbers, longest }
@@ -69,18 +69,18 @@ impl Mask {
         self.any_case.is_none()
     }
 
-    /// How much of the end of an unfinished text may be the beginning of a secret.
+    /// The number of bytes at the end of an unfinished text that may be the beginning of a secret.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Whether a number is a secret.
+    /// Whether a number is a secret or contains one.
     pub fn is_secret(&self, number: &serde_json::Number) -> bool {
         let same = |secret: &f64| number.as_f64().is_some_and(|number| number.to_bits() == secret.to_bits());
         self.numbers.iter().any(same) || !self.spans(&number.to_string()).is_empty()
     }
 
-    /// The text with every secret masked.
+    /// Returns the text with every secret masked.
     pub fn text(&self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
         let mut done = 0;
@@ -93,7 +93,7 @@ impl Mask {
         masked
     }
 
-    /// Where secrets stand in a text, in order, none within another.
+    /// Returns the byte ranges of secrets in a text, in order and without overlaps.
     pub fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         if self.is_empty() {
@@ -103,7 +103,7 @@ impl Mask {
         merged(text, found)
     }
 
-    /// Looks in a layer, and in what comes of it when its escapes are undone.
+    /// Searches a layer, and the layers that result from decoding its escapes. `undone` lists the kinds decoded so far.
     fn look(&self, layer: &Layer, undone: &[Escape], found: &mut Vec<Range<usize>>) {
         layer.find(self.any_case.as_ref(), false, found);
         if self.split.is_some() {
@@ -121,13 +121,13 @@ impl Mask {
     }
 }
 
-/// The part of the base64 of a text around a secret that follows from the secret alone, for each place in a group of
-/// three bytes where it can begin, in both alphabets.
+/// Returns the part of the base64 encoding around a secret that depends on the secret alone, for each of the three
+/// alignments and both alphabets.
 fn base64_forms(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for before in 0..3 {
         let bytes = [&[0; 2][..before.min(2)], secret].concat();
-        // A character has six bits: those that are not of the secret alone are left out.
+        // Each character encodes six bits. Characters with bits of the neighbours are left out.
         let (first, last) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
         for encoded in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
             forms.extend(encoded.get(first..last).map(|form| form.as_bytes().to_vec()));
@@ -142,7 +142,7 @@ fn without_space(text: &[u8]) -> Vec<u8> {
     text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// A text with its escapes undone so far, and where in the original text each of its bytes stands.
+/// A text with some of its escapes decoded, and the range in the original text that each byte comes from.
 struct Layer {
     bytes: Vec<u8>,
     places: Vec<(u32, u32)>,
@@ -160,7 +160,7 @@ impl Layer {
         for hit in forms.find_overlapping_iter(&self.bytes) {
             let (mut start, mut end) = (hit.start(), hit.end());
             if is_base64 {
-                // The characters beside it may have a part of it.
+                // The adjacent characters may encode a part of the secret.
                 let is_one = |at: usize| {
                     self.bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+/-_=".contains(byte))
                 };
@@ -178,7 +178,7 @@ impl Layer {
         Self { bytes: kept().map(|(byte, _)| *byte).collect(), places: kept().map(|(_, place)| *place).collect() }
     }
 
-    /// With one layer of escapes undone; none where there is none.
+    /// Returns the layer with one kind of escape decoded. `None` if it contains no such escape.
     fn unescaped(&self, escape: Escape) -> Option<Self> {
         let (mark, read): (_, ReadEscape) = match escape {
             Escape::Json => (b'\\', json_escape),
@@ -215,7 +215,7 @@ impl Layer {
     }
 }
 
-/// A way to write a character with others.
+/// A syntax of escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escape {
     Json,
@@ -223,14 +223,14 @@ enum Escape {
     Html,
 }
 
-/// What an escape stands for.
+/// The meaning of an escape.
 #[derive(Clone, Copy)]
 enum Means {
     Byte(u8),
     Char(char),
 }
 
-/// An escape of a JSON string at the beginning of a text: its length and meaning.
+/// Decodes a JSON escape at the beginning of a text.
 fn json_escape(text: &[u8]) -> Option<(usize, Means)> {
     let byte = match text.get(1)? {
         same @ (b'"' | b'\\' | b'/' | b'\'') => *same,
@@ -262,7 +262,7 @@ fn percent_escape(text: &[u8]) -> Option<(usize, Means)> {
 }
 
 fn html_escape(text: &[u8]) -> Option<(usize, Means)> {
-    // `&#x10ffff;` and some leading zeros.
+    // The longest reference is `&#x10ffff;` with some leading zeros.
     let end = text.iter().take(14).position(|byte| *byte == b';')?;
     let name = std::str::from_utf8(&text[1..end]).ok()?;
     let means = match name {
@@ -300,7 +300,7 @@ fn hex_number(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// The spans in order, those that touch made one, each at whole characters.
+/// Sorts the ranges, merges those that overlap, and widens each to whole characters.
 fn merged(text: &str, mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found.sort_unstable_by_key(|span| span.start);
     let mut all: Vec<Range<usize>> = Vec::new();

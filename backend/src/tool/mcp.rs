@@ -18,23 +18,23 @@ use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use crate::http_client::choose_tls_provider;
 use connection::{Connection, ServerConnection};
 
-/// Where a call carries its idempotency key, in its `_meta`: the protocol has no name of its own for it.
+/// The key in a call's `_meta` that carries its idempotency key; the protocol has no name for it.
 const IDEMPOTENCY_KEY: &str = "countersign/idempotency-key";
 
-/// How many tools of a server are named where one is missing.
+/// The number of a server's tools that are listed when a tool is missing.
 const MAX_NAMED: usize = 20;
 
-/// How long a turn of a model waits for what servers say of its tools.
+/// How long a model's turn waits for servers to describe its tools.
 const TO_DESCRIBE: Duration = Duration::from_secs(5);
 
-/// The MCP servers of the settings.
+/// The MCP servers of the settings, by name.
 pub(super) struct Mcp {
     servers: BTreeMap<String, ServerConnection>,
 }
 
 impl Mcp {
     pub(super) fn new(servers: BTreeMap<String, McpServer>) -> Self {
-        // For the clients of `rmcp`.
+        // The clients of `rmcp` need it.
         choose_tls_provider();
         let server = |(name, how): (String, McpServer)| (name.clone(), ServerConnection::new(name, how));
         Self { servers: servers.into_iter().map(server).collect() }
@@ -56,15 +56,15 @@ impl Mcp {
         let mut meta = RequestMetaObject::new();
         meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), request.idempotency_key.as_str().into());
         params.meta = Some(meta);
-        // Given up, also because nobody waits for the result any more, it tells the server so
+        // If the call is dropped, by the timeout or because the result is no longer needed, the server is told
         // (`notifications/cancelled`).
         let called = timeout_at(end, connection.peer.call_tool(params)).await;
         let called = called.map_err(|_| uncertain("no answer within the tool's timeout", true))?;
         value(called.map_err(|error| unanswered(name, &error))?)
     }
 
-    /// Adds what the servers say of these tools where the flow says nothing: what they do, and their arguments. A server
-    /// that cannot be asked now leaves a tool as it is; whether it can be called shows when it is.
+    /// Completes the descriptions and schemas that the flow leaves out with those that the servers list. If a server
+    /// cannot be reached now, its tools stay as they are; the call will show whether they work.
     pub(super) async fn describe(&self, tools: &mut [ToolSpec]) {
         let end = Instant::now() + TO_DESCRIBE;
         for spec in tools {
@@ -96,16 +96,17 @@ impl Mcp {
     }
 }
 
-/// Whether a server has a tool, by the list that it gave; a tool that is not in it may have been added since.
+/// Checks that a server has a tool. If the tool is not in the known list, the server is asked again, since the tool may
+/// have been added.
 async fn offers(server: &str, connection: &Connection, tool: &str) -> Result<(), TaskFailure> {
     if connection.tools().iter().any(|known| known.name == tool) {
         return Ok(());
     }
     let listed = match connection.list().await {
         Ok(listed) => listed,
-        // One that cannot tell is asked to do it all the same.
+        // If the server cannot list its tools, the call is tried all the same.
         Err(ServiceError::McpError(_)) => return Ok(()),
-        // Nothing was called yet.
+        // No call was made yet.
         Err(error) => return Err(failed(format!("the MCP server `{server}`: {error}"), true)),
     };
     if listed.iter().any(|known| known.name == tool) {
@@ -116,7 +117,7 @@ async fn offers(server: &str, connection: &Connection, tool: &str) -> Result<(),
     Err(failed(format!("the MCP server `{server}` has no tool `{tool}`: {has}"), false))
 }
 
-/// A result's structured content, or its text.
+/// Returns a result's structured content, or its text if there is none.
 pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
     let texts = result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.as_str()));
     let text = texts.collect::<Vec<_>>().join("\n");
@@ -134,7 +135,7 @@ pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
 fn unanswered(server: &str, error: &ServiceError) -> TaskFailure {
     let message = format!("the MCP server `{server}`: {error}");
     match error {
-        // What the server itself refuses, it will refuse again; where it broke down, it may have done it before.
+        // A refusal by the server will be repeated; a server that failed internally may have acted before.
         ServiceError::McpError(refusal) if refusal.code != ErrorCode::INTERNAL_ERROR => failed(message, false),
         ServiceError::McpError(_) | ServiceError::UnexpectedResponse => uncertain(message, false),
         _ => uncertain(message, true),

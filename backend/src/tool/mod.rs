@@ -31,16 +31,16 @@ pub use secrets::{SecretSettings, Secrets};
 
 /// The largest result of a tool, in bytes.
 const MAX_RESULT: usize = 1024 * 1024;
-/// What is said of a larger one.
+/// The description of a larger result.
 const TOO_LARGE: &str = "larger than 1 MiB";
 
 /// A tool that an agent or a tool node can call.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// Makes the call. Fails with `TOOL_FAILED`.
+    /// Makes the call. Every failure has the code `TOOL_FAILED`.
     async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure>;
 
-    /// Completes these tools, before a model sees them, with the descriptions of their servers.
+    /// Completes the specifications of tools, before a model sees them, with the descriptions of MCP servers.
     async fn describe(&self, _tools: &mut [ToolSpec]) {}
 
     /// Ends the processes that serve calls, and waits for their end. No calls are made after this.
@@ -76,7 +76,7 @@ pub enum McpServer {
         /// Its environment, in addition to `PATH`, `HOME` and `LANG`; nothing else of this server's environment.
         #[serde(default)]
         env: BTreeMap<String, String>,
-        /// How long it may take to start; 30 seconds where nothing is said.
+        /// How long it may take to start; 30 seconds if absent.
         #[serde(default, deserialize_with = "start_timeout")]
         start_timeout: Option<Span>,
     },
@@ -87,7 +87,7 @@ pub enum McpServer {
     },
 }
 
-/// The longest `start_timeout`.
+/// The maximum of `start_timeout`.
 const LONGEST_START: Duration = Duration::from_mins(10);
 
 fn start_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {
@@ -98,7 +98,7 @@ fn start_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sp
     Ok(Some(limit))
 }
 
-/// Why tools could not be set up.
+/// The reason why tools could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The HTTP client could not be built.
@@ -153,18 +153,18 @@ impl Tool for Tools {
     }
 }
 
-/// Creates a `TOOL_FAILED`: nothing was sent, or it was refused.
+/// Creates a `TOOL_FAILED` for a call that certainly had no effect: nothing was sent, or it was refused.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { retryable, ..TaskFailure::new(FlowCode::ToolFailed, message) }
 }
 
-/// Creates a `TOOL_FAILED` of a call that was carried out, and whose result cannot be used. Calling again would do it
-/// twice, so a person is asked.
+/// Creates a `TOOL_FAILED` for a call that was carried out, but whose result cannot be used. A retry would repeat its
+/// effect, so a person is asked.
 fn unusable(why: impl Display) -> TaskFailure {
     uncertain(format!("the call was carried out, but its result cannot be used: it is {why}"), false)
 }
 
-/// Creates a `TOOL_FAILED` of a call that may nevertheless have taken effect.
+/// Creates a `TOOL_FAILED` for a call that may have taken effect.
 fn uncertain(message: impl Into<String>, retryable: bool) -> TaskFailure {
     TaskFailure { uncertain: true, ..failed(message, retryable) }
 }

@@ -1,4 +1,5 @@
-//! Secrets: inserted into requests when they are sent, only for their hosts, and kept out of everything that is shown.
+//! Secrets: inserted into requests when they are sent, only for the hosts they are bound to, and masked in everything
+//! that is shown.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,11 +13,11 @@ use shared::request::SecretUse;
 use super::mask::{MASK, Mask};
 use crate::flow::url_piece;
 
-/// What the settings say of a secret.
+/// The settings of a secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretSettings {
-    /// `host` or `host:port` that it may be sent to.
+    /// The hosts that the secret may be sent to, as `host` or `host:port`.
     pub hosts: Vec<String>,
 }
 
@@ -30,13 +31,13 @@ pub struct Secrets {
 #[derive(Clone)]
 struct NamedSecret {
     value: String,
-    /// Where it may be sent; none where nothing is said of it.
+    /// The hosts it may be sent to. `None` if neither environment nor settings name any.
     hosts: Option<Vec<String>>,
 }
 
 impl Secrets {
-    /// `COUNTERSIGN_SECRET_<NAME>` of these variables, for the hosts of `COUNTERSIGN_HOSTS_<NAME>`, with commas between
-    /// them, or else of the settings.
+    /// Reads the secrets from the variables `COUNTERSIGN_SECRET_<NAME>`, and their hosts from
+    /// `COUNTERSIGN_HOSTS_<NAME>`, separated by commas, or else from the settings.
     pub fn from_env(
         variables: impl IntoIterator<Item = (String, String)>,
         settings: &BTreeMap<String, SecretSettings>,
@@ -55,17 +56,18 @@ impl Secrets {
         Self { secret, mask }
     }
 
-    /// The names of those that are bound to no host.
+    /// Returns the names of the secrets that are bound to no host.
     pub fn unbound(&self) -> impl Iterator<Item = &str> {
         self.secret.iter().filter(|(_, secret)| secret.hosts.is_none()).map(|(name, _)| name.as_str())
     }
 
-    /// Whether there are none.
+    /// Whether there are no secrets to mask.
     pub fn is_empty(&self) -> bool {
         self.mask.is_empty()
     }
 
-    /// Whether a secret may be sent to this URL. `is_fixed`: the flow writes its host out, so that no run chooses it.
+    /// Checks that a secret may be sent to this URL. `is_fixed`: the flow writes the host literally, so no run can
+    /// choose it.
     pub(super) fn check_host(&self, name: &str, url: &Url, is_fixed: bool) -> Result<(), String> {
         let host = url.host_str().unwrap_or_default();
         let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
@@ -82,7 +84,7 @@ impl Secrets {
         }
     }
 
-    /// The text at a place of a request, with the secrets that belong there.
+    /// Returns the text at a place of a request, with the secrets of that place inserted.
     pub(super) fn put_into(&self, text: &str, at: &str, uses: &[SecretUse]) -> Result<String, String> {
         fill(text, at, uses, |secret| {
             let unknown = || format!("the server has no secret `{0}`: set COUNTERSIGN_SECRET_{0}", secret.name);
@@ -91,17 +93,17 @@ impl Secrets {
         })
     }
 
-    /// The same text with something harmless in the place of each secret.
+    /// Returns the same text with `x` in place of each secret.
     pub(super) fn stand_ins(text: &str, at: &str, uses: &[SecretUse]) -> Result<String, String> {
         fill(text, at, uses, |_| Ok("x".to_owned()))
     }
 
-    /// The text without secrets.
+    /// Returns the text with secrets masked.
     pub fn mask(&self, text: &str) -> String {
         self.mask.text(text)
     }
 
-    /// The value without secrets, whether in texts, in keys or as numbers.
+    /// Returns the value with secrets masked, in texts and keys and as numbers.
     pub fn mask_value(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
@@ -118,24 +120,24 @@ impl Secrets {
         }
     }
 
-    /// For a text that comes piece by piece.
+    /// Starts masking a text that arrives in pieces.
     pub fn stream(&self) -> MaskedStream {
         MaskedStream { mask: Arc::clone(&self.mask), held: String::new() }
     }
 }
 
-/// A text that comes piece by piece. Its end is held back as long as it may be the beginning of a secret.
+/// Masks a text that arrives in pieces. The end is held back as long as it may be the beginning of a secret.
 pub struct MaskedStream {
     mask: Arc<Mask>,
     held: String,
 }
 
 impl MaskedStream {
-    /// What can be shown once this has come too.
+    /// Adds a piece; returns the masked text that can be shown now.
     pub fn push(&mut self, text: &str) -> String {
         self.held.push_str(text);
         let longest = self.mask.longest();
-        // Looked through once for many pieces.
+        // Wait for more, so that one search serves many pieces.
         if self.held.len() <= longest + longest / 2 {
             return String::new();
         }
@@ -148,13 +150,14 @@ impl MaskedStream {
         self.mask.text(&std::mem::replace(&mut self.held, rest))
     }
 
-    /// What is left at the end.
+    /// Returns the rest, masked.
     pub fn finish(&mut self) -> String {
         self.mask.text(&std::mem::take(&mut self.held))
     }
 }
 
-/// Replaces what stands for secrets in the text at a place.
+/// Replaces the placeholders of secrets in the text at a place of a request. Fails if the recorded positions do not
+/// fit.
 fn fill(
     text: &str,
     at: &str,

@@ -21,18 +21,18 @@ use crate::limits::{self, Exceeded};
 use crate::store::{Change, Claimed, CommitError, Error, ExponentialBackoff, Operation, WorkTable, with_retries};
 use crate::token_stream::Chunk;
 
-/// How often the process may end while a task is carried out before its step fails. If that also ends the process, the run
-/// fails [`MORE`] attempts later.
+/// The number of lost workers after which a task's step fails. If that also ends the process, the run fails after
+/// [`MORE`] more.
 pub(super) const MOST_LOST: u32 = 5;
 const MORE: u32 = 2;
-/// How long a task rests that this server can neither carry out nor give up; a later version may be able to.
+/// The delay of a task that this server can neither carry out nor give up; a later version may be able to.
 const PARKED: Duration = Duration::from_hours(1);
 
-/// Why there is no input for the run.
+/// The reason why a task yields no input for its run.
 enum NoInput {
     /// The task is over.
     Over,
-    /// Its run cannot be read.
+    /// The run or its flow could not be read from the store; the message says why.
     Unreadable(String),
 }
 
@@ -42,8 +42,8 @@ impl From<Error> for NoInput {
     }
 }
 
-/// Carries out a task, and commits the answer. `lost` breaks off the work; once there is an answer, only the store says
-/// whether it still counts. `abandoned` says that the result is not needed any more.
+/// Carries out a task, and commits its result. `lost` aborts the work; once there is a result, only the store decides
+/// whether it still counts. `abandoned` is cancelled when the result is no longer needed.
 pub(super) async fn handle(
     options: Arc<Options>,
     claimed: Claimed,
@@ -52,7 +52,7 @@ pub(super) async fn handle(
 ) {
     let kind = kind(&claimed.task.kind);
     let begun = options.clock.now();
-    // Whatever panics in a call must not take the task down with it.
+    // A panic in a call must not end the task without a result.
     let answered = AssertUnwindSafe(input(&options, &claimed, &abandoned)).catch_unwind();
     let input = tokio::select! {
         () = lost.cancelled() => {
@@ -81,7 +81,7 @@ pub(super) async fn handle(
     }
 }
 
-/// Carries out a task; returns the input for its run.
+/// Carries out a task, and returns the input for its run.
 async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationToken) -> Result<Input, NoInput> {
     let task = &claimed.task;
     let asks = claimed.lost_before && !task.repeatable && task.kind.is_call();
@@ -124,13 +124,13 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
     })
 }
 
-/// Asks a handler that is a program. If people may decide the review already, it gets the review as it is now.
+/// Asks a program that is a handler. If people may already decide the review, the program gets the stored review.
 async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Result<Input, NoInput> {
     let (store, id) = (&options.store, request.review.id);
     if let Some(stored) = with_retries(|| store.review(id)).await? {
         request.review = stored;
     }
-    // Votes that are secret are so for programs too.
+    // Secret votes are hidden from programs too.
     request.review = request.review.seen_by(None);
     let digest = request.review.digest.clone();
     let (task, attempt) = (claimed.task.id, claimed.attempt);
@@ -140,8 +140,8 @@ async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) 
     })
 }
 
-/// The end of a task whose attempts keep dying: its step fails. A timer has no step that could fail, and a failure that
-/// also ends the process is no way out: then the run fails.
+/// Gives up a task that keeps losing its workers: its step fails. The run fails instead if the task is a timer, which
+/// has no step that could fail, or if failing the step ends the process too.
 fn given_up(claimed: &Claimed) -> Input {
     let message = format!(
         "given up: the server ended {} times while it ran this, for an unknown reason; see its log",
@@ -155,8 +155,8 @@ fn given_up(claimed: &Claimed) -> Input {
     }
 }
 
-/// A call of an MCP server can be cancelled, and is if its result is not needed any more. Others are awaited, for the audit
-/// log: breaking off the connection would undo nothing.
+/// Makes a tool call. If the result is no longer needed, a call of an MCP server is cancelled. Other calls are awaited
+/// for the audit log, since closing their connection would undo nothing.
 async fn call_tool(
     options: &Options,
     request: &ToolRequest,
@@ -191,7 +191,8 @@ async fn call_model(options: &Options, claimed: &Claimed, request: &ModelRequest
     Ok(answer)
 }
 
-/// What a tool returned, where it is within the limits of a value. It was carried out in any case.
+/// Checks a tool's result against the limits of a value. A larger result is an uncertain failure, since the call was
+/// made.
 fn bounded(task: &Task, result: Value) -> Result<Value, TaskFailure> {
     limits::check(&result).map_err(|exceeded| TaskFailure { uncertain: true, ..too_large(task, exceeded) })?;
     Ok(result)
@@ -201,8 +202,8 @@ fn too_large(task: &Task, exceeded: Exceeded) -> TaskFailure {
     failure(task, format!("the answer is {exceeded}"))
 }
 
-/// Commits an answer. It is retried while the database is unreachable, since an answer that cost something is not thrown
-/// away. An answer that can never be committed fails the step, and if even that fails, the run.
+/// Commits a result. While the database is unreachable it tries again, since a result may have cost something. If the
+/// result can never be committed, the step fails; if that cannot be committed either, the run fails.
 async fn commit(options: &Options, claimed: &Claimed, input: Input) {
     let run = claimed.task.run;
     let mut change = Change::by_server(Operation::Run { run, input: Box::new(input) });
@@ -236,7 +237,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
     }
 }
 
-/// What to commit in place of an input that can never be committed; `None` if there is nothing left to try.
+/// Returns the input to commit in place of one that can never be committed. `None` if there is nothing left to try.
 fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Option<Input> {
     match refused {
         Input::Fail { .. } => None,
@@ -254,7 +255,7 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
     }
 }
 
-/// Puts a task aside that nothing can be done with, so that it holds up no other.
+/// Defers a task whose run can be neither read nor changed, so that it delays no other task.
 async fn park(options: &Options, claimed: &Claimed, why: &str) {
     let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
     tracing::error!(%why, "the run cannot be read or changed; its task is retried in {hours} h");
@@ -265,7 +266,7 @@ async fn park(options: &Options, claimed: &Claimed, why: &str) {
     }
 }
 
-/// The longest message of a failure, in characters: it may come from a program outside.
+/// The maximum length of a failure's message, in characters. The message may come from another program.
 const MAX_MESSAGE: usize = 4000;
 
 fn failed(claimed: &Claimed, mut failure: TaskFailure) -> Input {
@@ -275,7 +276,7 @@ fn failed(claimed: &Claimed, mut failure: TaskFailure) -> Input {
     Input::TaskFailed { task: claimed.task.id, attempt: claimed.attempt, failure }
 }
 
-/// The end of the run.
+/// Builds the input that fails the run.
 fn end(claimed: &Claimed, code: FlowCode, message: String) -> Input {
     let error = RunError { code, message, node: Some(claimed.task.node.clone()) };
     Input::Fail { task: claimed.task.id, attempt: claimed.attempt, error }

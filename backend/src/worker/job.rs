@@ -5,16 +5,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::{Claimed, Jobs, Room, SUSPECT};
 
-/// How many timers are fired at once: firing one is a commit and no more.
+/// The number of timers fired concurrently. Firing one is only a commit.
 const TIMERS: usize = 64;
 
 pub struct Job {
     pub(super) task: TaskId,
-    /// Whether it takes one of the slots for calls.
+    /// Whether it occupies one of the slots for calls.
     pub(super) is_call: bool,
-    /// Whether it may be what ends the process.
+    /// Whether the task has lost so many workers that it may be the cause.
     is_suspect: bool,
-    /// Cancelled when nobody waits for its result any more.
+    /// Cancelled when the result is no longer needed.
     pub(super) abandoned: CancellationToken,
 }
 
@@ -27,7 +27,7 @@ impl Job {
     }
 }
 
-/// What more there is room for; reports how many slots are used.
+/// Returns the free capacity, `None` if there is none. Also reports the number of used slots as a metric.
 pub(super) fn room(jobs: &Jobs<Job>, slots: usize) -> Option<Room> {
     let calls = jobs.iter().filter(|job| job.is_call).count();
     metrics::gauge!("countersign_worker_slots_used").set(u32::try_from(calls).unwrap_or(u32::MAX));

@@ -33,11 +33,11 @@ use job::Job;
 pub struct Options {
     /// The source of tasks, which also stores the answers.
     pub store: Store,
-    /// The models, which take agents' turns.
+    /// The models, which carry out agents' turns.
     pub models: Arc<dyn Model>,
     /// The tools, which execute calls.
     pub tools: Arc<dyn Tool>,
-    /// The programs that are handlers.
+    /// The programs that act as handlers.
     pub programs: Arc<dyn Programs>,
     /// The receiver of agents' text while it is written.
     pub streams: Streams,
@@ -50,7 +50,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the usual settings, with a unique name, and without programs to ask.
+    /// Returns the default settings, with a unique owner name and without programs to ask.
     pub fn new(
         store: Store,
         models: Arc<dyn Model>,
@@ -60,7 +60,7 @@ impl Options {
     ) -> Self {
         let terms = LeaseTerms {
             owner: format!("worker-{}", hex::encode(&clock.random()[..6])),
-            // After a crash, what was under way waits this long before it is taken up again.
+            // After a crash, tasks in progress wait this long before they are claimed again.
             lease: Duration::from_secs(15),
             heartbeat: Duration::from_secs(5),
             poll: Duration::from_secs(5),
@@ -121,7 +121,7 @@ impl Consumer for Options {
         (job, work.instrument(span).boxed())
     }
 
-    /// Tells the calls whose results are no longer needed.
+    /// Cancels the calls whose results are no longer needed.
     async fn beat(&self, jobs: &Jobs<Job>) {
         let calls: Vec<_> = jobs.iter().filter(|job| job.is_call).map(|job| job.task).collect();
         match self.store.abandoned(&calls).await {

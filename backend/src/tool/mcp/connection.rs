@@ -19,26 +19,27 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::engine::TaskFailure;
 use crate::tool::{McpServer, failed};
 
-/// What a started program sees of this server's environment: enough to be found and to run.
+/// The variables of this server's environment that a started program inherits: enough to find it and run it.
 const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
 
-/// How long a server may take to start where the settings say nothing.
+/// The start timeout if the settings have none.
 const TO_START: Span = Span(Duration::from_secs(30));
 
-/// The wait after a server did not start, or did not stay; each is twice the one before.
+/// The wait after the first failed start or early end; each further one doubles it, up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
-/// How long a server must have been there for its end to be no sign that the next one will end too.
+/// The uptime after which the end of a server does not count as a failure.
 const STAYED: Duration = Duration::from_mins(1);
 
-/// The longest description and the largest schema that a model is told, in characters and bytes.
+/// The maximum length of a tool's description (in characters; longer ones are cut) and of its schema (in bytes; larger
+/// ones are left out).
 const MAX_DESCRIPTION: usize = 4096;
 const MAX_SCHEMA: usize = 64 * 1024;
 
-/// The library's connection: its task speaks to the server.
+/// The connection of the library. Its task talks to the server.
 pub(super) type Service = RunningService<RoleClient, ()>;
 
-/// A server, connected or not. Where it is dropped, nothing is started any more.
+/// A server, connected or not. After this is dropped, no start is begun or continued.
 pub(super) struct ServerConnection {
     server: Arc<Server>,
     _closing: DropGuard,
@@ -48,34 +49,34 @@ struct Server {
     name: String,
     how: McpServer,
     state: Mutex<ProcessState>,
-    /// It is to end, and is not started again.
+    /// Cancelled when the server must end and must not be started again.
     closing: CancellationToken,
 }
 
 #[derive(Default)]
 struct ProcessState {
     live: Option<Live>,
-    /// The start that is under way.
+    /// The start in progress.
     start: Option<Start>,
-    /// How often in a row it did not start, or did not stay.
+    /// The number of consecutive failed starts and early ends.
     failures: u32,
-    /// When it may be started again, after that.
+    /// The earliest time of the next start after a failure.
     not_before: Option<Instant>,
 }
 
-/// A start, in a task of its own: it goes on whoever stops waiting for it, and all who wait hear how it ends.
+/// A start, in a task of its own: it continues when callers stop waiting for it, and all who wait learn its outcome.
 struct Start {
     outcome: StartOutcome,
     task: JoinHandle<()>,
 }
 
-/// What somebody who needs a connection finds.
+/// What a caller who needs a connection gets.
 enum Reached {
     Connected(Connection),
     Starting(StartOutcome),
 }
 
-/// How a start ends; nothing as long as it is under way.
+/// The outcome of a start; `None` while it is in progress.
 type StartOutcome = watch::Receiver<Option<Result<Connection, TaskFailure>>>;
 
 /// A server that is, or was, connected.
@@ -89,29 +90,29 @@ struct Live {
 /// A tool that a server has listed.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
-    /// Its name there.
+    /// The name of the tool on the server.
     pub(super) name: String,
-    /// What it does, as the server says.
+    /// The description that the server gives.
     pub(super) description: Option<String>,
-    /// JSON Schema of its arguments, as the server says; none where it is too large to be told.
+    /// The JSON Schema of the arguments that the server gives. `None` if it is too large for a model.
     pub(super) parameters: Option<Value>,
 }
 
-/// What a call needs of a connection.
+/// The part of a connection that calls need.
 #[derive(Clone)]
 pub(super) struct Connection {
-    /// Whom to ask.
+    /// The handle for requests to the server.
     pub(super) peer: Peer<RoleClient>,
     tools: Arc<Mutex<Vec<Listed>>>,
 }
 
 impl Connection {
-    /// The tools that the server has listed.
+    /// Returns the tools that the server listed last.
     pub(super) fn tools(&self) -> MutexGuard<'_, Vec<Listed>> {
         self.tools.lock()
     }
 
-    /// Asks the server which tools it has.
+    /// Asks the server for its tools, and remembers them.
     pub(super) async fn list(&self) -> Result<Vec<Listed>, ServiceError> {
         let listed = self.peer.list_all_tools().await?.into_iter().map(|tool| {
             let parameters = Value::Object(Arc::unwrap_or_clone(tool.input_schema));
@@ -134,8 +135,8 @@ impl ServerConnection {
         Self { server: Arc::new(server), _closing: closing.drop_guard() }
     }
 
-    /// The connection; where there is none and it is not too early for another try, the server is started. Whoever stops
-    /// waiting leaves the start to others. Nothing was called where this fails.
+    /// Returns the connection. If there is none and no wait is imposed, starts the server; if the caller stops waiting,
+    /// the start continues. On failure, it is certain that no call was made.
     pub(super) async fn connection(&self) -> Result<Connection, TaskFailure> {
         let mut outcome = match self.server.connect_or_start()? {
             Reached::Connected(connection) => return Ok(connection),
@@ -145,7 +146,7 @@ impl ServerConnection {
         ended.unwrap_or_else(|| Err(self.server.is_closing()))
     }
 
-    /// What it says of one of its tools; none where it has no such tool.
+    /// Returns what the server lists about a tool. `None` if it has no such tool.
     pub(super) async fn listed(&self, tool: &str) -> Result<Option<Listed>, TaskFailure> {
         let connection = self.connection().await?;
         let known = connection.tools().iter().find(|known| known.name == tool).cloned();
@@ -157,13 +158,13 @@ impl ServerConnection {
         Ok(listed.into_iter().find(|known| known.name == tool))
     }
 
-    /// Ends it, and waits until it has ended: first by the end of its input, as the protocol wants it, then by signals. A
-    /// start that is under way is broken off.
+    /// Ends the server, and waits until it has ended: first by closing its input, as the protocol demands, then by
+    /// signals. A start in progress is aborted.
     pub(super) async fn close(&self) {
         self.server.closing.cancel();
         let start = self.server.state.lock().start.take();
         if let Some(Start { task, .. }) = start {
-            // One that has panicked has left nothing either.
+            // A start that panicked has left nothing behind either.
             let _ = task.await;
         }
         let live = self.server.state.lock().live.take();
@@ -179,7 +180,7 @@ impl ServerConnection {
 }
 
 impl Server {
-    /// The connection, or the outcome of the start that is under way. Where there is neither, it is started.
+    /// Returns the connection or the start in progress. If there is neither, starts the server.
     fn connect_or_start(self: &Arc<Self>) -> Result<Reached, TaskFailure> {
         let mut state = self.state.lock();
         if let Some(live) = state.live.as_ref().filter(|live| live.is_connected()) {
@@ -199,7 +200,7 @@ impl Server {
         if let Some(dead) = state.live.take() {
             tracing::warn!(server = %name, "an MCP server has ended; it will be restarted when needed");
             state.ended(dead.since.elapsed() >= STAYED);
-            // What is left of it may take some seconds to end.
+            // Its remaining processes may take some seconds to end.
             tokio::spawn(dead.close());
         }
         if let Some(wait) = state.wait() {
@@ -212,11 +213,11 @@ impl Server {
         Ok(Reached::Starting(outcome))
     }
 
-    /// Starts it, and says how that ended.
+    /// Starts the server, and reports the outcome through `ended`.
     async fn start(self: Arc<Self>, ended: watch::Sender<Option<Result<Connection, TaskFailure>>>) {
         let limit = self.how.start_timeout();
         let connect = timeout(limit.0, self.how.connect());
-        // What was begun ends with what is dropped here.
+        // Dropping the unfinished start ends what it has begun.
         let Some(connected) = self.closing.run_until_cancelled(connect).await else { return };
         let name = &self.name;
         let why = match connected {
@@ -251,7 +252,8 @@ impl Server {
 }
 
 impl ProcessState {
-    /// It has ended, or was not there at all.
+    /// Records that the server has ended or failed to start. `stayed`: it was up for long enough not to count as a
+    /// failure.
     fn ended(&mut self, stayed: bool) {
         self.failures = if stayed { 0 } else { self.failures.saturating_add(1) };
         let doublings = self.failures.saturating_sub(1);
@@ -259,7 +261,7 @@ impl ProcessState {
         self.not_before = (self.failures > 0).then(|| Instant::now() + wait);
     }
 
-    /// How long it may not be started yet.
+    /// Returns how long the server must not be started yet. `None` if it may be started.
     fn wait(&self) -> Option<Duration> {
         let wait = self.not_before?.checked_duration_since(Instant::now())?;
         (!wait.is_zero()).then_some(wait)
@@ -287,15 +289,15 @@ impl Live {
     }
 }
 
-/// The processes of a server that was started as a program: it leads a group of its own, so that what it starts ends with
-/// it, and a Ctrl+C at the terminal is for this server first.
+/// The process group of a server that was started as a program, by its leader's id. With a group of its own, whatever
+/// the program starts ends with it, and a Ctrl+C at the terminal reaches this server first.
 struct ProcessGroup(Option<u32>);
 
 impl ProcessGroup {
     fn end(&mut self) {
         #[cfg(unix)]
         if let Some(leader) = self.0.take().and_then(|leader| rustix::process::Pid::from_raw(leader.try_into().ok()?)) {
-            // Nobody being left is what is wanted.
+            // It fails if no process is left, which is the goal.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
     }
@@ -308,7 +310,7 @@ impl Drop for ProcessGroup {
 }
 
 impl McpServer {
-    /// How long it may take to start, or to answer for the first time.
+    /// How long the server may take to start, or to answer for the first time.
     fn start_timeout(&self) -> Span {
         match self {
             Self::Command { start_timeout: Some(limit), .. } => *limit,
@@ -329,7 +331,7 @@ impl McpServer {
                 #[cfg(unix)]
                 process.process_group(0);
                 let (transport, _) = TokioChildProcess::builder(process).stderr(Stdio::null()).spawn()?;
-                // Ends the group also where no connection comes of it.
+                // Ends the group even if the connection fails.
                 let group = ProcessGroup(transport.id());
                 Ok(Live::new(().serve(transport).await?, group))
             }
@@ -341,7 +343,7 @@ impl McpServer {
     }
 }
 
-/// A wait in whole seconds, rounded up.
+/// Formats a wait in whole seconds, rounded up.
 fn seconds(wait: Duration) -> String {
     format!("{} s", wait.as_secs_f64().ceil())
 }
