@@ -11,7 +11,8 @@ use crate::engine::{Message, ModelRequest, ToolSpec};
 /// The version of the protocol.
 pub(super) const VERSION: &str = "2023-06-01";
 
-/// The limit of an answer where the flow names none: the protocol wants one. Every model since Claude 4 has it.
+/// The token limit of an answer if the flow has none, since the protocol demands one. Every model since Claude 4
+/// accepts it.
 const MAX_TOKENS: u32 = 32_000;
 
 /// Anthropic's Messages API.
@@ -67,7 +68,7 @@ impl Wire for Anthropic {
                     Some("input_json_delta") => {
                         answer.arguments(place, delta["partial_json"].as_str().ok_or(AnswerFault::Form)?)?;
                     }
-                    // Thoughts and their signatures; what is not known is to be left out.
+                    // Thinking and its signatures. Unknown kinds must be ignored.
                     _ => {}
                 }
             }
@@ -88,7 +89,8 @@ impl Wire for Anthropic {
     }
 }
 
-/// Counts grow: each replaces the one before. What was read from or written to the cache is counted beside the input.
+/// Takes over the reported usage. Each report is a total that replaces the earlier one. Cached input tokens are
+/// reported separately from the input, and are added to it.
 fn used(usage: &Value, answer: &mut AnswerBuilder<'_>) {
     if usage["input_tokens"].is_u64() {
         let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"].map(|key| count(usage, key));
@@ -99,8 +101,8 @@ fn used(usage: &Value, answer: &mut AnswerBuilder<'_>) {
     }
 }
 
-/// Messages take turns: what follows each other in one role is one message, all results of a turn first. An empty text is
-/// refused, so a turn in which nothing was said is left out.
+/// Converts a conversation. Roles must alternate, so consecutive messages of one role become one message, with the
+/// results of a turn first. Empty texts are refused, so a turn without text and calls is left out.
 fn messages(messages: &[Message]) -> Vec<Value> {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {

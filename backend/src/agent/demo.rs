@@ -1,5 +1,5 @@
-//! The demo model, which needs no key: it plays a script, or writes plausible prose. The same request gets the same
-//! answer.
+//! The demo model, which needs no key: it follows a script, or writes plausible prose. Equal requests get equal
+//! answers.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use shared::definition::DemoCall;
 use super::{Model, OnText, prose, verdict};
 use crate::engine::{Message, ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
 
-/// All pauses of one answer together.
+/// The maximum of all pauses of one answer together.
 const LONGEST: Duration = Duration::from_millis(1500);
-/// How many words come at once.
+/// The number of words per piece of text.
 const PIECE: usize = 3;
 
 /// The demo model.
@@ -21,7 +21,7 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Pauses this long between two pieces of text.
+    /// Creates a model that pauses this long after each piece of text.
     pub fn new(pause: Duration) -> Self {
         Self { pause }
     }
@@ -50,7 +50,7 @@ impl Model for Demo {
     }
 }
 
-/// The calls of this turn, where the script still has some: an entry a turn, from the first turn of the visit.
+/// Returns the scripted tool calls of this turn, if any. The script has an entry for each turn of the visit.
 fn scripted_calls(request: &ModelRequest) -> Vec<ModelToolCall> {
     let turn = request.turn.max(1) - 1;
     let script = request.demo.as_ref().map_or(&[][..], |demo| &demo.tool_calls);
@@ -98,8 +98,8 @@ fn scripted_reply(request: &ModelRequest) -> Option<String> {
     replies.get(visit).or_else(|| replies.last()).cloned()
 }
 
-/// The first of the targets among which a router's agent is asked to choose. The engine ends such a question with
-/// "Answer with … one of …: a, b".
+/// Returns the first of the targets that a router's agent may choose from. The engine ends such a question with "Answer
+/// with … one of …: a, b".
 fn first_target(prompt: &str) -> Option<String> {
     let (_, question) = prompt.rsplit_once("Answer with")?;
     let (_, targets) = question.split_once("one of")?;
@@ -108,7 +108,7 @@ fn first_target(prompt: &str) -> Option<String> {
     targets.split([',', '\n', ' ']).map(name).find(|name| !name.is_empty())
 }
 
-/// What the calls of this visit came to, in words.
+/// Describes the results of this visit's calls in words.
 fn report(request: &ModelRequest) -> String {
     let results = request.messages.iter().rev().map_while(|message| match message {
         Message::User { .. } => None,
@@ -130,7 +130,7 @@ fn line(tool: &str, content: &Value) -> String {
     format!("- I called `{tool}`, and it answered: {short}{dots}")
 }
 
-/// A value that fits the usual JSON Schemas.
+/// Makes a value that fits common JSON Schemas.
 fn sample(schema: &Value, topic: &str) -> Value {
     if let Some(given) = schema.get("const").or_else(|| schema.get("default")) {
         return given.clone();
@@ -156,7 +156,7 @@ fn sample(schema: &Value, topic: &str) -> Value {
     }
 }
 
-/// A text in pieces of a few words, with the white space after them.
+/// Splits a text into pieces of a few words, each with the white space after them.
 fn pieces(text: &str) -> Vec<&str> {
     let words: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
     let mut pieces = Vec::new();
@@ -169,7 +169,7 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// About as many as a real tokenizer would count, in and out.
+/// Estimates the number of tokens that a real tokenizer would count, input and output together.
 fn tokens(request: &ModelRequest, answer: &str) -> u64 {
     let words = |text: &str| text.split_whitespace().count() as u64;
     let said: u64 = request

@@ -7,31 +7,31 @@ use super::answer::AnswerFault;
 use crate::limits::MAX_BYTES;
 use crate::ssrf::{Cause, cause};
 
-/// The longest frame, in bytes: a whole value in one, with room for its escapes.
+/// The maximum length of a frame, in bytes: enough for the largest value with its escapes.
 const MAX_FRAME: usize = 2 * MAX_BYTES;
 
-/// What lines of an event begin with beside its data; the first is a comment.
+/// The beginnings of lines of an event other than its data. `:` begins a comment.
 const FIELDS: [&str; 4] = [":", "event", "id", "retry"];
 
-/// How frames are told apart.
+/// The separation of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// Server-sent events, of which the data is read (`data: …`, and an empty line).
+    /// Server-sent events: lines of `data: …` up to an empty line. Only the data is used.
     Events,
-    /// One JSON value a line.
+    /// One JSON value per line.
     Lines,
 }
 
-/// The frames of one answer.
+/// Reads the frames of one answer.
 pub(super) struct Frames {
     framing: Framing,
     response: Response,
     bytes: Vec<u8>,
-    /// Where in `bytes` the next line begins.
+    /// The index in `bytes` at which the next line begins.
     start: usize,
-    /// Up to where there is no line feed after `start`.
+    /// The index up to which `bytes` has no line feed after `start`.
     searched: usize,
-    /// Whether a line was neither an event's nor a comment, and there was no event so far.
+    /// Whether a line was found that does not belong to server-sent events, and no event since.
     strange: bool,
 }
 
@@ -40,7 +40,7 @@ impl Frames {
         Self { framing, response, bytes: Vec::new(), start: 0, searched: 0, strange: false }
     }
 
-    /// The next frame; none where the answer has ended in order.
+    /// Returns the next frame. `None` at the regular end of the response.
     pub(super) async fn next(&mut self) -> Result<Option<String>, AnswerFault> {
         match self.framing {
             Framing::Lines => self.line_of_json().await,
@@ -54,7 +54,7 @@ impl Frames {
                 return Ok(Some(line));
             }
         }
-        // The last line may lack its end; a piece of a line is no frame.
+        // The last line may lack its line feed. An incomplete line is not a frame.
         let rest = text(&self.bytes.split_off(self.start))?;
         self.searched = self.start;
         Ok(serde_json::from_str::<serde::de::IgnoredAny>(&rest).is_ok().then_some(rest))
@@ -85,7 +85,7 @@ impl Frames {
         if self.strange { Err(AnswerFault::Form) } else { Ok(None) }
     }
 
-    /// The next line that has an end, without it.
+    /// Returns the next complete line, without its end. `None` at the end of the response.
     async fn line(&mut self) -> Result<Option<String>, AnswerFault> {
         loop {
             if let Some(found) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -110,7 +110,7 @@ impl Frames {
     }
 }
 
-/// What kept an answer from its end.
+/// Converts an error of the connection to a fault.
 pub(super) fn broken_off(error: &reqwest::Error) -> AnswerFault {
     let (Cause::Refused(why) | Cause::Failed(why)) = cause(error);
     AnswerFault::BrokenOff(why)

@@ -1,8 +1,8 @@
-//! Models over HTTP: finds the server that a flow names, sends it a turn, reads the streamed answer, and interprets
-//! failures. Nothing here writes to the log: requests and answers belong to the run only.
+//! Models over HTTP: finds the server of a model, sends it a turn, reads the streamed answer, and interprets failures.
+//! Nothing here writes to the log: requests and answers belong to the run only.
 //!
-//! The part before the `/` names the kind of server, which is never guessed from the model's name. Everything after it
-//! is the model's name, and is sent as it is.
+//! The part of a model's name before the `/` is the kind of server, which is never guessed. The rest is the name that
+//! the server gets, unchanged.
 
 use std::time::Duration;
 
@@ -26,24 +26,24 @@ const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
 const OLLAMA_URL: &str = "http://localhost:11434";
 
-/// How long a connection may take.
+/// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How much of a refusal is read.
+/// The maximum number of bytes read of a refusal.
 const MAX_REFUSAL: usize = 64 * 1024;
-/// How much of a provider's own words goes into a message, in characters.
+/// The maximum length of the provider's own message in a failure, in characters.
 const MAX_DETAIL: usize = 500;
 
-/// What a provider calls failures for which trying again does not help, in an answer that had begun.
+/// Kinds of errors in the middle of an answer for which a retry does not help.
 const LASTING: [&str; 6] =
     ["invalid_request", "authentication", "permission", "not_found", "insufficient_quota", "context_length"];
 
-/// Models over HTTP.
+/// The client for models over HTTP.
 pub struct HttpModels {
     client: Client,
     options: Options,
 }
 
-/// Where a model is, and how it is spoken to.
+/// The address and the protocol of a model's server.
 struct ModelEndpoint {
     url: Url,
     headers: HeaderMap,
@@ -51,13 +51,13 @@ struct ModelEndpoint {
 }
 
 impl HttpModels {
-    /// Calls models with these settings.
+    /// Creates the client with these settings.
     pub fn new(options: Options) -> Result<Self, Error> {
         let client = http_client::builder().connect_timeout(CONNECT).build();
         Ok(Self { client: client.map_err(|error| Error::Client(error.to_string()))?, options })
     }
 
-    /// The server of a model, and the model's name there.
+    /// Returns the server of a model, and the model's name there.
     fn server<'m>(&self, model: &'m str) -> Result<(ModelEndpoint, &'m str), TaskFailure> {
         let Some((provider, name)) = model.split_once('/') else {
             return Err(failed(format!("the model `{model}` must be written as provider/model"), false));
@@ -110,12 +110,12 @@ impl HttpModels {
             );
             return Err(failed(message, false));
         }
-        // Priced this once: what is on the record stays, whatever the settings become.
+        // The cost is computed once, and a later change of prices does not alter what is recorded.
         let cost_usd = price.map_or(0.0, |price| price.cost_usd(used));
         Ok(ModelAnswer { text, calls, tokens, cost_usd, ..ModelAnswer::default() })
     }
 
-    /// What a refusal means.
+    /// Converts a refusal to a failure.
     async fn refused(&self, model: &str, response: Response) -> TaskFailure {
         let status = response.status();
         let after = retry_after(response.headers());
@@ -128,7 +128,7 @@ impl HttpModels {
             },
             Err(_) => (String::new(), said),
         };
-        // A quota that is used up is refused like a rate that is too high.
+        // Providers refuse an exhausted quota with the same status as too high a rate.
         let retryable = matches!(status.as_u16(), 408 | 409 | 429 | 500..) && kind != "insufficient_quota";
         let message = format!("the model `{model}` failed (HTTP {}): {}", status.as_u16(), self.excerpt(&detail));
         let hint = if status == StatusCode::UNAUTHORIZED { "; is its key right?" } else { "" };
@@ -138,7 +138,7 @@ impl HttpModels {
         }
     }
 
-    /// What a fault means.
+    /// Converts a fault to a failure.
     fn fault(&self, model: &str, fault: AnswerFault) -> TaskFailure {
         match fault {
             AnswerFault::BrokenOff(why) if why.is_empty() => {
@@ -173,7 +173,7 @@ impl HttpModels {
         }
     }
 
-    /// A provider's own words, cut, without keys.
+    /// Returns the beginning of a provider's message, with keys masked.
     fn excerpt(&self, words: &str) -> String {
         let keys = [&self.options.openai_key, &self.options.anthropic_key];
         let excerpt =
@@ -192,7 +192,7 @@ impl Model for HttpModels {
     }
 }
 
-/// Reads an answer to its end.
+/// Reads an answer up to its end.
 async fn read_answer(wire: &dyn Wire, response: Response, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault> {
     let mut frames = Frames::new(wire.framing(), response);
     while let Some(frame) = frames.next().await? {
@@ -204,7 +204,7 @@ async fn read_answer(wire: &dyn Wire, response: Response, answer: &mut AnswerBui
     if answer.end == End::Complete { Ok(()) } else { Err(AnswerFault::BrokenOff(String::new())) }
 }
 
-/// A header with a key.
+/// Builds the header with the key. Fails if the key is missing or contains invalid characters.
 fn key(
     header: HeaderName,
     before: &str,
@@ -221,7 +221,7 @@ fn key(
     Ok(HeaderMap::from_iter([(header, value)]))
 }
 
-/// A path below an address, which may end with a slash, and may have a query.
+/// Appends a path to an address, which may end with a slash and may have a query.
 fn below(base: &str, path: &[&str]) -> Result<Url, TaskFailure> {
     let unusable = || failed("the address of the model's server is not an http or https URL", false);
     let mut url = Url::parse(base).map_err(|_| unusable())?;
@@ -229,7 +229,7 @@ fn below(base: &str, path: &[&str]) -> Result<Url, TaskFailure> {
     Ok(url)
 }
 
-/// Ollama's variable may be a URL, a host, or a host with a port.
+/// Completes the value of `OLLAMA_HOST`, which may be a URL, a host, or a host with a port.
 fn ollama_url(host: &str) -> String {
     match host {
         url if url.contains("://") => url.to_owned(),

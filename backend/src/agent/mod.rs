@@ -36,27 +36,27 @@ pub type OnText<'a> = dyn Fn(&str) + Send + Sync + 'a;
 /// A model that can take an agent's turn.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Takes one turn. The answer has the whole text and the usage; `on_text` receives the text earlier. `duration_ms`
-    /// stays 0: the caller has the clock. Fails with `MODEL_FAILED`.
+    /// Carries out one turn. The answer has the whole text and the usage; `on_text` receives the text as it arrives.
+    /// `duration_ms` stays 0, since the caller has the clock. Every failure has the code `MODEL_FAILED`.
     async fn call(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure>;
 }
 
 /// The addresses and keys of models, which are never in a flow.
 #[derive(Clone)]
 pub struct Options {
-    /// Key of `openai/…` (`OPENAI_API_KEY`).
+    /// The key of `openai/…` (`OPENAI_API_KEY`).
     pub openai_key: Option<String>,
     /// The address of `openai/…` (`OPENAI_BASE_URL`); default: OpenAI. Any compatible server works.
     pub openai_url: Option<String>,
-    /// Key of `anthropic/…` (`ANTHROPIC_API_KEY`).
+    /// The key of `anthropic/…` (`ANTHROPIC_API_KEY`).
     pub anthropic_key: Option<String>,
     /// The address of `anthropic/…`, without `/v1` (`ANTHROPIC_BASE_URL`); default: Anthropic.
     pub anthropic_url: Option<String>,
     /// The address of `ollama/…` (`OLLAMA_HOST`); default: this machine.
     pub ollama_host: Option<String>,
-    /// The prices of their tokens.
+    /// The prices of tokens, by model.
     pub prices: Prices,
-    /// How long one call may take.
+    /// The timeout of one call.
     pub timeout: Duration,
     /// The pause between two pieces of a demo model's text (`COUNTERSIGN_DEMO_PAUSE`, in milliseconds); all pauses
     /// together are at most 1.5 s.
@@ -96,7 +96,7 @@ impl Options {
     }
 }
 
-/// Why models could not be set up.
+/// The reason why models could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The HTTP client could not be built.
@@ -104,7 +104,7 @@ pub enum Error {
     Client(String),
 }
 
-/// All models, by the provider before the `/`.
+/// All models, dispatched by the provider before the `/`.
 pub struct Models {
     demo: Demo,
     over_http: HttpModels,

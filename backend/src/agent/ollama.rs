@@ -22,7 +22,7 @@ impl Wire for Ollama {
         let mut system = request.instructions.clone();
         let mut body = json!({ "model": model, "stream": true });
         if let Some(asked) = &request.output_schema {
-            // A form holds for everything that is said, so that it would leave no room for calls.
+            // `format` constrains all text, so tool calls would be impossible.
             if request.tools.is_empty() {
                 body["format"] = asked.clone();
             } else {

@@ -12,9 +12,9 @@ use super::wire::{Wire, count, effort, has_arguments, put, result_text};
 use crate::agent::schema;
 use crate::engine::{Message, ModelRequest, ModelToolCall, ToolSpec};
 
-/// Servers that speak as OpenAI does.
+/// The Chat Completions API of OpenAI or a compatible server.
 pub(super) struct OpenAi {
-    /// Whether it is OpenAI itself, which has renamed the limit of an answer; others know the old name.
+    /// Whether the server is OpenAI itself, which has renamed `max_tokens`; compatible servers know the old name.
     pub(super) is_original: bool,
 }
 
@@ -56,7 +56,7 @@ impl Wire for OpenAi {
         }
         let usage = &chunk["usage"];
         if usage.is_object() {
-            // What is neither input nor named as output is output, which costs more.
+            // Tokens that are reported neither as input nor as output count as output, which costs more.
             let input = count(usage, "prompt_tokens");
             let all = count(usage, "total_tokens").saturating_sub(input);
             answer.used = Tokens { input, output: count(usage, "completion_tokens").max(all) };
@@ -65,7 +65,7 @@ impl Wire for OpenAi {
         let delta = &choice["delta"];
         match &delta["content"] {
             Value::String(text) => answer.say(text)?,
-            // Some answer in typed pieces, of which thoughts are not text.
+            // Some servers answer in typed pieces. Thinking is not among their texts.
             Value::Array(pieces) => {
                 for text in pieces.iter().filter_map(|piece| piece["text"].as_str()) {
                     answer.say(text)?;
@@ -95,7 +95,7 @@ fn piece_of_call(call: &Value, answer: &mut AnswerBuilder<'_>) -> Result<(), Ans
     let place = call["index"].as_u64();
     let id = call["id"].as_str().unwrap_or_default();
     let name = call["function"]["name"].as_str().unwrap_or_default();
-    // Without a place only a piece without a name goes on with the call before it.
+    // Without an index, only a piece without a name continues the previous call.
     let goes_on = answer.has_call(place, id) && (place.is_some() || name.is_empty());
     if !goes_on {
         answer.call(place, id, name)?;
@@ -128,7 +128,7 @@ fn tool_call(call: &ModelToolCall) -> Value {
     json!({ "id": call.provider_id, "type": "function", "function": function })
 }
 
-/// A tool as OpenAI and Ollama are told of it.
+/// The definition of a tool as OpenAI and Ollama expect it.
 pub(super) fn function(tool: &ToolSpec) -> Value {
     let mut function = json!({ "name": tool.name, "parameters": super::wire::parameters(tool) });
     put(&mut function, "description", tool.description.as_deref());

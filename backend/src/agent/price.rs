@@ -1,5 +1,5 @@
-//! The prices of tokens, from the server's settings. No prices are built in: they change, and a wrong one is worse than
-//! none.
+//! The prices of tokens, from the server's settings. No prices are built in: they change, and a wrong price is worse
+//! than none.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::failed;
 use crate::engine::{ModelRequest, TaskFailure};
 
-/// What the tokens of one model cost, in US dollars for a million.
+/// The price of a model's tokens, in US dollars per million.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "PriceSettings")]
 pub struct Price {
@@ -16,7 +16,7 @@ pub struct Price {
     output: f64,
 }
 
-/// A price as it stands in the settings.
+/// A price as written in the settings.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PriceSettings {
@@ -37,19 +37,20 @@ impl TryFrom<PriceSettings> for Price {
     }
 }
 
-/// Prices by model, as flows name it (`openai/gpt-5-mini`) or without the provider (`gpt-5-mini`).
+/// Prices by model, with the provider as in flows (`openai/gpt-5-mini`) or without it (`gpt-5-mini`).
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct Prices(BTreeMap<String, Price>);
 
 impl Prices {
-    /// The price of a model; none where the settings have none.
+    /// Returns the price of a model. `None` if the settings have none.
     pub fn of(&self, model: &str) -> Option<Price> {
         let without_provider = || self.0.get(model.split_once('/')?.1);
         self.0.get(model).or_else(without_provider).copied()
     }
 
-    /// The price for a call. Where it is not known, nothing could keep a budget of costs: the call is not made.
+    /// Returns the price for a call. Fails if the price is unknown but the agent has a cost budget, which could not be
+    /// enforced.
     pub(super) fn for_call(&self, request: &ModelRequest) -> Result<Option<Price>, TaskFailure> {
         let price = self.of(&request.model);
         let limited = request.budget.as_ref().is_some_and(|budget| budget.cost_usd.is_some());
@@ -65,7 +66,7 @@ impl Prices {
     }
 }
 
-/// How many tokens a call used.
+/// The numbers of tokens that a call used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
     pub input: u64,
@@ -79,7 +80,7 @@ impl Tokens {
 }
 
 impl Price {
-    /// What these tokens cost, in US dollars. Discounts, as for cached input, are not known here.
+    /// Returns the cost of these tokens, in US dollars. Discounts, such as for cached input, are not considered.
     #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 tokens, more than any call has")]
     pub(super) fn cost_usd(self, tokens: Tokens) -> f64 {
         (tokens.input as f64 * self.input + tokens.output as f64 * self.output) / 1e6

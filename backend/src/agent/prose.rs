@@ -1,7 +1,7 @@
 //! The prose of the demo model without a script: an article about the topic of a prompt, and its revision after a
-//! correction. The same words get the same text.
+//! correction. Equal prompts get equal text.
 
-/// The article: a title and three paragraphs. The sentences never need to know whether the topic is one thing or many.
+/// The article consists of a title and three paragraphs. Its sentences work for singular and plural topics.
 const TITLE: &str = "A short guide to";
 const PARAGRAPHS: [&str; 3] = [
     "Most people think that they know a good deal about {topic}. A closer look shows how much of that knowledge is \
@@ -15,15 +15,15 @@ const PARAGRAPHS: [&str; 3] = [
      about {topic} was learned in the first place.",
 ];
 
-/// An article about the topic of a prompt, in Markdown.
+/// Writes an article about the topic of a prompt, in Markdown.
 pub(super) fn article(prompt: &str) -> String {
     let topic = topic(prompt);
     let paragraphs = PARAGRAPHS.map(|paragraph| paragraph.replace("{topic}", &topic));
     format!("# {TITLE} {topic}\n\n{}", paragraphs.join("\n\n"))
 }
 
-/// The text after a correction, followed as well as can be done without understanding it: half of each paragraph where
-/// less is wanted; otherwise with the correction taken up at the end, so that a reader sees what changed.
+/// Revises a text without understanding the correction: keeps half of each paragraph if a shorter text is wanted.
+/// Otherwise, appends the correction, so that a reader sees what changed.
 pub(super) fn revise(text: &str, correction: &str) -> String {
     let wish = correction.to_lowercase();
     if ["concise", "shorter", "too long", "brief", "condense"].iter().any(|word| wish.contains(word)) {
@@ -39,7 +39,7 @@ fn first_half(paragraph: &str) -> String {
     sentences.into_iter().take(kept).collect::<String>().trim().to_owned()
 }
 
-/// What a prompt asks about, as it can stand inside a sentence.
+/// Extracts the topic of a prompt, in a form that fits into a sentence.
 pub(super) fn topic(prompt: &str) -> String {
     let first = prompt.split(['\n', '.', '?', '!']).map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let after = [" about ", " on ", " of "]

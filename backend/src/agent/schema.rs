@@ -5,18 +5,19 @@
 use serde_json::Value;
 use shared::JsonMap;
 
-/// Annotations and types that OpenAI and Anthropic both know.
+/// Keywords that OpenAI and Anthropic both support.
 const KNOWN: [&str; 11] =
     ["type", "enum", "const", "title", "description", "required", "$ref", "format", "pattern", "anyOf", "items"];
-/// Limits that OpenAI's strict mode knows and Anthropic does not.
+/// Limits that OpenAI's strict mode supports and Anthropic does not.
 const LIMITS: [&str; 7] =
     ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"];
-/// Limits that neither knows.
+/// Limits that neither supports.
 const MORE_LIMITS: [&str; 5] = ["minLength", "maxLength", "uniqueItems", "minProperties", "maxProperties"];
-/// Members of a schema that hold schemas by name.
+/// Keywords whose values are schemas by name.
 const NAMED: [&str; 3] = ["properties", "$defs", "definitions"];
 
-/// Whether OpenAI's strict mode takes a schema as it is: objects have all of their properties, and no others.
+/// Whether OpenAI's strict mode accepts a schema as it is: objects require all of their properties, and allow no
+/// others.
 pub(super) fn is_strict(schema: &Value) -> bool {
     fn fits(schema: &Value) -> bool {
         let Some(members) = schema.as_object() else { return false };
@@ -35,8 +36,8 @@ pub(super) fn is_strict(schema: &Value) -> bool {
     schema["type"] == "object" && fits(schema)
 }
 
-/// A schema that Anthropic takes, and that every answer which fits `schema` and says nothing unasked fits too; none
-/// where there is no such schema.
+/// Returns a schema that Anthropic accepts, and that allows every answer that fits `schema` without additional
+/// properties. `None` if there is no such schema.
 pub(super) fn closed(schema: &Value) -> Option<Value> {
     let mut members = JsonMap::new();
     for (key, value) in schema.as_object()? {
@@ -62,7 +63,7 @@ pub(super) fn closed(schema: &Value) -> Option<Value> {
     Some(Value::Object(members))
 }
 
-/// Instructions that ask for an answer in a schema.
+/// Adds to the instructions that the answer must fit a schema.
 pub(super) fn in_words(instructions: Option<&str>, schema: &Value) -> String {
     let asked = format!("Answer with JSON only, which fits this JSON Schema:\n{schema}");
     instructions.map_or_else(|| asked.clone(), |instructions| format!("{instructions}\n\n{asked}"))
@@ -75,7 +76,7 @@ fn is_object(members: &JsonMap) -> bool {
         || members.contains_key("properties")
 }
 
-/// The schemas inside a schema.
+/// Returns the schemas nested directly in a schema.
 fn below(members: &JsonMap) -> impl Iterator<Item = &Value> {
     let named = NAMED.iter().filter_map(|key| members.get(*key)?.as_object()).flat_map(JsonMap::values);
     let choices = members.get("anyOf").and_then(Value::as_array).into_iter().flatten();

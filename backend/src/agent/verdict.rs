@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use crate::engine::{Message, ModelRequest};
 
-/// So many words are judged with full confidence.
+/// The number of words up to which the judge is fully confident.
 const PLAIN: usize = 40;
-/// So much confidence is lost with each word above that.
+/// The confidence lost with each further word.
 const DOUBT: f64 = 0.005;
-/// The least confidence.
+/// The minimum confidence.
 const LEAST: f64 = 0.3;
 
-/// The answer of a judge, as JSON; none where nobody asks for one.
+/// Returns the answer of a judge, as JSON. `None` if the request is not for a judge.
 pub(super) fn verdict(request: &ModelRequest) -> Option<Value> {
     request.output_schema.as_ref()?.pointer("/properties/confidence")?;
     let Some(Message::User { text: shown }) = request.messages.first() else { return None };
@@ -31,7 +31,7 @@ pub(super) fn verdict(request: &ModelRequest) -> Option<Value> {
     Some(json!({ "approved": true, "confidence": confidence, "reasoning": reasoning }))
 }
 
-/// What a judge is shown, as text: values, and arguments of calls.
+/// Returns what the judge is shown as text: values, and arguments of calls.
 fn said(shown: &Value) -> String {
     let all = |key: &str| shown.get(key).and_then(Value::as_array).into_iter().flatten();
     let arguments = all("actions").filter_map(|action| action.get("arguments")?.as_object());

@@ -8,36 +8,36 @@ use super::answer::{AnswerBuilder, AnswerFault};
 use super::frames::Framing;
 use crate::engine::{ModelRequest, ModelToolCall, ToolSpec};
 
-/// How a kind of server is spoken to.
+/// The protocol of a kind of server.
 pub(super) trait Wire: Send + Sync {
-    /// How the frames of its answers are told apart.
+    /// How the frames of an answer are separated.
     fn framing(&self) -> Framing;
 
-    /// The body of a request. `model` is sent as it is.
+    /// Builds the body of a request. `model` is the name that the server knows.
     fn body(&self, request: &ModelRequest, model: &str) -> Value;
 
-    /// Takes a frame of an answer.
+    /// Adds a frame to the answer.
     fn take(&self, frame: &str, answer: &mut AnswerBuilder<'_>) -> Result<(), AnswerFault>;
 }
 
-/// Sets a member where there is something to say.
+/// Sets a member, unless the value is `None`.
 pub(super) fn put(body: &mut Value, key: &str, value: Option<impl Serialize>) {
     if let Some(value) = value {
         body[key] = json!(value);
     }
 }
 
-/// A number of tokens; 0 where there is none.
+/// Reads a number of tokens; 0 if absent.
 pub(super) fn count(usage: &Value, key: &str) -> u64 {
     usage[key].as_u64().unwrap_or(0)
 }
 
-/// The level of an effort, which all call the same.
+/// The name of an effort, which is the same for all providers.
 pub(super) fn effort(effort: Effort) -> &'static str {
     effort.into()
 }
 
-/// What an error says: a text, or an object with a message and what kind of error it is.
+/// Converts an error, which is a text or an object with a message and a kind.
 pub(super) fn failed(error: &Value) -> AnswerFault {
     let text = |key: &str| error[key].as_str();
     let kind = text("type").or(text("code")).unwrap_or_default().to_owned();
@@ -45,18 +45,18 @@ pub(super) fn failed(error: &Value) -> AnswerFault {
     AnswerFault::Failed { kind, message }
 }
 
-/// The arguments of a call as it goes back to its model. Providers take nothing but an object; what was wrong with any
-/// other is said by the result beside it.
+/// Returns the arguments of a call for the conversation. Providers accept only objects, so others are replaced by `{}`;
+/// the call's result says what was wrong with them.
 pub(super) fn has_arguments(call: &ModelToolCall) -> Value {
     if call.arguments.is_object() { call.arguments.clone() } else { json!({}) }
 }
 
-/// What a tool takes. Providers insist on an object, also where it takes nothing.
+/// Returns the schema of a tool's arguments. Providers demand an object, even for tools without arguments.
 pub(super) fn parameters(tool: &ToolSpec) -> Value {
     tool.parameters.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }))
 }
 
-/// A result as a text.
+/// Returns a result as a text: a string as it is, anything else as JSON.
 pub(super) fn result_text(content: &Value) -> String {
     content.as_str().map_or_else(|| content.to_string(), str::to_owned)
 }

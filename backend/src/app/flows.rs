@@ -1,4 +1,4 @@
-//! Flow files that are loaded at the start.
+//! Loads flow files when the server starts.
 
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,10 @@ impl FlowFile {
     }
 }
 
-/// Saves every flow file of a folder, in the order of names, but flows before those that call them. One whose content is
-/// stored already is skipped, also where something else was saved since; one with mistakes is logged with line and column, and keeps no other from
-/// being loaded. What is doubtful is logged too; where the people are given, also what they could not decide.
+/// Saves every flow file of a folder, in the order of names, but called flows before their callers. A file whose
+/// content was stored before is skipped, even if other content was saved since. Errors are logged with line and column
+/// and do not keep other files from being loaded. Warnings are logged too; with `people`, also those about what these
+/// people could not decide.
 pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: Reach) -> anyhow::Result<()> {
     let unread = |error| anyhow!("the flows in {} cannot be read: {error}", folder.display());
     let mut waiting = Vec::new();
@@ -33,14 +34,14 @@ pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, re
         waiting.push(FlowFile { name: path.display().to_string(), draft: flow::read(&source), source });
     }
     while !waiting.is_empty() {
-        // Where all wait for each other, the mistakes of the first say so.
+        // If all wait for each other, the errors of the first one report the circle.
         let next = (0..waiting.len()).find(|at| is_ready(&waiting[*at], &waiting)).unwrap_or(0);
         save(store, waiting.remove(next), people, reach).await?;
     }
     Ok(())
 }
 
-/// Whether a flow calls none of those that are still to be saved.
+/// Whether a flow calls none of the flows that are still to be saved.
 fn is_ready(file: &FlowFile, waiting: &[FlowFile]) -> bool {
     let Some(flow) = file.draft.flow() else { return true };
     calls(flow).all(|(_, call)| call.id == flow.id || waiting.iter().all(|other| other.id() != Some(&call.id)))
@@ -74,7 +75,7 @@ async fn save(store: &Store, file: FlowFile, people: Option<&[Principal]>, reach
     Ok(())
 }
 
-/// The flow files of a folder, in the order of names.
+/// Lists the flow files of a folder, in the order of names.
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::{Error, LogFollower, Resume, Store, follow};
 
-/// How often rows are counted, at most.
+/// The minimum interval between counts of rows.
 const ROWS: Duration = Duration::from_mins(1);
-/// How often pending reviews are counted, at most.
+/// The minimum interval between counts of pending reviews.
 const PENDING: Duration = Duration::from_secs(1);
-/// How many times as long as a count took nothing is counted afterwards.
+/// The rest after a count, as a multiple of the time that it took.
 const REST: u32 = 100;
 
-/// Counts the rows of every table, again and again until the stop.
+/// Counts the rows of every table, repeatedly until `stopping` is cancelled.
 pub fn count_rows(store: Store, stopping: &CancellationToken) {
     let background = store.background().clone();
     let work = stopping.clone().run_until_cancelled_owned(async move {
@@ -40,7 +40,7 @@ pub fn count_rows(store: Store, stopping: &CancellationToken) {
     }));
 }
 
-/// Counts pending reviews after commits, until the stop.
+/// Counts pending reviews after commits, until `stopping` is cancelled.
 pub fn count_pending(store: Store, stopping: &CancellationToken) {
     let (background, commits) = (store.background().clone(), store.commits());
     let work = follow(PendingCount(store), commits, stopping.clone());
@@ -62,7 +62,7 @@ impl LogFollower for PendingCount {
     }
 }
 
-/// A kind of which none is pending shows 0.
+/// Sets the gauge of every kind and severity, to 0 if none is pending.
 fn set_pending(pending: &BTreeMap<(&'static str, &'static str), u64>) {
     for kind in ReviewKind::ALL.iter().copied().map(ReviewKind::as_str) {
         for severity in Severity::ALL.iter().copied().map(Severity::as_str) {

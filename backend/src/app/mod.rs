@@ -189,7 +189,7 @@ impl App {
     }
 }
 
-/// What the API uses in addition to the store.
+/// The parts that the API uses in addition to the store.
 #[derive(Default)]
 pub struct Front {
     /// The metrics of `/metrics`.

@@ -1,6 +1,6 @@
-//! Rechecks pending reviews when users change: if someone's rights change, the reviews that depend on the existing
-//! users are checked again, so that none waits unnoticed for people who are gone. A vote triggers a check itself; this
-//! is for runs that no one touches.
+//! Rechecks who may decide pending reviews. When someone's rights change, the reviews that depend on the existing users
+//! are checked again, so that none waits unnoticed for people who are gone. A vote triggers a check itself; this is for
+//! runs that receive none.
 //!
 //! Reviews for roles or people without any user behind them are also found here, soon after the request and not in its
 //! commit: a rare case should not cost every run that names its reviewers.
@@ -18,15 +18,16 @@ use crate::engine::{Input, Refusal};
 use crate::live::Observe;
 use crate::store::{Change, CommitError, Error, Operation, Store};
 
-/// How many reviews are read at once.
+/// The number of reviews read per page.
 const PAGE: u32 = 500;
-/// How long after a look the next one comes, at the earliest, while runs move.
+/// The minimum interval between checks while runs are being committed.
 const PAUSE: Duration = Duration::from_secs(5);
-/// So many reviews are remembered whose runs cannot be continued.
+/// The maximum number of remembered reviews whose runs cannot be changed.
 const MOST_FAILED: usize = 10_000;
 
-/// Looks again at the start, since a server may have been stopped in between, and whenever the observer hears that
-/// rights have changed; and, while anything is committed, for what was asked of nobody.
+/// Starts the task that rechecks reviews: once at the start, since rights may have changed while no server ran, and
+/// whenever the returned observer sees that rights have changed. After commits, it looks for reviews that nobody may
+/// decide.
 pub fn start(store: Store, stopping: &CancellationToken) -> Arc<dyn Observe> {
     let changed = Arc::new(Notify::new());
     changed.notify_one();
@@ -66,7 +67,7 @@ impl Observe for Watch {
         if !matches!(entry.event.kind, EntryKind::UserCreated | EntryKind::UserUpdated) {
             return;
         }
-        // Who cannot tell what changed looks again.
+        // An entry that cannot be read may have changed rights.
         let concerns_rights = match entry.event.read() {
             Some(EventData::UserCreated(changed) | EventData::UserUpdated(changed)) => changed.concerns_rights(),
             _ => true,
@@ -81,7 +82,7 @@ impl Observe for Watch {
     }
 }
 
-/// Why people could not be looked at again.
+/// The reason why reviews could not be rechecked.
 #[derive(Debug, thiserror::Error)]
 enum RecountError {
     #[error(transparent)]
@@ -90,16 +91,16 @@ enum RecountError {
     Write(#[from] CommitError),
 }
 
-/// Looks at reviews again.
+/// The recheck of reviews.
 struct Recounts {
     store: Store,
-    /// Those of which the run cannot be continued, such as one that this server cannot read: not tried again before rights
-    /// change.
+    /// Reviews whose runs cannot be changed, for example because this server cannot read them. They are not tried again
+    /// until rights change.
     failed: HashSet<ReviewId>,
 }
 
 impl Recounts {
-    /// Looks at all that depends on who there is.
+    /// Rechecks every review that depends on the existing users.
     async fn look_again(&mut self) -> Result<(), RecountError> {
         self.failed.clear();
         let mut after = None;
@@ -112,7 +113,7 @@ impl Recounts {
         self.look_for_nobody().await
     }
 
-    /// Finds the reviews that nobody may decide and that do not say so yet.
+    /// Rechecks reviews that nobody may decide and that are not marked as such.
     async fn look_for_nobody(&mut self) -> Result<(), RecountError> {
         let mut after = None;
         loop {
@@ -123,7 +124,7 @@ impl Recounts {
         }
     }
 
-    /// Fails where nothing can be written now. A run that cannot be continued keeps no other from it.
+    /// Rechecks a page of reviews. Fails if the store is unavailable; skips runs that cannot be changed.
     async fn recount(&mut self, page: Vec<(ReviewId, RunId)>) -> Result<(), CommitError> {
         for (review, run) in page {
             if self.failed.contains(&review) {
@@ -162,7 +163,7 @@ mod tests {
         a_review_for_nobody_says_so_until_there_is_somebody,
     }
 
-    /// A run that asks these people.
+    /// Starts a run that asks these people.
     async fn asked(world: &World, id: &str, reviewers: serde_json::Value) -> Review {
         let options = json!([{ "id": "yes", "label": "Yes" }]);
         let human = json!({ "prompt": "Well?", "options": options, "reviewers": reviewers });
@@ -209,7 +210,7 @@ mod tests {
         roles(&world, "tom", &["reviewer"]).await;
         assert!(problem(&legal).await.is_some() && problem(&tom).await.is_none());
 
-        // Whoever comes to it first need not wait for the next look.
+        // A decision rechecks the review itself.
         world.add_user("lea", &["legal"]).await;
         let review = world.store.review(legal.id).await.expect("reads").expect("is there");
         let answer = decided(world.store.commit(decide(&review, "lea", "yes")).await).expect("decided");

@@ -1,5 +1,5 @@
-//! Runs flows, with or without a server: the store, the tail of its log, a worker, and the recount of votes when users
-//! change.
+//! Runs flows, with or without a server: the store, the tail of its log, a worker, and the recheck of reviews when
+//! users change.
 
 use std::sync::Arc;
 
@@ -19,30 +19,30 @@ use crate::worker;
 
 use super::{recount, wiring};
 
-/// What running flows needs.
+/// The dependencies of a runner.
 pub struct RunnerOptions {
     /// The database, opened for writing; it stays open when the runner stops.
     pub store: Store,
-    /// Time and randomness.
+    /// The source of time and randomness.
     pub clock: SharedClock,
-    /// What takes agents' turns.
+    /// The models, which carry out agents' turns.
     pub models: Arc<dyn Model>,
-    /// What makes tool calls.
+    /// The tools, which make calls.
     pub tools: Arc<dyn Tool>,
-    /// What asks handlers that are programs.
+    /// The programs that are asked as handlers and by guardrails.
     pub programs: Arc<dyn Programs>,
-    /// Told of every entry of the log.
+    /// Observers that are told of every entry of the log.
     pub observers: Vec<Arc<dyn Observe>>,
-    /// How many calls of models and tools run at once.
+    /// The maximum number of concurrent calls of models and tools.
     pub slots: usize,
-    /// How people log in.
+    /// The policy for logins.
     pub logins: auth::LoginPolicy,
-    /// The identity provider, where there is one.
+    /// The identity provider for single sign-on, if there is one.
     pub provider: Option<Arc<Provider>>,
 }
 
 impl RunnerOptions {
-    /// The usual: 16 calls at once, no observers.
+    /// Returns the default options: 16 concurrent calls, no observers.
     pub fn new(
         store: Store,
         clock: SharedClock,
@@ -57,13 +57,13 @@ impl RunnerOptions {
 
 /// Runs flows until it is stopped.
 pub struct Runner {
-    /// The database of the options, which [`Self::stop`] gives back, still open.
+    /// The database, still open when [`Self::stop`] returns it.
     pub store: Store,
-    /// Time and randomness.
+    /// The source of time and randomness.
     pub clock: SharedClock,
-    /// Who is calling.
+    /// Authenticates callers.
     pub authenticator: Authenticator,
-    /// The tail of the log.
+    /// The hub, which tails the log.
     pub hub: live::HubHandle,
     worker: BackgroundTask,
     tools: Arc<dyn Tool>,
@@ -71,7 +71,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts the tail of the log, and the worker.
+    /// Starts the hub and the worker.
     pub async fn start(options: RunnerOptions) -> Result<Self, store::Error> {
         let RunnerOptions { store, clock, models, tools, programs, observers, slots, logins, provider } = options;
         let streams = Streams::default();
@@ -92,7 +92,8 @@ impl Runner {
         Ok(Self { store, clock, authenticator, hub, worker, tools, stopping })
     }
 
-    /// Finishes or gives back what is under way, and ends the programs that tools started. The database stays open, for requests that are still answered.
+    /// Finishes or releases the work in progress, and ends the programs that tools started. The database stays open for
+    /// requests that are still being answered.
     pub async fn stop(self) -> Store {
         self.stopping.cancel();
         self.hub.stop();

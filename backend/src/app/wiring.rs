@@ -29,13 +29,13 @@ use crate::standard_webhooks::{self, SigningKeys};
 use crate::store::{Actor, Store};
 use crate::tool::{self, SecretSettings, Secrets, Tools};
 
-/// How often measurements are summed up.
+/// The interval at which measurements are summed up.
 const SUM_UP: Duration = Duration::from_secs(5);
-/// The buckets of the time in which people decide: from five seconds to a week.
+/// The buckets of reviewers' response times, in seconds: from five seconds to a week.
 const RESPONSE_SECONDS: &[f64] =
     &[5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 28_800.0, 86_400.0, 259_200.0, 604_800.0];
 
-/// What `/metrics` shows.
+/// Installs the recorder of metrics for `/metrics`.
 pub fn metrics() -> anyhow::Result<PrometheusHandle> {
     let response = Matcher::Full("countersign_review_response_seconds".to_owned());
     PrometheusBuilder::new()
@@ -44,7 +44,8 @@ pub fn metrics() -> anyhow::Result<PrometheusHandle> {
         .context("metrics")
 }
 
-/// Sums up what was measured, again and again until the stop: between two looks at `/metrics` every sample would be kept.
+/// Sums up measurements at intervals, until `stopping` is cancelled. Otherwise, every sample would be kept until
+/// `/metrics` is read.
 pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &CancellationToken) {
     let work = stopping.clone().run_until_cancelled_owned(async move {
         loop {
@@ -57,12 +58,12 @@ pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &Can
     }));
 }
 
-/// The SHA-256 of the secret by which `/metrics` is read from elsewhere.
+/// Returns the SHA-256 of the secret with which other machines may read `/metrics`. `None` if no secret is set.
 pub fn metrics_token() -> Option<[u8; 32]> {
     std::env::var("COUNTERSIGN_METRICS_TOKEN").ok().filter(|token| !token.is_empty()).map(|token| digest(token.trim()))
 }
 
-/// Secrets, by the settings and the environment.
+/// Reads the secrets of tools from the settings and the environment. Warns of secrets that are bound to no host.
 pub fn secrets(settings: &BTreeMap<String, SecretSettings>) -> Secrets {
     let secrets = Secrets::from_env(std::env::vars(), settings);
     for secret in secrets.unbound() {
@@ -71,30 +72,30 @@ pub fn secrets(settings: &BTreeMap<String, SecretSettings>) -> Secrets {
     secrets
 }
 
-/// Where models are and what they cost, by the settings and the environment.
+/// Creates the models from the settings and the environment.
 pub fn models(prices: &Prices, secrets: Secrets) -> Result<Masked, agent::Error> {
     let options = agent::Options::from_env(|name| std::env::var(name).ok());
     Ok(Masked { models: Models::new(agent::Options { prices: prices.clone(), ..options })?, secrets })
 }
 
-/// What tools may do, by the settings and the environment.
+/// Creates the tools from the settings.
 pub fn tools(settings: &SettingsFile, secrets: Secrets) -> Result<Tools, tool::Error> {
     let (allowed_hosts, mcp) = (settings.tools.allowed_hosts.clone(), settings.mcp.clone());
     Tools::new(tool::Options { allowed_hosts, mcp, secrets })
 }
 
-/// What requests to webhooks that decide are signed with, as it is in the environment.
+/// Reads the secret that signs requests to webhooks of handlers and guardrails.
 fn handler_secret() -> Option<String> {
     std::env::var("COUNTERSIGN_HANDLER_SECRET").ok().filter(|secrets| !secrets.trim().is_empty())
 }
 
-/// Which handlers can be asked, by the environment; `chats`: people are reached in a chat.
+/// Determines which handlers can be asked. `chats`: people can be reached in a chat.
 pub fn reach(chats: bool) -> Reach {
     let webhooks = handler_secret().is_some_and(|secrets| SigningKeys::read(&secrets).is_some());
     Reach { terminal: false, webhooks, chats }
 }
 
-/// Asks webhooks that decide, by the settings and the environment; `server`: where they answer later.
+/// Creates the client for webhooks that decide. `server`: the URL at which they can answer later.
 pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: SharedClock) -> anyhow::Result<Webhooks> {
     let secrets = handler_secret();
     let keys = secrets.as_deref().and_then(SigningKeys::read);
@@ -105,30 +106,30 @@ pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: Sh
     Webhooks::new(options).map_err(|error| no_client(&error))
 }
 
-/// Requests to other servers cannot be made.
+/// Converts an error of building an HTTP client.
 pub fn no_client(error: &reqwest::Error) -> anyhow::Error {
     anyhow!("the HTTP client cannot be created: {error}")
 }
 
-/// Where people find the console, as those are told who are outside; without a slash at its end.
+/// Returns the URL of the console that notifications contain, without a slash at the end.
 pub fn notified_url(settings: &SettingsFile, address: SocketAddr) -> String {
     let url = settings.notifications.url.clone().unwrap_or_else(|| public_url(settings, address));
     url.trim_end_matches('/').to_owned()
 }
 
-/// Who outside is told, by the settings and the environment.
+/// Returns the options of notifications, from the settings and the environment.
 pub fn notifier(settings: &SettingsFile, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
     let url = public_url(settings, address);
     let secrets = notify::NotificationSecrets::from_env(std::env::vars());
     notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
 }
 
-/// Where browsers find the console.
+/// Returns the URL at which browsers reach the console.
 fn public_url(settings: &SettingsFile, address: SocketAddr) -> String {
     settings.origins.first().cloned().unwrap_or_else(|| format!("http://{address}"))
 }
 
-/// The identity provider, by the settings and the environment.
+/// Checks the settings of the identity provider. `None` if the settings have none.
 pub fn provider(
     settings: &SettingsFile,
     address: SocketAddr,
@@ -137,7 +138,7 @@ pub fn provider(
     settings.oidc.clone().map(|oidc| oidc.check(&public, |name| std::env::var(name).ok())).transpose()
 }
 
-/// What flows see as `env`: the variables `COUNTERSIGN_ENV_NAME`, without the prefix.
+/// Returns the value of `env` in flows: the variables `COUNTERSIGN_ENV_NAME`, without the prefix.
 pub fn flow_env() -> Arc<JsonMap> {
     let variables = std::env::vars();
     Arc::new(
@@ -147,7 +148,7 @@ pub fn flow_env() -> Arc<JsonMap> {
     )
 }
 
-/// Makes the authenticator forget what it remembers whenever the log tells that rights have changed.
+/// Empties the cache of the authenticator whenever the log reports that rights have changed.
 pub struct ForgetRights(pub Authenticator);
 
 impl Observe for ForgetRights {
@@ -173,7 +174,7 @@ impl Observe for ForgetRights {
     }
 }
 
-/// Lets sockets in: the same people as everywhere, from the same origins, and within the same budgets.
+/// Admits sockets by the same authentication, origins and write budgets as HTTP requests.
 pub struct Sockets {
     pub authenticator: Authenticator,
     pub clock: SharedClock,

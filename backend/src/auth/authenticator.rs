@@ -18,43 +18,44 @@ use crate::clock::SharedClock;
 use crate::problem::of_store;
 use crate::store::{Actor, Credential, CredentialKind, Store};
 
-/// The browser's cookie.
+/// The session cookie over http.
 pub const SESSION_COOKIE: &str = "countersign_session";
-/// The same over https: browsers take it from this host alone, and over https.
+/// The session cookie over https. Because of the prefix `__Host-`, browsers accept it only from this host and over
+/// https.
 pub const SECURE_SESSION_COOKIE: &str = "__Host-countersign_session";
 
-/// How long an identity is believed without another look. The log empties the cache at once when something changes
-/// here; this bounds what another process changes.
+/// How long an identity is cached. Changes on this database empty the cache through the log; this bounds the delay
+/// otherwise.
 const CACHE_LIFETIME: Duration = Duration::from_secs(2);
 const CACHED: usize = 10_000;
-/// How often it is noted that a session is used.
+/// The minimum interval between updates of a session's last use.
 const NOTED: Duration = Duration::from_mins(5);
 
-/// Who is calling.
+/// The authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Who, with the rights that count.
+    /// The caller, with the rights that apply.
     pub principal: Principal,
-    /// SHA-256 of what let them in; a commit checks that it still holds.
+    /// The SHA-256 of the caller's secret. A commit checks that the credential is still valid.
     pub credential: [u8; 32],
-    /// What let them in.
+    /// The kind of credential that was presented.
     pub kind: CredentialKind,
-    /// Until when it does.
+    /// The end of the credential; `None`: it does not expire.
     pub expires_at: Option<Timestamp>,
-    /// Until when these are the rights, if nobody changes them: a time as somebody's deputy begins or ends then, or what
-    /// let them in runs out.
+    /// The time up to which these rights apply if nobody changes them: the credential expires, or a period as someone's
+    /// deputy begins or ends. `None` if there is no such time.
     pub rights_until: Option<Timestamp>,
-    /// Whether they must set up a second factor before they may do anything else.
+    /// Whether the caller must set up a second factor before anything else.
     pub factor_missing: bool,
 }
 
 impl Identity {
-    /// The same, as commits name it.
+    /// Returns the caller as the actor of commits.
     pub fn actor(&self) -> Actor {
         Actor { principal: self.principal.clone(), credential: Some(self.credential), rights_until: self.rights_until }
     }
 
-    /// Refuses who must set up a second factor before anything else.
+    /// Refuses callers who must set up a second factor first.
     pub fn may_go_on(&self) -> Result<(), Problem> {
         if self.factor_missing {
             let detail = "set up a second factor first: in the console under You, Security, or POST /api/v1/me/totp";
@@ -64,7 +65,7 @@ impl Identity {
     }
 }
 
-/// Finds out who is calling, and lets people in and out. Cheap to clone.
+/// Identifies callers, and logs people in and out. Cheap to clone.
 #[derive(Clone)]
 pub struct Authenticator {
     pub(super) store: Store,
@@ -78,46 +79,46 @@ pub struct Authenticator {
 
 #[derive(Default)]
 struct Cache {
-    /// Raised whenever the cache is emptied: what was read before is not put in afterwards.
+    /// Incremented whenever the cache is emptied, so that identities read before are not inserted afterwards.
     generation: u64,
     identities: HashMap<[u8; 32], (Identity, Timestamp)>,
 }
 
 impl Authenticator {
-    /// An authenticator over `store`.
+    /// Creates an authenticator over `store`, with the default policy and without an identity provider.
     pub fn new(store: Store, clock: SharedClock) -> Self {
         let passwords = Passwords::new(clock.clone());
         let (limit, policy) = (Arc::new(Failures::new()), LoginPolicy::default());
         Self { store, clock, passwords, limit, policy, provider: None, cache: Arc::default() }
     }
 
-    /// The same with other settings.
+    /// Replaces the policy.
     pub fn with(self, policy: LoginPolicy) -> Self {
         Self { policy, ..self }
     }
 
-    /// The same with an identity provider.
+    /// Replaces the identity provider.
     pub fn with_provider(self, provider: Option<Arc<Provider>>) -> Self {
         Self { provider, ..self }
     }
 
-    /// The identity provider, where there is one.
+    /// Returns the identity provider, if there is one.
     pub fn provider(&self) -> Option<&Provider> {
         self.provider.as_deref()
     }
 
-    /// How long what lets people in lasts.
+    /// Returns the policy for sessions, tokens and second factors.
     pub fn policy(&self) -> &LoginPolicy {
         &self.policy
     }
 
-    /// What hashes passwords.
+    /// Returns the hasher of passwords.
     pub fn passwords(&self) -> &Passwords {
         &self.passwords
     }
 
-    /// Who sent these headers: by `Authorization: Bearer` where there is one, else by the session cookie. `401` where
-    /// that is nobody, or not the person whom the headers name.
+    /// Identifies the sender of these headers, by `Authorization: Bearer` if present, otherwise by the session cookie.
+    /// Fails with `401` if the credential is not valid, or belongs to another user than the one that the headers name.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
         let identity = self.identify(headers).await?;
         expected(headers, &identity)?;
@@ -157,13 +158,13 @@ impl Authenticator {
         Ok(identity)
     }
 
-    /// Who is let in by the secret with this digest, by the rights of now: read from the database, not from what was
-    /// remembered. `401` where it lets nobody in any more.
+    /// Identifies the owner of the secret with this digest. Reads the current rights from the database, not the cache.
+    /// Fails with `401` if the credential is no longer valid.
     pub async fn look_up(&self, digest: [u8; 32]) -> Result<Identity, Problem> {
         self.find(digest).await.map(|(identity, _)| identity)
     }
 
-    /// Lengthens a session that is used, every few minutes, and not for its sockets alone.
+    /// Extends a session that is used, every few minutes. Sockets alone do not extend it.
     fn note_use(&self, credential: &Credential, digest: [u8; 32], now: Timestamp) {
         let since = credential.last_used_at.unwrap_or(credential.created_at);
         if credential.kind != CredentialKind::Session || now.since(since) < NOTED.min(self.policy.session_idle / 10) {
@@ -189,7 +190,7 @@ impl Authenticator {
             .ok_or_else(ended)?;
         let mut principal = person.principal(Some(&credential));
         let mut rights_until = None;
-        // Who has a deputy has one in their own sessions: a token has a right only through a role that it names.
+        // Only sessions have rights of deputies: a token has a right only through a role that it names.
         if !principal.token && !person.deputyships.is_empty() {
             (principal.stands_for, rights_until) =
                 self.store.standing(&person).await.map_err(|error| of_store(&error))?;
@@ -202,7 +203,7 @@ impl Authenticator {
         Ok((Identity { principal, credential: digest, kind, expires_at, rights_until, factor_missing }, credential))
     }
 
-    /// Forgets whom it knows: called when the log tells of people, sessions or tokens.
+    /// Empties the cache. Called when the log reports changes of people, sessions or tokens.
     pub fn invalidate(&self) {
         let mut cache = self.cache.lock();
         cache.generation += 1;
@@ -214,7 +215,7 @@ fn ended() -> Problem {
     Problem::new(Code::Unauthenticated).detail("the session or token has ended; log in again")
 }
 
-/// Refuses requests that were meant to be of somebody else.
+/// Refuses requests whose headers name another user.
 fn expected(headers: &HeaderMap, identity: &Identity) -> Result<(), Problem> {
     let username = &identity.principal.username;
     if headers.get_all(USER_HEADER).iter().all(|named| named.as_bytes() == username.as_str().as_bytes()) {
@@ -225,7 +226,8 @@ fn expected(headers: &HeaderMap, identity: &Identity) -> Result<(), Problem> {
     Err(Problem::new(Code::Unauthenticated).detail(detail))
 }
 
-/// The secret that the headers carry, and what it must be. A bad `Authorization` is not made good by a cookie.
+/// Returns the secret in the headers, and the kind of credential that it must be. A session cookie does not make up for
+/// an invalid `Authorization`.
 fn presented(headers: &HeaderMap) -> Option<(&str, CredentialKind)> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;

@@ -8,7 +8,7 @@ use shared::time::Timestamp;
 use super::secret::Secret;
 use crate::store::{Credential, CredentialKind, NewCredential};
 
-/// A credential that ends `life` after `now`.
+/// Creates a credential from its secret. It expires `life` after `now`.
 pub(super) fn credential(
     kind: CredentialKind,
     username: Username,
@@ -19,7 +19,7 @@ pub(super) fn credential(
     with_digest(kind, username, secret.digest(), now, life)
 }
 
-/// The same of a secret of which only the SHA-256 is known.
+/// Creates a credential from the SHA-256 of its secret.
 pub(super) fn with_digest(
     kind: CredentialKind,
     username: Username,

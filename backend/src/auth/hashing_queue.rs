@@ -11,18 +11,18 @@ use tokio::sync::Semaphore;
 use super::Error;
 use crate::client_address::Network;
 
-/// How many hashes are computed at once: each takes 19 MiB and some tens of milliseconds of a core.
+/// The number of concurrent hashes. Each takes 19 MiB and some tens of milliseconds of a core.
 const AT_ONCE: usize = 2;
-/// How many attempts of one network wait at most.
+/// The maximum number of waiting attempts per network.
 const WAITING: usize = 32;
 
-/// Turns at hashing.
+/// The queue for hashing passwords.
 pub(super) struct HashingQueue {
     free: Semaphore,
     lines: Mutex<HashMap<Network, Arc<Line>>>,
 }
 
-/// The attempts of one network: the first of them stands for all where networks take turns.
+/// The attempts of one network. Only the first of them competes with those of other networks.
 struct Line {
     room: Semaphore,
     first: Semaphore,
@@ -33,7 +33,7 @@ impl HashingQueue {
         Self { free: Semaphore::new(AT_ONCE), lines: Mutex::default() }
     }
 
-    /// Does work when it is the turn of this network; for who is logged in already there is no network.
+    /// Runs `work` when it is the turn of `network`, which is `None` for callers who are logged in already.
     pub(super) async fn take<T>(&self, network: Option<Network>, work: impl Future<Output = T>) -> Result<T, Error> {
         let Some(network) = network else {
             let _free = self.free.acquire().await.map_err(|error| closed(&error))?;
@@ -54,7 +54,7 @@ impl HashingQueue {
     }
 }
 
-/// A place in a line. A line in which nobody stands any more is forgotten.
+/// A place in the line of a network. An empty line is removed.
 struct Stand<'a> {
     turns: &'a HashingQueue,
     network: Network,

@@ -14,49 +14,51 @@ use crate::store::{
     SignIn, UserRecord,
 };
 
-/// The cookie by which a browser is known to have logged in before: others in its network cannot use up its attempts.
+/// The cookie that identifies a browser that has logged in before, so that others in its network cannot use up its
+/// attempts.
 pub const BROWSER_COOKIE: &str = "countersign_browser";
-/// How long it is known.
+/// The lifetime of that cookie.
 pub(crate) const BROWSER_LIFE: Duration = Duration::from_hours(180 * 24);
 
 const WRONG: Error = Error::Unauthenticated("the username or the password is wrong");
 const WRONG_LINK: Error = Error::Unauthenticated("the link has been used or has expired; ask for a new one");
 
-/// From where somebody tries to get in.
+/// An attempt to log in.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The client's address: failures are counted by its network, and the session keeps it.
+    /// The address of the client: failures are counted by its network, and the session records it.
     pub address: ClientAddress,
-    /// What the browser says that it is.
+    /// The `User-Agent` of the browser.
     pub agent: Option<String>,
-    /// The secret of its session until now, which ends.
+    /// The secret of the browser's current session, which ends with a new login.
     pub session: Option<String>,
-    /// The secret by which it is known to have logged in before.
+    /// The secret of the cookie [`BROWSER_COOKIE`], if the browser sent it.
     pub browser: Option<String>,
-    /// The code of the second factor.
+    /// The code of the second factor, if it was sent.
     pub code: Option<String>,
 }
 
 impl Attempt {
-    /// From this address, and nothing else is known.
+    /// Creates an attempt of which only the address is known.
     pub fn from(address: ClientAddress) -> Self {
         Self { address, agent: None, session: None, browser: None, code: None }
     }
 }
 
-/// Somebody who was let in.
+/// A successful login.
 #[derive(Debug)]
 pub struct Login {
     /// The person who is logged in now.
     pub user: User,
     /// The session's secret, for the cookie.
     pub session: Secret,
-    /// By what the browser is known from now on, where it was not.
+    /// The secret for the cookie [`BROWSER_COOKIE`]. `None` if the browser was known before.
     pub browser: Option<Secret>,
 }
 
 impl Authenticator {
-    /// Lets somebody in by password. Failures are limited for the account and the network together, and stand in the log.
+    /// Logs a person in by password. Failures are counted for the pair of account and network, and for the network;
+    /// they are recorded in the log.
     pub async fn login(&self, username: &str, password: String, attempt: Attempt) -> Result<Login, Error> {
         let network = attempt.address.network();
         let known = self.known_browser(username, &attempt).await?;
@@ -65,11 +67,11 @@ impl Authenticator {
             None => vec![AttemptKey::Account(username.to_owned(), network), AttemptKey::Network(network)],
         };
         self.limit.check(&keys, self.clock.uptime())?;
-        // Whoever is known does not wait behind the others of their network.
+        // Known browsers do not queue behind others in their network.
         let line = known.is_none().then_some(network);
         let person = self.store.user(username).await?;
         let hash = person.as_ref().filter(|person| person.user.active).and_then(|person| person.password_hash.clone());
-        // Those who waited for their turn are checked again when it has come: many attempts at once are no way around.
+        // Checked again after waiting in the queue, so that many concurrent attempts cannot evade the limit.
         let (limit, clock, asked) = (self.limit.clone(), self.clock.clone(), keys.clone());
         let may = move || limit.check(&asked, clock.uptime());
         let right = self.passwords().verify(line, password, hash.clone(), may).await?;
@@ -92,8 +94,8 @@ impl Authenticator {
         }
     }
 
-    /// Lets somebody in by the secret of a link, which is used up by that. Nobody guesses 256 random bits, so failures of
-    /// others do not count.
+    /// Logs a person in by the secret of a link, which can be used once. Failures are not limited, since nobody guesses
+    /// 256 random bits.
     pub async fn redeem(&self, secret: &str, attempt: Attempt) -> Result<Login, Error> {
         let link = digest(secret);
         let (_, person) = self.linked(link).await?;
@@ -101,7 +103,7 @@ impl Authenticator {
         self.start_session(person, SignIn::Link(link), attempt, known).await
     }
 
-    /// Whom a link lets in; it is not used up by asking.
+    /// Returns the person whom a link logs in, without using it up.
     pub async fn link_owner(&self, secret: &str) -> Result<User, Error> {
         self.linked(digest(secret)).await.map(|(_, person)| User { email: None, ..person.user })
     }
@@ -111,7 +113,7 @@ impl Authenticator {
         found.filter(|(link, person)| link.kind == CredentialKind::Link && person.user.active).ok_or(WRONG_LINK)
     }
 
-    /// Ends the session by which somebody is in.
+    /// Ends the session of the caller.
     pub async fn logout(&self, identity: &Identity) -> Result<(), Error> {
         let operation = Operation::EndSession { digest: identity.credential };
         self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
@@ -119,7 +121,7 @@ impl Authenticator {
         Ok(())
     }
 
-    /// The SHA-256 of what the browser is known by, where it has logged in to this account before.
+    /// Returns the SHA-256 of the browser's secret, if the browser has logged in to this account before.
     async fn known_browser(&self, username: &str, attempt: &Attempt) -> Result<Option<[u8; 32]>, Error> {
         let Some(secret) = &attempt.browser else { return Ok(None) };
         let digest = digest(secret);
@@ -129,7 +131,7 @@ impl Authenticator {
         Ok(known.map(|_| digest))
     }
 
-    /// In the background: an answer that waited for the disk would tell that there is such a person.
+    /// Records a failed login in the background: an answer that waited for the disk would reveal that the user exists.
     fn record_failure(&self, username: Username) {
         let store = self.store.clone();
         tokio::spawn(async move {
@@ -170,7 +172,7 @@ impl Authenticator {
         }
     }
 
-    /// A session that begins now, with its secret.
+    /// Creates a session that begins now, and its secret.
     pub(super) fn new_session(&self, username: Username, attempt: &Attempt) -> (Secret, NewCredential) {
         let now = self.clock.now();
         let secret = Secret::new(CredentialKind::Session, &*self.clock);
@@ -185,7 +187,7 @@ impl Authenticator {
     }
 }
 
-/// What a browser says that it is, as far as a list shows it.
+/// Shortens a `User-Agent` for lists.
 fn in_short(agent: &str) -> String {
     agent.chars().filter(|c| !c.is_control()).take(200).collect()
 }

@@ -38,7 +38,7 @@ pub(crate) use user_setup::{check_text, known_of};
 
 use crate::store;
 
-/// Why a login failed, or a user could not be added or changed.
+/// The reason why a login failed, or a user could not be added or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The username, the password or the link is wrong; does not say which.
@@ -50,13 +50,13 @@ pub enum Error {
     /// Any other refused request.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// Too many failed attempts from this address.
+    /// Too many failed attempts, by account, network, browser or second factor, or too many waiting ones.
     #[error("too many failed attempts; try again in {retry_after} s")]
     TooManyAttempts {
         /// Seconds until the next attempt is accepted.
         retry_after: u64,
     },
-    /// The data of a person are not valid.
+    /// The data of a user are not valid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Mistake>),
     /// The change was not made.

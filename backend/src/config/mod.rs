@@ -103,7 +103,7 @@ pub struct SettingsFile {
     pub seal_head: Option<PathBuf>,
     /// The folder of archived runs; `--archive` and `COUNTERSIGN_ARCHIVE` take precedence.
     pub archive: Option<PathBuf>,
-    /// How long finished runs stay in the database.
+    /// How long finished runs stay in the database before they are archived.
     pub retention: RetentionSettings,
     /// The folder of flow files to load at the start; `--flows` takes precedence.
     pub flows: Option<PathBuf>,
@@ -113,35 +113,35 @@ pub struct SettingsFile {
     pub network: NetworkSettings,
     /// How much each person may write.
     pub limits: WriteLimits,
-    /// How many model and tool calls run at once, from 1 to 1024; `--workers` takes precedence.
+    /// The number of concurrent model and tool calls, from 1 to 1024; `--workers` takes precedence.
     pub workers: Option<usize>,
     /// The longest time that a remembered approval may last; `--longest-grant` takes precedence.
     pub longest_grant: Option<Span>,
-    /// What tools may do.
+    /// The hosts that tools may reach.
     pub tools: ToolSettings,
     /// MCP servers, by the names that flows use.
     pub mcp: BTreeMap<String, McpServer>,
-    /// Where secrets may be sent, by name.
+    /// The hosts that secrets may be sent to, by the name of the secret.
     pub secrets: BTreeMap<String, SecretSettings>,
     /// The prices of models' tokens.
     pub prices: Prices,
-    /// Who is notified of reviews.
+    /// The receivers of notifications about reviews.
     pub notifications: notify::NotificationSettings,
-    /// How long sessions and tokens last, and who must have a second factor.
+    /// The lifetimes of sessions and tokens, and who must have a second factor.
     pub logins: auth::LoginPolicy,
     /// The identity provider with which people sign in.
     pub oidc: Option<OidcSettings>,
 }
 
-/// How long finished runs stay in the database.
+/// The table `[retention]` of the settings file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionSettings {
-    /// How long a finished run stays before it is archived; none: for ever. A flow may set its own (`retention`).
+    /// How long a finished run stays before it is archived; `None`: for ever. A flow may set its own (`retention`).
     pub runs: Option<Span>,
 }
 
-/// What tools may do.
+/// The table `[tools]` of the settings file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolSettings {
@@ -154,19 +154,19 @@ pub struct ToolSettings {
 pub struct Settings {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// Where data is stored.
+    /// The locations of stored data.
     pub storage: Storage,
-    /// How many calls run at once.
+    /// The number of concurrent model and tool calls.
     pub workers: usize,
     /// The longest time that a remembered approval may last.
     pub longest_grant: Duration,
     /// Whether the users of the demo are created.
     pub demo: bool,
-    /// Everything else: the file, with what flags and the environment set in its place.
+    /// All other settings: the file, overridden by flags and the environment.
     pub file: SettingsFile,
 }
 
-/// Where data is stored.
+/// The locations of stored data.
 #[derive(Debug, Clone)]
 pub struct Storage {
     /// The URL of the database: `sqlite:<file>` or `postgres://…`.
@@ -175,13 +175,13 @@ pub struct Storage {
     pub data: PathBuf,
     /// The key that seals the audit log.
     pub seal_key: PathBuf,
-    /// The file for the newest head of the audit log.
+    /// The file for the newest seal of the audit log.
     pub seal_head: PathBuf,
     /// The folder of archived runs.
     pub archive: PathBuf,
 }
 
-/// Why the settings are not valid.
+/// The reason why the settings are not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
@@ -189,7 +189,7 @@ pub enum Error {
     Unread {
         /// The path of the settings file: that of `--config`, or of `countersign.toml` in the data folder.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file has an error.
@@ -205,13 +205,13 @@ pub enum Error {
     Data {
         /// The path of the data folder; `data` if `--data` names none.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// `--demo` prints login links, and is not for networks.
+    /// `--demo` was combined with an address that other machines can reach. It prints login links.
     #[error("--demo prints login links, so it needs a loopback address to listen on, not {0}")]
     DemoAddress(SocketAddr),
-    /// A number that is out of range.
+    /// The number of workers is out of range.
     #[error("--workers must be between 1 and 1024, not {0}")]
     Workers(usize),
 }

@@ -28,11 +28,11 @@ pub struct NetworkArgs {
 pub struct NetworkSettings {
     /// Proxies whose `Forwarded` and `X-Forwarded-For` name the client; `--trusted-proxy` takes precedence.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// The most connections at once; default: as many as the limit of open files leaves room for.
+    /// The maximum number of concurrent connections; default: as many as the limit of open files leaves room for.
     pub max_connections: Option<NonZeroUsize>,
-    /// The most connections at once from one address; default: half of all, and at most 1,000.
+    /// The maximum number of concurrent connections per address; default: half of all, and at most 1,000.
     pub max_connections_per_address: Option<NonZeroUsize>,
-    /// Additional names of the server; `*`: any.
+    /// Additional names of the server, checked against the `Host` of requests; `*`: any.
     pub hosts: Vec<String>,
 }
 

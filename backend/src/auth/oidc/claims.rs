@@ -10,28 +10,28 @@ use crate::auth::user_setup::check_text;
 use crate::limits;
 use crate::store::ProviderAccount;
 
-/// The longest subject, by the standard.
+/// The maximum length of a subject, by the standard.
 const MAX_SUBJECT: usize = 255;
 
-/// Who the provider says has signed in.
+/// The person who has signed in, according to the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// By what they are known for ever.
+    /// The account at the provider, which identifies the person permanently.
     pub account: ProviderAccount,
-    /// The name that they would have here, where the claim of it is one.
+    /// The username that the person would get here. `None` if the claim is missing or not a valid username.
     pub username: Option<Username>,
-    /// Their full name.
+    /// The full name of the person.
     pub display_name: Option<String>,
-    /// Their address, where the provider says that it is theirs.
+    /// The email address, if the provider has verified it.
     pub email: Option<String>,
-    /// The roles that their groups give; none: roles are given here.
+    /// The roles by the person's groups. `None` if the settings map no groups, so admins assign roles.
     pub roles: Option<Vec<String>>,
-    /// Whether their groups let them in.
+    /// Whether the person's groups permit a login.
     pub admitted: bool,
 }
 
 impl Provider {
-    /// What verified claims mean.
+    /// Interprets verified claims.
     pub(super) fn profile(&self, claims: &Claims) -> Result<Profile, OidcError> {
         let settings = &self.checked.settings;
         let others = &claims.additional_claims().0;
@@ -69,14 +69,14 @@ impl Provider {
     }
 }
 
-/// A name as names are here: in small letters, and of an address what stands before the `@`. Two people may come to one
-/// name so: the second is refused, like everybody whose name is taken.
+/// Converts a name to a username: in lower case and, if it is an address, only the part before the `@`. If two people
+/// get the same username, the second is refused as for any name that is taken.
 fn local_username(name: &str) -> Option<Username> {
     let (name, _) = name.split_once('@').unwrap_or((name, ""));
     name.to_ascii_lowercase().parse().ok()
 }
 
-/// A claim by its name, or by the JSON pointer to it.
+/// Finds a claim by its name, or by the JSON pointer to it.
 fn claim<'c>(claims: &'c JsonMap, name: &str) -> Option<&'c Value> {
     let Some(path) = name.strip_prefix('/') else { return claims.get(name) };
     let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));

@@ -22,28 +22,28 @@ use shared::JsonMap;
 use super::settings::is_private;
 use crate::http_client::{self, USER_AGENT};
 
-/// The longest that a request to the provider may take.
+/// The timeout of a request to the provider.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer that is read, in bytes.
+/// The maximum length of a response, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
 
-/// The claims of an ID token beside the standard ones.
+/// The claims of an ID token in addition to the standard ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct OtherClaims(pub JsonMap);
 
 impl AdditionalClaims for OtherClaims {}
 
-/// What a provider says of itself beside the standard configuration (RFC 9207).
+/// The provider's metadata in addition to the standard ones (RFC 9207).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct OtherMetadata {
-    /// Whether it names itself as `iss` when it sends people back.
+    /// Whether the provider identifies itself with `iss` when it sends people back.
     #[serde(default)]
     pub authorization_response_iss_parameter_supported: bool,
 }
 
 impl AdditionalProviderMetadata for OtherMetadata {}
 
-/// What a provider says of itself, with its keys.
+/// The provider's configuration, with its keys.
 pub(super) type Configuration = ProviderMetadata<
     OtherMetadata,
     CoreAuthDisplay,
@@ -95,10 +95,10 @@ pub(super) type OidcClient = Client<
     EndpointMaybeSet,
 >;
 
-/// Makes requests to the provider.
+/// The HTTP client for requests to the provider.
 pub(super) struct HttpClient(reqwest::Client);
 
-/// Why a request to the provider got no answer.
+/// The reason why a request to the provider failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpError {
     #[error(transparent)]

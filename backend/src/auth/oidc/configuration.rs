@@ -12,21 +12,21 @@ use super::OidcError;
 use super::client::{Configuration, HttpClient, HttpError};
 use super::settings::is_private;
 
-/// How long it is used before it is fetched again.
+/// How long the configuration is used before it is fetched again.
 const LIFE: Duration = Duration::from_hours(1);
-/// How soon it is fetched again for a key that is not known: anybody who can sign in could make it so each time.
+/// The minimum interval between fetches for unknown keys, which anyone who can sign in could provoke.
 const REFRESH: Duration = Duration::from_mins(1);
-/// How soon it is tried again where it could not be fetched: meanwhile nobody waits for it.
+/// The wait after a failed fetch. Meanwhile sign-ins fail at once.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// What is known of the provider.
+/// The cached configuration of the provider.
 #[derive(Default)]
 pub(super) struct ConfigurationCache(Mutex<CacheState>);
 
 #[derive(Default)]
 struct CacheState {
     held: Option<(Timestamp, Arc<Configuration>)>,
-    /// When it was fetched for a key that was not known.
+    /// The time of the last fetch for an unknown key.
     refreshed: Option<Timestamp>,
     failed: Option<(Timestamp, String)>,
 }
@@ -34,7 +34,7 @@ struct CacheState {
 type Fetched = Result<Arc<Configuration>, OidcError>;
 
 impl ConfigurationCache {
-    /// The configuration of now. Whoever comes while it is fetched waits for that, and does not fetch it too.
+    /// Returns the current configuration. Concurrent callers wait for one fetch.
     pub async fn get(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Fetched {
         let mut state = self.0.lock().await;
         match &state.held {
@@ -43,7 +43,8 @@ impl ConfigurationCache {
         }
     }
 
-    /// A newer configuration than one that has not the key of a token, if it is time for one.
+    /// Fetches the configuration again because a token names an unknown key, unless that was done less than [`REFRESH`]
+    /// ago.
     pub async fn refreshed(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Fetched {
         let mut state = self.0.lock().await;
         match (&state.held, state.refreshed) {
@@ -80,7 +81,7 @@ impl CacheState {
 
 async fn fetch(issuer: &IssuerUrl, http: &HttpClient) -> Result<Configuration, String> {
     let configuration = Configuration::discover_async(issuer.clone(), http).await.map_err(|error| match error {
-        // Not the body: it may say anything.
+        // Without the body, which may contain anything.
         DiscoveryError::Response(status, _, why) => format!("{why} (status {status})"),
         other => causes::<DiscoveryError<HttpError>>(&other),
     })?;
@@ -90,7 +91,7 @@ async fn fetch(issuer: &IssuerUrl, http: &HttpClient) -> Result<Configuration, S
     Ok(configuration)
 }
 
-/// An error with what caused it: the innermost says what is wrong.
+/// Formats an error with its causes: the innermost says what is wrong.
 pub(super) fn causes<E: std::error::Error>(error: &E) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,6 +1,6 @@
 //! Single sign-on by OpenID Connect: the authorization code flow with PKCE (OpenID Connect Core 1.0 §3.1, RFC 7636, RFC
-//! 9207) against the one provider of the settings. Owns the conversation with the provider, and what its claims mean
-//! here; who is let in is decided by the commit that starts the session.
+//! 9207) against the one provider of the settings. Owns the protocol with the provider and the interpretation of its
+//! claims; the commit that starts the session decides who is let in.
 
 mod claims;
 mod client;
@@ -30,8 +30,8 @@ pub use self::claims::Profile;
 pub use self::pending_login::{LIFE, PendingLogin};
 pub use self::settings::{CheckedSettings, OidcSettings, SettingsError};
 
-/// How ID tokens may be signed: by a key of the provider's that nobody else has. Never not at all, and never by the
-/// client's secret.
+/// The accepted signature algorithms of ID tokens: those with a key pair of the provider. Never `none`, and never an
+/// HMAC with the client's secret.
 const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
@@ -44,36 +44,36 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::EdDsa,
 ];
 
-/// Why somebody was not signed in. What it says is for the server's log, and holds no code, token or secret.
+/// The reason why a sign-in failed. The messages are for the server's log, and contain no code, token or secret.
 #[derive(Debug, thiserror::Error)]
 pub enum OidcError {
     /// The answer does not belong to an attempt that this browser began, or the attempt is too old.
     #[error("this sign-in was not started in this browser, or took too long")]
     Attempt,
-    /// The person, or the provider, said no.
+    /// The person or the provider refused.
     #[error("the provider refused: {0}")]
     Refused(String),
     /// The provider cannot be reached, or does not speak OpenID Connect.
     #[error("the provider cannot be reached: {0}")]
     Unreachable(String),
-    /// The answer does not hold: issuer, signature, audience, expiry or nonce.
+    /// The response is not valid: issuer, signature, audience, expiry or nonce.
     #[error("the provider's answer cannot be trusted: {0}")]
     Token(String),
-    /// The provider does not say what is needed to know the person here.
+    /// The provider did not send a claim that is needed to identify the person.
     #[error("the provider did not send {0}; check the scopes and claims in the settings")]
     Claim(String),
 }
 
-/// What the provider sent the browser back with.
+/// The parameters with which the provider sent the browser back.
 #[derive(Default)]
 pub struct Returned {
-    /// That of the attempt.
+    /// The `state` of the attempt.
     pub state: Option<String>,
-    /// What is exchanged for the ID token.
+    /// The code to exchange for the ID token.
     pub code: Option<String>,
-    /// Why there is no code.
+    /// The error in place of a code.
     pub error: Option<String>,
-    /// Who sends the person back (RFC 9207).
+    /// The issuer that sends the person back (RFC 9207).
     pub issuer: Option<String>,
 }
 
@@ -87,29 +87,30 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// The provider of these settings; `key` seals what browsers keep meanwhile, and is the same at every server. It is
-    /// not asked before somebody signs in: a provider that is away must not keep the server from starting.
+    /// Creates the provider of these settings. `key` encrypts the cookies of sign-ins in progress, and is the same on
+    /// every server. The provider is not contacted before someone signs in, so that the server starts even if the
+    /// provider is down.
     pub fn new(checked: CheckedSettings, key: &[u8; 32], clock: SharedClock) -> reqwest::Result<Self> {
         let (key, http) = (CookieKey::new(key), HttpClient::new()?);
         Ok(Self { checked, key, http, clock, configuration: ConfigurationCache::default() })
     }
 
-    /// What the login page calls the provider.
+    /// Returns the name of the provider for the login page.
     pub fn label(&self) -> &str {
         &self.checked.settings.label
     }
 
-    /// Whether whoever signs in for the first time is added.
+    /// Whether a person who signs in for the first time is added as a user.
     pub fn creates_people(&self) -> bool {
         self.checked.settings.create_people
     }
 
-    /// Whether browsers come back by https.
+    /// Whether browsers return over https.
     pub fn is_https(&self) -> bool {
         self.checked.redirect.url().scheme() == "https"
     }
 
-    /// Begins an attempt: where to send the browser, and the cookie that it keeps meanwhile.
+    /// Begins a sign-in. Returns the URL to send the browser to, and the cookie that it keeps meanwhile.
     pub async fn begin(&self, next: Option<String>) -> Result<(String, String), OidcError> {
         let client = self.client(&*self.configuration().await?);
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
@@ -129,15 +130,15 @@ impl Provider {
         Ok((url.into(), self.key.seal(&begun, &*self.clock)))
     }
 
-    /// What was begun, where this is the cookie of it.
+    /// Decrypts the cookie of a sign-in. `None` if it is not valid or too old.
     pub fn begun(&self, cookie: &str) -> Option<PendingLogin> {
         self.key.open(cookie, self.clock.now())
     }
 
-    /// Ends an attempt with what the provider sent the browser back with: who has signed in there.
+    /// Completes a sign-in with the parameters that the browser brought back. Returns the person's profile.
     pub async fn finish(&self, begun: &PendingLogin, returned: Returned) -> Result<Profile, OidcError> {
         let Returned { state, code, error, issuer } = returned;
-        // Digests are compared, so that the time that it takes tells nothing of the state.
+        // Digests are compared, so that the duration reveals nothing about the state.
         if digest(&state.unwrap_or_default()) != begun.digest() {
             return Err(OidcError::Attempt);
         }
@@ -162,7 +163,7 @@ impl Provider {
                     CoreErrorResponseType::Extension(other) => plain(other),
                     known => known.to_string(),
                 }),
-                // Not the body: it may hold a token.
+                // Without the body, which may contain a token.
                 RequestTokenError::Parse(error, _) => OidcError::Unreachable(format!("its answer: {}", error.path())),
                 other => OidcError::Unreachable(causes(&other)),
             })?;
@@ -171,7 +172,7 @@ impl Provider {
         self.profile(&claims)
     }
 
-    /// The claims of a token that holds. Where none of the keys fits, the provider may have new ones.
+    /// Verifies a token and returns its claims. If none of the known keys matches, the provider may have new ones.
     async fn verified(
         &self,
         token: &SignedToken,
@@ -192,7 +193,7 @@ impl Provider {
             claims = token.claims(&verifier, &nonce);
         }
         let claims = claims.map_err(|error| OidcError::Token(causes(&error)))?;
-        // An access token that belongs to another answer is refused (OpenID Connect Core §3.1.3.8).
+        // The access token must belong to this response (OpenID Connect Core §3.1.3.8).
         if let Some(expected) = claims.access_token_hash() {
             let broken = |error: &dyn std::fmt::Display| OidcError::Token(error.to_string());
             let algorithm = token.signing_alg().map_err(|error| broken(&error))?;
@@ -205,7 +206,8 @@ impl Provider {
         Ok(claims.clone())
     }
 
-    /// Checks issuer, audience, expiry and signature. Without the client's secret, which signs nothing here.
+    /// Returns a verifier of issuer, audience, expiry and signature. It does not have the client's secret, so an HMAC
+    /// is never accepted.
     fn verifier(&self, configuration: &Configuration) -> IdTokenVerifier<'_, openidconnect::core::CoreJsonWebKey> {
         let now = u64::try_from(self.clock.now().0).unwrap_or(0);
         let client_id = ClientId::new(self.checked.settings.client_id.clone());
@@ -231,7 +233,7 @@ impl Provider {
     }
 }
 
-/// An error's code of the provider, if it is one.
+/// Returns the provider's error code, or a placeholder if it does not look like a code.
 fn plain(error: &str) -> String {
     let is_code = error.len() <= 50 && error.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     if is_code { error.to_owned() } else { "an error with an invalid code".to_owned() }

@@ -11,17 +11,17 @@ use shared::time::Timestamp;
 
 use crate::clock::Clock;
 
-/// How long somebody may take to sign in at the provider.
+/// How long a person may take to sign in at the provider.
 pub const LIFE: Duration = Duration::from_mins(10);
 
-/// It, with its secrets.
+/// A sign-in in progress, with its secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PendingLogin {
     pub(super) state: String,
     pub(super) nonce: String,
     pub(super) verifier: String,
-    /// Microseconds since 1970.
+    /// The time of the start, in microseconds since 1970.
     pub(super) at: i64,
     /// The page to show after signing in.
     pub next: Option<String>,
@@ -34,13 +34,13 @@ impl std::fmt::Debug for PendingLogin {
 }
 
 impl PendingLogin {
-    /// What tells it from others, wherever it is kept.
+    /// Returns the SHA-256 of the state, which identifies the sign-in.
     pub fn digest(&self) -> [u8; 32] {
         crate::auth::digest(&self.state)
     }
 }
 
-/// Seals what browsers keep.
+/// The key that encrypts and authenticates the cookie.
 pub(super) struct CookieKey(LessSafeKey);
 
 impl CookieKey {
@@ -49,7 +49,7 @@ impl CookieKey {
         Self(LessSafeKey::new(key))
     }
 
-    /// The cookie's value.
+    /// Encrypts a sign-in as the value of its cookie.
     pub fn seal(&self, begun: &PendingLogin, clock: &dyn Clock) -> String {
         let mut nonce = [0; NONCE_LEN];
         nonce.copy_from_slice(&clock.random()[..NONCE_LEN]);
@@ -60,7 +60,7 @@ impl CookieKey {
         BASE64.encode([&nonce[..], &sealed].concat())
     }
 
-    /// What was begun, where this is its cookie and it is not too old.
+    /// Decrypts the value of a cookie. `None` if it is not valid or older than [`LIFE`].
     pub fn open(&self, cookie: &str, now: Timestamp) -> Option<PendingLogin> {
         let mut bytes = BASE64.decode(cookie).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
