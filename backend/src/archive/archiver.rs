@@ -23,42 +23,42 @@ use crate::store::{
     WholeRun,
 };
 
-/// How often it looks.
+/// The interval between passes.
 const EVERY: Duration = Duration::from_mins(10);
-/// How many runs one archive has at most.
+/// The maximum number of runs in an archive.
 const RUNS: usize = 200;
-/// From how many bytes of lines on an archive takes no further run.
+/// The length of an archive's lines, in bytes, from which on no further run is added.
 const LENGTH: usize = 8 << 20;
-/// How many runs are found before they are put in order by their days.
+/// The number of runs, roughly, that are found before they are grouped by day.
 const FOUND: usize = 5000;
-/// How many runs one statement finds.
+/// The number of runs per query.
 const PAGE: u32 = 500;
 
-/// For how long finished runs are kept, and where those that are older go.
+/// How long finished runs are kept, and where older ones are archived.
 #[derive(Debug, Clone)]
 pub struct Retention {
-    /// For how long, where a flow says nothing; none: for ever.
+    /// The retention of flows that set none; `None`: for ever.
     pub runs: Option<Duration>,
     /// The folder of archives.
     pub folder: PathBuf,
 }
 
-/// Why nothing is archived.
+/// The reason why nothing was archived.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The database cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The folder of archives cannot be locked or written, or a file in it is not what the database knows of it.
+    /// The folder of archives cannot be locked or written, or a file in it does not match the database.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The commit failed. A conflict is no error: its runs are looked at again.
+    /// The commit failed. A conflict is not an error: its runs are looked at again.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// An archive could not be made.
+    /// An archive could not be written.
     #[error("an archive could not be written: {0}")]
     Io(#[from] std::io::Error),
-    /// What is there is not what was sealed.
+    /// The log or an archive is not what was sealed or recorded.
     #[error("{0}")]
     Broken(String),
 }
@@ -80,41 +80,41 @@ pub struct Archiver {
     runs: Option<Duration>,
     folder: Folder,
     explained: Explained,
-    /// The right to write to the folder, while it has it.
+    /// The lock of the folder; `None` outside a pass.
     lock: Option<Arc<FolderLock>>,
 }
 
-/// What became of a run that was to be added to an archive.
+/// The outcome of adding a run to an archive.
 enum Added {
-    /// It is in it.
+    /// The run was added.
     Whole {
-        /// When it ended.
+        /// The time at which the run ended.
         ended_at: Timestamp,
-        /// The numbers of its entries.
+        /// The numbers of the run's entries in the audit log.
         numbers: Vec<u64>,
     },
-    /// Nothing was written.
+    /// Nothing was written, because the run has changed or cannot be read.
     Nothing,
-    /// Some of it was written before it could not be gone on with.
+    /// A part was written before the run turned out to have changed or to be unreadable.
     Part,
 }
 
-/// Where finished runs are looked for.
+/// A position in the search for finished runs.
 pub(super) struct RunSource {
-    /// None: those that carry a question.
+    /// The flow whose runs are searched; `None`: carriers of questions.
     flow: Option<FlowId>,
     before: Timestamp,
     from: Option<FinishedPlace>,
 }
 
 impl Archiver {
-    /// One that looks into this database and writes into this folder.
+    /// Creates an archiver for this database and folder.
     pub fn new(store: Store, trusted: Trusted, clock: SharedClock, retention: Retention) -> Self {
         let Retention { runs, folder } = retention;
         Self { store, trusted, clock, runs, folder: Folder::at(folder), explained: Explained::default(), lock: None }
     }
 
-    /// Archives until it is stopped.
+    /// Starts archiving in the background.
     pub fn run(mut self) -> BackgroundTask {
         let background = self.store.background().clone();
         let work = async move {
@@ -136,7 +136,7 @@ impl Archiver {
         })
     }
 
-    /// Archives all that is old enough, and removes it; answers with how many runs. While another process archives: none.
+    /// Archives and removes all runs that are old enough. Returns their number, 0 while another process archives.
     pub async fn pass(&mut self) -> Result<u64, ArchiveError> {
         let mut sources = self.sources().await?;
         let left_over = self.store.has_archived_left().await?;
@@ -166,7 +166,7 @@ impl Archiver {
         Ok(archived)
     }
 
-    /// Where runs are looked for: in each flow whose finished runs are not kept for ever.
+    /// Returns a search for each flow whose finished runs are not kept for ever, and one for carriers.
     pub(super) async fn sources(&self) -> Result<VecDeque<RunSource>, ArchiveError> {
         let now = self.clock.now();
         let before = |kept: Duration| {
@@ -180,7 +180,7 @@ impl Archiver {
         Ok(flows.chain(carriers).collect())
     }
 
-    /// Some of the runs that may be archived, by the day on which something last happened to them.
+    /// Finds some of the runs that may be archived, by the day of the last change of each.
     pub(super) async fn find(
         &self,
         sources: &mut VecDeque<RunSource>,
@@ -203,7 +203,8 @@ impl Archiver {
         Ok(found)
     }
 
-    /// Makes one archive of the first of these runs, and takes them off; answers with how many it has.
+    /// Writes one archive of the first of these runs, which are removed from `runs`. Returns the number of archived
+    /// runs.
     pub(super) async fn archive(&mut self, day: &str, runs: &mut VecDeque<FinishedRun>) -> Result<u64, ArchiveError> {
         let begun = Instant::now();
         self.explained.refresh(&self.store).await?;
@@ -230,7 +231,8 @@ impl Archiver {
                 }
                 Added::Nothing => {}
                 Added::Part => {
-                    // What was written of it cannot be taken back: the others are written again without it.
+                    // The part that was written cannot be taken back, so the other runs are written again without this
+                    // one.
                     taken.into_iter().rev().for_each(|run| runs.push_front(run));
                     return Ok(0);
                 }
@@ -254,7 +256,7 @@ impl Archiver {
         };
         let folder = self.folder.clone();
         let lock = self.lock.clone();
-        // Whoever is stopped meanwhile does not end this thread: it keeps the folder until it has written.
+        // If the archiver is stopped meanwhile, this thread continues, and holds the lock until it has written.
         let append = move || {
             let _lock = lock;
             folder.append(&file, position, &header, &mut archive)
@@ -272,7 +274,7 @@ impl Archiver {
         }
     }
 
-    /// Adds a run, unless something has happened to it meanwhile or something of it cannot be read.
+    /// Adds a run, unless it has changed meanwhile or cannot be read completely.
     async fn add(
         &self,
         writer: &mut Writer<Spool>,
@@ -311,13 +313,13 @@ impl Archiver {
                     written.extend(numbers());
                     writer.row(run.id, row, numbers())?;
                 }
-                // Something has happened to it meanwhile: another pass will see.
+                // The run has changed meanwhile. Another pass will archive it.
                 _ => return Ok(Added::Part),
             }
         }
     }
 
-    /// Removes what is left of archived runs.
+    /// Removes the remaining rows of archived runs.
     pub(super) async fn remove(&self) -> Result<(), ArchiveError> {
         loop {
             let begun = Instant::now();
@@ -329,12 +331,12 @@ impl Archiver {
     }
 }
 
-/// The day of a time, in UTC: `2026-08-25`.
+/// Formats the day of a time, in UTC: `2026-08-25`.
 fn day_of(at: Timestamp) -> String {
     at.to_string().chars().take(10).collect()
 }
 
-/// Does what waits for the disk in a thread that may.
+/// Runs work that waits for the disk on a thread for blocking work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FolderError> + Send + 'static,
 ) -> Result<T, ArchiveError> {

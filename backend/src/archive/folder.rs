@@ -11,21 +11,21 @@ use shared::log::RunsArchived;
 use super::piece::{self, Header, Line};
 use crate::files;
 
-/// Whoever writes holds a lock on this file.
+/// The file that is locked while a process writes.
 const LOCK: &str = "lock";
 
-/// Why a file of the archive cannot be used.
+/// The reason why a file of the archive cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// The system says no.
+    /// The operating system reported an error.
     #[error("{path}: {source}")]
     Io {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// What it says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It is not what the database knows of it.
+    /// The file does not match what the database records.
     #[error("{path}: {why}")]
     Unexpected {
         /// The path of the file of archives that is not as expected.
@@ -41,29 +41,29 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// The right to write in a folder, until it is dropped or its process ends.
+/// The exclusive right to write to the folder, until it is dropped or its process ends.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
 }
 
 impl Folder {
-    /// The folder at a path; it is made when something is written.
+    /// Names the folder at a path. It is created when something is written.
     pub fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in the folder.
     pub fn path_of(&self, file: &str) -> PathBuf {
         self.path.join(file)
     }
 
-    /// The right to write; none while another process has it.
+    /// Locks the folder for writing. Returns `None` while another process holds the lock.
     pub fn lock(&self) -> Result<Option<FolderLock>, FolderError> {
         let path = self.path_of(LOCK);
         let failed = |source| FolderError::Io { path: path.clone(), source };
@@ -71,8 +71,8 @@ impl Folder {
         Ok(files::lock(&path).map_err(failed)?.map(|file| FolderLock { _file: file }))
     }
 
-    /// Puts an archive behind `end`, where those end in a file that the database knows, and waits until it is on disk.
-    /// What a crash left there is written over.
+    /// Writes an archive at `end`, the end of the file's last archive that the database knows, and waits until it is on
+    /// disk. Overwrites what a crash has left there.
     pub fn append(
         &self,
         file: &str,
@@ -106,13 +106,13 @@ impl Folder {
         io::copy(archive, &mut open).map_err(failed)?;
         open.sync_all().map_err(failed)?;
         if is_new {
-            // The name of a new file is on disk with its folder.
+            // The directory entry of a new file must be synced with its folder.
             files::sync_folder(&self.path).map_err(failed)?;
         }
         Ok(())
     }
 
-    /// The bytes of an archive, where they are those that the record tells of; else why not.
+    /// Reads the bytes of an archive. Fails if they do not match the recorded digest.
     pub fn read(&self, told: &RunsArchived) -> Result<Vec<u8>, FolderError> {
         let path = self.path_of(&told.file);
         let failed = |source| FolderError::Io { path: path.clone(), source };
@@ -135,24 +135,25 @@ impl Folder {
     }
 }
 
-/// Whether a file is called as archives are, such as `2026-08-25.jsonl.gz`: what the database says leads nowhere else.
+/// Whether this is the name of an archive file, such as `2026-08-25.jsonl.gz`, so that a manipulated record cannot lead
+/// to another folder.
 fn is_name(file: &str) -> bool {
     let day = file.strip_suffix(".jsonl.gz").unwrap_or_default();
     day.len() == 10 && day.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-/// `sha256:` of bytes.
+/// Returns the SHA-256 of bytes, as `sha256:…`.
 pub fn digest(bytes: &[u8]) -> String {
     digest_of(Sha256::new_with_prefix(bytes))
 }
 
-/// The same of bytes that were hashed as they came.
+/// Returns a finished SHA-256 as `sha256:…`.
 pub fn digest_of(hash: Sha256) -> String {
     format!("sha256:{}", hex::encode(hash.finalize()))
 }
 
-/// Why what stands behind the last archive of a file may not be written over: it is none that was begun and not
-/// committed.
+/// Returns why the data after the last known archive must not be overwritten. `None` if they are an archive that was
+/// begun and not committed.
 fn not_ours_to_write_over(rest: &[u8], header: &Header) -> Option<String> {
     let mut found = None;
     let read = piece::read(rest, |line| {

@@ -16,26 +16,27 @@ use crate::audit::archive_entry;
 use crate::engine;
 use crate::store::Store;
 
-/// All that an archive has of a run.
+/// Everything that an archive contains of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct ArchivedContent {
-    /// Where it is.
+    /// The location of the run in the archive.
     pub archived: ArchivedRun,
     /// The run, as the API shows it.
     pub run: Run,
-    /// Every visit of every node, in order.
+    /// All visits of nodes, in order.
     pub steps: Vec<Step>,
     /// Its reviews, in the order in which they were asked.
     pub reviews: Vec<Review>,
-    /// Who outside was told of them.
+    /// The notifications that were sent about its reviews.
     pub deliveries: Vec<Value>,
-    /// Its entries, in the order of the log.
+    /// Its log entries, in order.
     pub log: Vec<Event>,
-    /// What the engine was told, row after row of the log: with it, the run can be replayed.
+    /// The inputs of the engine, one line per row of the log. With them, the run can be replayed.
     pub inputs: Vec<RowLine>,
 }
 
-/// A run of the archive; none where it is not archived. An error where the file is not what the record says.
+/// Reads an archived run. Returns `None` if the run is not archived, and an error if the file does not match the
+/// record.
 pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option<ArchivedContent>, ArchiveError> {
     let Some((archived, archive)) = store.archived_run(id).await? else { return Ok(None) };
     let entry = archive_entry(store, &archive).await?;
@@ -46,7 +47,7 @@ pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option
     let read = piece::read(&bytes, |line| {
         match line {
             Line::Run(run) if run.run == id => (here, found) = (true, Some(run)),
-            // The next run.
+            // The next run begins.
             Line::Run(_) if here => return Ok(false),
             Line::Entry(_, text) if here => log.push(event(&text)?),
             Line::Row(row) if here => inputs.push(row),

@@ -1,6 +1,6 @@
-//! One archive in a file: a gzip member of JSON lines. The first line describes it; then follow, run by run, the run
-//! with its steps, reviews and messages, each row of the log with the inputs of the engine, and the row's entries. From
-//! its member `kind` on, an entry has the bytes that were hashed when it was sealed.
+//! One archive in a file: a gzip member of JSON lines. The first line describes the archive. Then follow, run by run,
+//! the run with its steps, reviews and messages, each row of the log with the inputs of the engine, and the row's
+//! entries. From its member `kind` on, an entry has the bytes that were hashed when it was sealed.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 
@@ -19,61 +19,61 @@ use crate::audit::sealed_text;
 use crate::engine::RunState;
 use crate::store::RunRow;
 
-/// The format of what is written.
+/// The format number of new archives.
 const FORMAT: u32 = 1;
-/// The longest line, in bytes.
+/// The maximum length of a line, in bytes.
 const MAX_LINE: u64 = 256 << 20;
 
-/// The first line.
+/// The first line of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// The format of the lines.
+    /// The format number of the lines.
     pub format: u32,
-    /// Tells the log from others.
+    /// The id of the log that the runs belong to.
     pub log: String,
     /// The number of the archive.
     pub archive: u64,
-    /// The day on which something last happened to its runs.
+    /// The day of the last change of each of its runs.
     pub day: String,
 }
 
 impl Header {
-    /// Of an archive that is written now.
+    /// Creates the header of a new archive.
     pub fn new(log: String, archive: u64, day: String) -> Self {
         Self { format: FORMAT, log, archive, day }
     }
 }
 
-/// A run, in one line.
+/// The line of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLine {
-    /// The run's id. This member comes first: it tells the line from other kinds of lines.
+    /// The id of the run. This member comes first, since it distinguishes this line from other kinds.
     pub run: RunId,
-    /// The state that was stored last, with large values in their places.
+    /// The last stored state, with large values inserted.
     pub state: RunState,
-    /// Every visit of every node, in order.
+    /// All visits of nodes, in order.
     pub steps: Vec<Step>,
     /// Its reviews, in the order in which they were asked.
     pub reviews: Vec<Review>,
-    /// Who outside was told of them.
+    /// The notifications that were sent about its reviews.
     pub deliveries: Vec<Value>,
 }
 
-/// A row of the log, in one line.
+/// The line of a row of the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RowLine {
-    /// Its number in the log.
+    /// The number of the row in the log.
     pub row: i64,
     /// The run whose commit wrote the row.
     pub run: RunId,
-    /// The time of its commit.
+    /// The time of the commit.
     pub at: Timestamp,
-    /// What the engine was told.
+    /// The inputs of the engine.
     pub inputs: Value,
 }
 
-/// What stands before an entry in its line.
+/// The members before the event in the line of an entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EntryBefore {
@@ -81,27 +81,27 @@ struct EntryBefore {
     row: i64,
 }
 
-/// A line of an archive; its first member tells which kind it is.
+/// A line of an archive. Its first member determines the kind.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is read line by line")]
 pub enum Line {
-    /// The first line: which archive it is, and of which database.
+    /// The first line.
     Header(Header),
     /// A run with its steps, reviews and messages; its rows follow.
     Run(RunLine),
     /// A row of the log.
     Row(RowLine),
-    /// An entry: its number in the record, and the text that was hashed.
+    /// An entry: its number in the audit log, and the text that was hashed.
     Entry(u64, String),
 }
 
-/// Where an entry begins in its line.
+/// The beginning of the event in the line of an entry.
 const ENTRY: &str = "\"kind\":";
 
-/// An archive that is being written.
+/// Writes an archive.
 pub struct Writer<W: io::Write> {
     out: GzEncoder<W>,
-    /// How long its lines are so far.
+    /// The total length of the lines so far, in bytes.
     length: usize,
 }
 
@@ -113,7 +113,7 @@ impl<W: io::Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Begins a run, whose rows follow.
+    /// Adds the line of a run. Its rows must follow.
     pub fn run(&mut self, run: &RunLine) -> io::Result<()> {
         self.line(&serde_json::to_string(run)?)
     }
@@ -125,18 +125,18 @@ impl<W: io::Write> Writer<W> {
         self.line(&serde_json::to_string(&line)?)?;
         for (entry, event) in entries.zip(row.entries) {
             let before = serde_json::to_string(&EntryBefore { entry, row: number })?;
-            // Two objects become one: the first without its end, the second without its beginning.
+            // Joins two objects: the first without its closing brace, the second without its opening one.
             self.line(&format!("{},{}", &before[..before.len() - 1], &sealed_text(&event)?[1..]))?;
         }
         Ok(())
     }
 
-    /// How long its lines are so far, in bytes.
+    /// Returns the total length of the lines so far, in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Ends it, and gives back where it was written to.
+    /// Finishes the archive, and returns the underlying writer.
     pub fn finish(self) -> io::Result<W> {
         self.out.finish()
     }
@@ -148,8 +148,8 @@ impl<W: io::Write> Writer<W> {
     }
 }
 
-/// Reads an archive line by line, until `each` says that it has seen enough. Answers with how many bytes it has in the
-/// file, where it was read to its end.
+/// Reads an archive line by line until `each` returns `false`. Returns the length of the archive in the file, in bytes,
+/// or `None` if it was not read to its end.
 pub fn read(bytes: &[u8], mut each: impl FnMut(Line) -> io::Result<bool>) -> io::Result<Option<usize>> {
     let mut reader = BufReader::new(GzDecoder::new(bytes));
     let mut line = Vec::new();
@@ -186,7 +186,7 @@ fn parsed(line: &[u8]) -> io::Result<Line> {
     })
 }
 
-/// An entry's event, of the text that was hashed.
+/// Parses the event of an entry from the text that was hashed.
 pub fn event(text: &str) -> io::Result<Event> {
     Ok(serde_json::from_str(text)?)
 }

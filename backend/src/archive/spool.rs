@@ -1,5 +1,5 @@
-//! An archive before it has its place in a file: in memory while it is small, then in a file without a name, so that a
-//! crash leaves nothing behind.
+//! An archive before it is appended to its file: in memory while it is small, then in an unnamed file, so that a crash
+//! leaves nothing behind.
 
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::Path;
@@ -9,32 +9,32 @@ use tempfile::SpooledTempFile;
 
 use super::folder::digest_of;
 
-/// How much is kept in memory.
+/// The maximum number of bytes kept in memory.
 const IN_MEMORY: usize = 16 << 20;
 
-/// What was written so far.
+/// Collects an archive, with its length and digest.
 pub struct Spool {
     out: SpooledTempFile,
     bytes: u64,
     hash: Sha256,
 }
 
-/// All that was written, to be read once.
+/// A complete archive, which can be read once.
 pub struct Spooled {
     content: SpooledTempFile,
-    /// How many bytes that is.
+    /// The length of the archive, in bytes.
     pub bytes: u64,
-    /// `sha256:` of them.
+    /// The digest of the archive, as `sha256:…`.
     pub digest: String,
 }
 
 impl Spool {
-    /// An empty one, whose file would be in this folder.
+    /// Creates an empty spool. Its file, if one is needed, is in this folder.
     pub fn new(folder: &Path) -> Self {
         Self { out: tempfile::spooled_tempfile_in(IN_MEMORY, folder), bytes: 0, hash: Sha256::new() }
     }
 
-    /// Nothing more is written.
+    /// Finishes writing, and returns the archive for reading.
     pub fn finish(mut self) -> io::Result<Spooled> {
         self.out.seek(SeekFrom::Start(0))?;
         Ok(Spooled { content: self.out, bytes: self.bytes, digest: digest_of(self.hash) })

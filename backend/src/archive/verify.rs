@@ -13,10 +13,10 @@ use super::piece::{self, Line};
 use crate::audit::{Explained, Hash, Head, NumberingError, Trusted, archive_entry, hash, seals_before};
 use crate::store::Store;
 
-/// How many archives are looked up at once.
+/// The number of archives per query.
 const ARCHIVES: u32 = 100;
 
-/// Holds the log against its seals, as [`crate::audit::verify`] does, and then what is archived of it.
+/// Verifies the log against its seals, as [`crate::audit::verify`] does, and then the archives.
 pub async fn verify(
     store: &Store,
     trusted: &Trusted,
@@ -37,7 +37,7 @@ pub async fn verify(
         }
         for archive in archives {
             last = archive.number;
-            // Where the record tells of none, nothing is taken for archived by it.
+            // Without a record in the audit log, no entry counts as archived here.
             let Some(told) = archive_entry(store, &archive).await? else { continue };
             if let Err(why) = holds(store, trusted, (&seals, &explained), folder, &told).await? {
                 let bad = FirstBad {
@@ -55,7 +55,7 @@ pub async fn verify(
     }
 }
 
-/// The inner error says what does not hold.
+/// Verifies one archive. The inner error says what does not match.
 async fn holds(
     store: &Store,
     trusted: &Trusted,
@@ -84,7 +84,7 @@ async fn holds(
     }
     let mut open: Option<(u64, Vec<Hash>)> = None;
     for (number, hash) in found {
-        // Seals are numbered from 1, and each begins behind what was sealed before it.
+        // Seals are numbered from 1, and each begins after the last entry of the previous one.
         let seal = seals.partition_point(|before| *before < number) as u64;
         let sealed = |(before, hashes): &(u64, Vec<Hash>)| -> Option<Hash> {
             hashes.get(usize::try_from(number.checked_sub(before + 1)?).ok()?).copied()
@@ -98,7 +98,7 @@ async fn holds(
             };
             wanted = open.as_ref().and_then(sealed);
         }
-        // What was erased in the database before it was archived.
+        // An entry that was erased in the database before it was archived has another hash.
         let wanted = explained.erased(number).or(wanted);
         if wanted != Some(hash) {
             return Ok(Err(format!("entry {number} in {place} is not the entry that was sealed")));

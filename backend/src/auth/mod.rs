@@ -47,7 +47,7 @@ pub enum Error {
     /// The password or the link is correct, but a code of the second factor is required.
     #[error("the code of the second factor or a recovery code is required: send it as `code`")]
     SecondFactorRequired,
-    /// Any other refused request.
+    /// The request was refused for another reason.
     #[error("{0}")]
     Problem(Box<Problem>),
     /// Too many failed attempts, by account, network, browser or second factor, or too many waiting ones.

@@ -14,10 +14,10 @@ use crate::client_address::Network;
 use crate::clock::SharedClock;
 
 const MIN: usize = 12;
-/// More is work for the hash without more safety.
+/// Longer passwords cost the hash more work without more safety.
 const MAX: usize = 128;
 
-/// Hashes and checks passwords away from the threads that serve requests. Cheap to clone.
+/// Hashes and verifies passwords on threads for blocking work. Cheap to clone.
 #[derive(Clone)]
 pub struct Passwords {
     clock: SharedClock,
@@ -25,12 +25,13 @@ pub struct Passwords {
 }
 
 impl Passwords {
-    /// A hasher that takes its salts from `clock`.
+    /// Creates a hasher that takes its salts from `clock`.
     pub fn new(clock: SharedClock) -> Self {
         Self { clock, turns: Arc::new(HashingQueue::new()) }
     }
 
-    /// The PHC string of a new password, which stands at `path` of a body; `known` is what others know of the person.
+    /// Returns the PHC string of a new password. Refuses weak ones, naming `path` as the place of the mistake; `known`
+    /// lists what others know of the person.
     pub async fn hash(&self, password: String, known: Vec<String>, path: &'static str) -> Result<String, Error> {
         let salt = self.clock.random();
         let work = move || {
@@ -43,9 +44,9 @@ impl Passwords {
             .map_err(|error| Error::Hash(error.to_string()))?
     }
 
-    /// Whether the password is that of `phc`. Without one it takes as long, and the answer is no: the time does not
-    /// tell whether there is such a person. `may` is asked just before the work, when it is this call's turn; `network`
-    /// is that of a caller who is not logged in.
+    /// Whether the password matches `phc`. Without a hash it takes as long and returns `false`, so the duration does
+    /// not reveal whether the user exists. `may` is called just before the work, when it is this call's turn. `network`
+    /// is `None` for callers who are logged in.
     pub async fn verify<F>(
         &self,
         network: Option<Network>,
@@ -69,7 +70,7 @@ impl Passwords {
     }
 }
 
-/// Why a password is not taken.
+/// Returns why a password is refused.
 fn check(password: &str, known: &[String]) -> Result<(), String> {
     let length = password.chars().count();
     if length < MIN {

@@ -11,13 +11,13 @@ use crate::store::UserRecord;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoginPolicy {
-    /// How long a session lasts that is not used.
+    /// How long a session lasts without being used.
     #[serde(deserialize_with = "span")]
     pub session_idle: Duration,
     /// How long a session lasts at most.
     #[serde(deserialize_with = "span")]
     pub session_life: Duration,
-    /// How long a token lasts at most; where nothing is said when it is made, it lasts as long.
+    /// The maximum lifetime of a token, and the default of new ones; `None`: no limit.
     #[serde(deserialize_with = "span_or_none")]
     pub token_life: Option<Duration>,
     /// Who must have a second factor.
@@ -36,7 +36,7 @@ impl Default for LoginPolicy {
 }
 
 impl LoginPolicy {
-    /// Until when a session lasts that is used now.
+    /// Returns the end of a session that is used at `now`.
     pub fn session_until(&self, created_at: Timestamp, now: Timestamp) -> Timestamp {
         now.after(self.session_idle).min(created_at.after(self.session_life))
     }
@@ -46,17 +46,18 @@ impl LoginPolicy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequiredFor {
-    /// Nobody; who wants one has one.
+    /// Nobody; a second factor is optional.
     #[default]
     Nobody,
     /// Only people with the role `admin`.
     Admins,
-    /// Everybody who logs in by a password.
+    /// Everyone who logs in with a password.
     All,
 }
 
 impl RequiredFor {
-    /// Whether this person must have one. Who signs in by the identity provider has what that asks for.
+    /// Whether this person must have a second factor. For those who sign in with the identity provider, the provider
+    /// decides.
     pub fn includes(self, person: &UserRecord) -> bool {
         match self {
             _ if person.account.is_some() => false,

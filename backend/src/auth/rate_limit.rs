@@ -1,4 +1,4 @@
-//! Limits of failed logins. Only failures count, each against a budget of its origin, so that no one can use up the
+//! Limits of failed logins. Only failures count, each against the budget of its origin, so that no one can use up the
 //! attempts of others: an account is limited per network, and never as a whole.
 
 use std::time::Duration;
@@ -7,25 +7,25 @@ use super::Error;
 use crate::client_address::Network;
 use crate::rate_limit::RateLimit;
 
-/// What failures are counted by.
+/// The key by which failures are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum AttemptKey {
-    /// The name that was tried, whether or not there is such a person, and the network from which it was tried.
+    /// A username, whether or not it exists, and the network of the attempt.
     Account(String, Network),
-    /// A browser that has logged in to the account before: whatever others in its network do, it has a budget of its own.
+    /// A browser that has logged in to the account before. It has its own budget, whatever others in its network do.
     Browser([u8; 32]),
-    /// A network, whatever names it tries.
+    /// A network, for any usernames.
     Network(Network),
-    /// The codes of an account's second factor, wherever they are tried: whoever tries them knows the password.
+    /// The codes of an account's second factor, from any origin: whoever tries them knows the password.
     Codes(String),
-    /// A network that comes back from the identity provider: each time the provider is asked.
+    /// A network whose browsers return from the identity provider. Each return costs a request to the provider.
     Returns(Network),
-    /// The entries of the log about an account: failures beyond are not recorded.
+    /// The log entries about failures of an account; those beyond the limit are not recorded.
     Record(String),
 }
 
-/// Failures by key, each kind of key with a budget of its own: how many there may be at once, and the time after which
-/// one is forgotten.
+/// Counts failures by key. Each kind of key has its own budget: the number of failures at once, and the time after
+/// which one is given back.
 pub(super) struct Failures {
     accounts: RateLimit,
     browsers: RateLimit,
@@ -47,7 +47,7 @@ impl Failures {
         }
     }
 
-    /// Whether another attempt is heard.
+    /// Checks that another attempt is allowed. Fails with the longest wait of the keys.
     pub(super) fn check(&self, keys: &[AttemptKey], uptime: Duration) -> Result<(), Error> {
         match keys.iter().filter_map(|key| self.of(key).check(key, uptime).err()).max() {
             Some(retry_after) => Err(Error::TooManyAttempts { retry_after }),
@@ -55,7 +55,7 @@ impl Failures {
         }
     }
 
-    /// Counts a failure.
+    /// Counts a failure for each key.
     pub(super) fn failed(&self, keys: &[AttemptKey], uptime: Duration) {
         for key in keys {
             self.of(key).charge(key, 1, uptime);

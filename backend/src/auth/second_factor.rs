@@ -11,17 +11,18 @@ use crate::store::{Change, FactorChange, Operation, Proof, SecondFactor, UserRec
 
 const ISSUER: &str = "Countersign";
 const RECOVERY_CODES: usize = 10;
-/// Letters and digits that are not mistaken for each other.
+/// Letters and digits that are easy to tell apart.
 const ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
 
 impl Authenticator {
-    /// What proves the second factor of somebody; `None` where they have none. Wrong codes are limited for the account.
+    /// Checks a person's second factor and returns the proof. `None` if they have no second factor. Wrong codes are
+    /// limited per account.
     pub(super) fn prove(&self, person: &UserRecord, code: Option<&str>) -> Result<Option<Proof>, Error> {
         let Some(factor) = person.second_factor.as_ref().filter(|factor| factor.confirmed) else { return Ok(None) };
         let code = code.map(str::trim).filter(|code| !code.is_empty()).ok_or(Error::SecondFactorRequired)?;
         let recovery = hex::encode(digest(&plain(code)));
         if factor.recovery.contains(&recovery) {
-            // 80 random bits: nobody guesses one, and nobody can keep its owner from using it.
+            // 80 random bits: nobody guesses one, so the limit must not keep its owner from using it.
             return Ok(Some(Proof::Recovery(digest(&plain(code)))));
         }
         let keys = [AttemptKey::Codes(person.user.username.to_string())];
@@ -34,7 +35,7 @@ impl Authenticator {
         }
     }
 
-    /// How the second factor of somebody stands.
+    /// Returns the state of the caller's second factor.
     pub async fn second_factor(&self, identity: &Identity) -> Result<SecondFactorState, Error> {
         let person = self.person(identity).await?;
         let on = person.second_factor.as_ref().filter(|factor| factor.confirmed);
@@ -45,7 +46,7 @@ impl Authenticator {
         })
     }
 
-    /// Sets a new secret, which counts once it is confirmed.
+    /// Sets a new secret, which takes effect once it is confirmed.
     pub async fn begin_second_factor(&self, identity: &Identity) -> Result<NewSecondFactor, Error> {
         let mut bytes = [0; 20];
         bytes[..16].copy_from_slice(&self.clock.random());
@@ -58,7 +59,7 @@ impl Authenticator {
         Ok(NewSecondFactor { secret: shown, qr_svg: qr_svg(&uri), uri })
     }
 
-    /// Turns the second factor on, for who shows a code of it.
+    /// Turns the second factor on, given a current code. Returns the recovery codes.
     pub async fn confirm_second_factor(&self, identity: &Identity, code: &str) -> Result<RecoveryCodes, Error> {
         let person = self.person(identity).await?;
         let Some(SecondFactor { secret, .. }) = person.second_factor.filter(|factor| !factor.confirmed) else {
@@ -80,14 +81,14 @@ impl Authenticator {
         Ok(RecoveryCodes { recovery_codes: codes })
     }
 
-    /// Turns it off, for who shows a code of it or a recovery code.
+    /// Turns the second factor off, given a current code or a recovery code.
     pub async fn remove_second_factor(&self, identity: &Identity, code: &str) -> Result<(), Error> {
         let person = self.person(identity).await?;
         let proof = self.prove(&person, Some(code)).map_err(|error| match error {
             Error::Unauthenticated(_) | Error::SecondFactorRequired => wrong_at_code(),
             other => other,
         })?;
-        // Without a proof it is an admin's to remove.
+        // There is no second factor to remove.
         let Some(proof) = proof else { return Ok(()) };
         self.change(identity, FactorChange::Remove(Some(proof))).await?;
         self.invalidate();
@@ -123,26 +124,27 @@ fn totp(secret: &str, account: &str) -> Option<Totp> {
     Builder::new().with_secret(bytes).with_account_name(account).with_issuer(Some(ISSUER)).build().ok()
 }
 
-/// The time step of which this is the code: of now, or of the one before or after.
+/// Returns the time step of a code, which may be the current, the previous or the next one. `None` if the code is
+/// wrong.
 fn step_of(secret: &str, code: &str, clock: &dyn Clock) -> Option<u64> {
     let seconds = u64::try_from(clock.now().0 / 1_000_000).ok()?;
     let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
     totp(secret, "account")?.check(&code, seconds)
 }
 
-/// Sixteen letters in four groups: 80 random bits.
+/// Creates a recovery code: sixteen characters in four groups, 80 random bits.
 fn recovery_code(clock: &dyn Clock) -> String {
     let letters = clock.random().map(|byte| char::from(ALPHABET[usize::from(byte % 32)]));
     let groups: Vec<String> = letters.chunks(4).map(|group| group.iter().collect()).collect();
     groups.join("-")
 }
 
-/// A recovery code as it is hashed, however it was typed.
+/// Normalises a recovery code for hashing, however it was typed.
 fn plain(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// A QR code as a picture; empty where the text is too long for one.
+/// Draws a QR code as SVG. Empty if the text is too long.
 fn qr_svg(text: &str) -> String {
     use std::fmt::Write as _;
     let Ok(code) = qrcodegen::QrCode::encode_text(text, qrcodegen::QrCodeEcc::Medium) else { return String::new() };

@@ -7,12 +7,13 @@ use sha2::{Digest, Sha256};
 use crate::clock::Clock;
 use crate::store::CredentialKind;
 
-/// A secret in clear, on its way to the person it is for.
+/// A secret in clear text, on its way to its owner.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A new one: 32 random bytes in base64url, with a prefix by which leaked ones are found and told apart.
+    /// Creates a secret: 32 random bytes in base64url, with a prefix by which leaked secrets can be found and told
+    /// apart.
     pub fn new(kind: CredentialKind, clock: &dyn Clock) -> Self {
         let mut bytes = [0_u8; 32];
         bytes[..16].copy_from_slice(&clock.random());
@@ -20,12 +21,12 @@ impl Secret {
         Self(format!("{}{}", prefix(kind), URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// What the database knows of it.
+    /// Returns the SHA-256, which is what the database stores.
     pub fn digest(&self) -> [u8; 32] {
         digest(&self.0)
     }
 
-    /// The secret itself.
+    /// Returns the secret itself.
     pub fn expose(self) -> String {
         self.0
     }
@@ -37,7 +38,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// What the database knows of a secret that somebody presents.
+/// Returns the SHA-256 of a presented secret, as the database stores it.
 pub fn digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }

@@ -1,4 +1,4 @@
-//! What people change in their own account: their password, and their sessions.
+//! Changes that people make to their own account: their password and their sessions.
 
 use shared::api::{NewPassword, SessionInfo};
 use shared::error::{Code, Mistake, Problem};
@@ -10,7 +10,7 @@ use super::{Authenticator, Error, Identity};
 use crate::store::{Change, Operation, PasswordChange};
 
 impl Authenticator {
-    /// Replaces their password. All their other sessions, and links, end with it.
+    /// Replaces the caller's password. All their other sessions, and their links, end.
     pub async fn change_password(&self, identity: &Identity, password: NewPassword) -> Result<(), Error> {
         let person = self.person(identity).await?;
         let Some(from) = person.password_hash.clone() else {
@@ -35,7 +35,7 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Their sessions, newest first.
+    /// Returns the caller's sessions, newest first.
     pub async fn sessions(&self, identity: &Identity) -> Result<Vec<SessionInfo>, Error> {
         let sessions = self.store.sessions(identity.principal.username.as_str()).await?;
         let shown = sessions.into_iter().filter_map(|(digest, session)| {
@@ -53,7 +53,7 @@ impl Authenticator {
         Ok(shown.collect())
     }
 
-    /// Ends one of their sessions; `None`: all but the one that asks. Whether there was one.
+    /// Ends one of the caller's sessions; with `None`, all except the current one. Returns whether any was ended.
     pub async fn end_sessions(&self, identity: &Identity, id: Option<SessionId>) -> Result<bool, Error> {
         let sessions = self.store.sessions(identity.principal.username.as_str()).await?;
         let meant = sessions.into_iter().filter(|(digest, session)| match id {

@@ -1,7 +1,7 @@
 //! Logs people in after the identity provider has signed them in: finds their user, and checks whether they may log in.
 //!
-//! A second factor that they have set up here is still required: they set it up for that. But they do not have to set
-//! one up, because the provider decides what people must prove to sign in.
+//! A second factor that they have set up here is still required. But they do not have to set one up, because the
+//! provider decides what people must prove to sign in.
 
 use std::time::Duration;
 
@@ -18,25 +18,25 @@ use crate::store::{
     UserRecord,
 };
 
-/// How long the code of a second factor may take.
+/// The time limit for entering the code of a second factor.
 const LINK_LIFE: Duration = Duration::from_mins(10);
 
-/// Somebody whom the provider has signed in, and who may come in.
+/// A person whom the provider has signed in and who may log in.
 #[derive(Debug)]
 pub enum Entered {
-    /// They are in.
+    /// The person is logged in.
     Session {
         /// The person who is logged in now.
         user: User,
         /// The session's secret, for the cookie.
         session: Secret,
     },
-    /// They have a second factor here: with this link, and its code, they are in.
+    /// The person has a second factor here. This link logs them in, together with a code.
     Link(Secret),
 }
 
 impl Authenticator {
-    /// Ends a sign-in that was begun with `cookie`.
+    /// Completes a sign-in. `begun` comes from the browser's cookie.
     pub async fn sign_in(
         &self,
         begun: &PendingLogin,
@@ -90,7 +90,7 @@ impl Authenticator {
             add: provider.creates_people(),
             attempt: with_digest(CredentialKind::SignIn, username, begun.digest(), now, oidc::LIFE * 2),
         };
-        // The session that the browser has ends once the code has been given.
+        // If a code is still required, the browser's current session ends only once it has been given.
         let replaces = attempt.session.as_deref().filter(|_| !asks_code).map(digest);
         let new = NewSession { session, by: SignIn::Provider(Box::new(by)), proof: None, replaces, browser: None };
         match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
@@ -98,14 +98,14 @@ impl Authenticator {
                 self.invalidate();
                 Ok(if asks_code { Entered::Link(secret) } else { Entered::Session { user: *user, session: secret } })
             }
-            // It was used already, or the person has changed since they were looked up.
+            // The attempt was used already, or the person has changed since they were looked up.
             Ok(_) | Err(CommitError::Unauthenticated | CommitError::NotFound) => Err(Trouble::Attempt),
             Err(CommitError::Conflict(_)) => Err(Trouble::Taken),
             Err(error) => Err(away(&error)),
         }
     }
 
-    /// Under which name somebody may come in; asked again in the transaction.
+    /// Returns the username under which a person may log in. The transaction checks this again.
     async fn admit(
         &self,
         provider: &Provider,
@@ -128,11 +128,12 @@ impl Authenticator {
         }
     }
 
-    /// As many as of wrong passwords.
+    /// Records a refused sign-in, limited like failed passwords.
     async fn record_refusal(&self, refused: RefusedSignIn) {
         let keys = [AttemptKey::Record(refused.account.to_string())];
         let uptime = self.clock.uptime();
-        // Whose groups let them in no more loses their roles, however often that was said.
+        // The commit removes the roles of a person whose groups no longer permit a login, so it is made even beyond the
+        // limit.
         if self.limit.check(&keys, uptime).is_err() && refused.trouble != Trouble::Groups {
             return;
         }

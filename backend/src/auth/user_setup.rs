@@ -15,12 +15,12 @@ use crate::store::{
     Store, UserChange,
 };
 
-/// How long a link can be used.
+/// The lifetime of a login link.
 const LINK_LIFE: Duration = Duration::from_hours(24);
 const MAX_ROLES: usize = 50;
 
-/// Makes the user `admin` where there are no users: with this password, else with a link. Answers with the secret of a
-/// one-time link wherever `admin` has no password yet, so that a link that was lost locks nobody out.
+/// Creates the user `admin` if there are no users. Returns the secret of a one-time login link whenever `admin` has
+/// neither a password nor an account at the provider, so that losing a link locks nobody out.
 pub async fn bootstrap(
     store: &Store,
     clock: &SharedClock,
@@ -36,7 +36,7 @@ pub async fn bootstrap(
             None => None,
         };
         match create(store, None, admin, password_hash).await {
-            // Another server that starts on the same database was first.
+            // Another server that starts on the same database was faster.
             Ok(_) | Err(Error::Commit(CommitError::Conflict(_))) => {}
             Err(error) => return Err(error),
         }
@@ -49,7 +49,7 @@ pub async fn bootstrap(
     }
 }
 
-/// Makes a link that logs a person in once within a day; answers with its secret.
+/// Creates a link that logs a person in, once within a day. Returns its secret.
 pub async fn login_link(store: &Store, clock: &SharedClock, username: Username) -> Result<String, Error> {
     let secret = Secret::new(CredentialKind::Link, &**clock);
     let link = credential(CredentialKind::Link, username, &secret, clock.now(), LINK_LIFE);
@@ -57,10 +57,10 @@ pub async fn login_link(store: &Store, clock: &SharedClock, username: Username) 
     Ok(secret.expose())
 }
 
-/// The two reviewers of the demo, with a link for each.
+/// Creates the two reviewers of the demo. Returns a login link for each.
 pub async fn demo_users(store: &Store, clock: &SharedClock) -> Result<Vec<(Username, String)>, Error> {
     let mut links = Vec::new();
-    // Between them they have every role that the examples ask for.
+    // Together they have every role that the examples ask for.
     let ana = ("ana", "Ana Novak", [REVIEWER, "editor", "shift-lead"]);
     let tom = ("tom", "Tom Meyer", [REVIEWER, "legal", "manager"]);
     for (name, display_name, roles) in [ana, tom] {
@@ -75,7 +75,7 @@ pub async fn demo_users(store: &Store, clock: &SharedClock) -> Result<Vec<(Usern
     Ok(links)
 }
 
-/// Adds a person with a password, by `by`, or by somebody at the server's terminal.
+/// Adds a user with a password. `by` is `None` at the server's terminal.
 pub async fn add_user(
     store: &Store,
     clock: &SharedClock,
@@ -100,7 +100,7 @@ pub async fn add_user(
     create(store, by, user, Some(hash)).await
 }
 
-/// Sets somebody's password, by somebody at the server's terminal.
+/// Sets a user's password at the server's terminal.
 pub async fn set_password(
     store: &Store,
     passwords: &Passwords,
@@ -115,21 +115,21 @@ pub async fn set_password(
     Ok(())
 }
 
-/// Removes somebody's second factor, by somebody at the server's terminal.
+/// Removes a user's second factor at the server's terminal.
 pub async fn reset_second_factor(store: &Store, username: Username) -> Result<(), Error> {
     let remove = Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
     store.commit(Change::by_server(remove)).await?;
     Ok(())
 }
 
-/// Lets somebody sign in by the identity provider, or no longer, by somebody at the server's terminal.
+/// Sets or removes the account at the identity provider with which a user signs in, at the server's terminal.
 pub async fn link_account(store: &Store, username: Username, account: Option<ProviderAccount>) -> Result<(), Error> {
     store.commit(Change::by_server(Operation::LinkAccount { username, account })).await?;
     Ok(())
 }
 
-/// Erases somebody who may no longer log in, by somebody at the server's terminal. Where it was done before, it says how
-/// far that is.
+/// Erases a user who may no longer log in, at the server's terminal. If the user was erased before, only returns the
+/// progress.
 pub async fn erase_user(store: &Store, username: Username) -> Result<Erasure, Error> {
     if let Some(erasure) = store.erasure(&username).await? {
         return Ok(erasure);
@@ -139,14 +139,14 @@ pub async fn erase_user(store: &Store, username: Username) -> Result<Erasure, Er
     Ok(store.erasure(&user.username).await?.ok_or(CommitError::NotFound)?)
 }
 
-/// Roles without doubles, each a name.
+/// Checks that each role is a valid name, and removes duplicates.
 pub fn check_roles(roles: Vec<String>) -> Result<Vec<String>, Error> {
     if roles.len() > MAX_ROLES {
         return invalid("/roles", format!("at most {MAX_ROLES} roles"));
     }
     let mut checked = Vec::with_capacity(roles.len());
     for (index, role) in roles.into_iter().enumerate() {
-        // A role is written like a username: both stand in flow files and in lists.
+        // Roles follow the rules of usernames: both occur in flow files and lists.
         if role.parse::<Username>().is_err() {
             let path = pointer(["roles", &index.to_string()]);
             return invalid(
@@ -161,13 +161,13 @@ pub fn check_roles(roles: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(checked)
 }
 
-/// What others know of somebody: no password should be made of it.
+/// Returns what others know of a user, which a password should not consist of.
 pub(crate) fn known_of(user: &User) -> Vec<String> {
     let known = [Some(user.username.to_string()), user.display_name.clone(), user.email.clone()];
     known.into_iter().flatten().collect()
 }
 
-/// Refuses names and addresses that no list could show.
+/// Refuses names and addresses that are too long for lists or contain control characters.
 pub(crate) fn check_text(path: &str, text: Option<&str>) -> Result<(), Error> {
     match text {
         Some(text) if text.chars().count() > 200 => invalid(path, "at most 200 characters"),

@@ -9,40 +9,41 @@ use serde::Deserialize;
 
 use crate::auth::user_setup::{check_roles, check_text};
 
-/// The environment variable of the client's secret.
+/// The environment variable with the client's secret.
 const SECRET: &str = "COUNTERSIGN_OIDC_SECRET";
-/// Where the provider sends people back to, below the public address of the server.
+/// The path of this server to which the provider sends people back.
 const CALLBACK: &str = "/api/v1/session/oidc/callback";
 
-/// One identity provider.
+/// The settings of one identity provider.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OidcSettings {
-    /// The issuer, such as `https://login.example.org/realms/main`: its configuration is found below it.
+    /// The issuer, such as `https://login.example.org/realms/main`. Its configuration is found below this URL.
     pub issuer: String,
     /// The id of this server as a client of the provider.
     pub client_id: String,
-    /// A file that holds the client's secret, where `COUNTERSIGN_OIDC_SECRET` does not; neither: a public client, which
-    /// has none.
+    /// A file with the client's secret, used if `COUNTERSIGN_OIDC_SECRET` is not set. Without either, the server is a
+    /// public client, which has no secret.
     pub client_secret_file: Option<PathBuf>,
-    /// What the login page calls the provider, as in "Sign in with …".
+    /// The name of the provider on the login page, as in "Sign in with …".
     #[serde(default = "default_label")]
     pub label: String,
-    /// The scopes that are asked for beside `openid`.
+    /// The scopes to request in addition to `openid`.
     #[serde(default = "default_scopes")]
     pub scopes: Vec<String>,
-    /// The claim that names people here when they sign in for the first time: `preferred_username`, `sub`, or another.
+    /// The claim that gives people their username when they sign in for the first time: `preferred_username`, `sub`, or
+    /// another.
     #[serde(default = "default_username_claim")]
     pub username_claim: String,
-    /// The claim that lists the groups of a person; one that begins with `/` is a JSON pointer.
+    /// The claim that lists the groups of a person. A name that begins with `/` is a JSON pointer.
     #[serde(default = "default_groups_claim")]
     pub groups_claim: String,
-    /// Who may sign in at all; none: whoever has a group of `roles`.
+    /// The group that everyone who signs in must have. `None`: a group of `roles`, if there are any.
     pub required_group: Option<String>,
-    /// Whether whoever signs in for the first time is added.
+    /// Whether a person who signs in for the first time is added as a user.
     #[serde(default = "yes")]
     pub create_people: bool,
-    /// The roles that each group gives; none at all: admins give roles here.
+    /// The roles that each group gives. If empty, admins assign roles.
     #[serde(default)]
     pub roles: BTreeMap<String, Vec<String>>,
 }
@@ -67,7 +68,7 @@ fn yes() -> bool {
     true
 }
 
-/// Why the settings of single sign-on do not hold.
+/// The reason why the settings of single sign-on are not valid.
 #[derive(Debug, thiserror::Error)]
 #[error("[oidc] {setting}: {why}")]
 pub struct SettingsError {
@@ -79,7 +80,7 @@ fn wrong(setting: &'static str, why: impl Into<String>) -> SettingsError {
     SettingsError { setting, why: why.into() }
 }
 
-/// Settings that hold.
+/// Settings that have been checked.
 #[derive(Debug, Clone)]
 pub struct CheckedSettings {
     pub(super) settings: OidcSettings,
@@ -89,7 +90,7 @@ pub struct CheckedSettings {
 }
 
 impl OidcSettings {
-    /// Checks all of it. `public` is where browsers find this server; `variable` gives variables of the environment.
+    /// Checks all settings. `public` is the URL at which browsers reach this server; `variable` reads the environment.
     pub fn check(
         self,
         public: &str,
@@ -139,7 +140,7 @@ impl OidcSettings {
         if secret.is_empty() { Err(at("it is empty".to_owned())) } else { Ok(Some(secret)) }
     }
 
-    /// The roles that groups give, each once, in order; none where admins give roles here.
+    /// Returns the roles that these groups give, sorted and without duplicates. `None` if admins assign roles.
     pub(super) fn roles_of(&self, groups: &[String]) -> Option<Vec<String>> {
         let given = groups.iter().filter_map(|group| self.roles.get(group)).flatten();
         let mut roles: Vec<String> = given.cloned().collect();
@@ -149,7 +150,7 @@ impl OidcSettings {
     }
 }
 
-/// Whether nobody on the way can change what is said there: whoever could would sign in as anybody.
+/// Whether nobody on the way can change the traffic to this URL. Whoever could would sign in as anyone.
 pub(super) fn is_private(url: &Url) -> bool {
     let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     url.scheme() == "https" || (url.scheme() == "http" && is_local)
