@@ -4,16 +4,16 @@ use shared::seal::Tampering;
 
 use super::seal::Hash;
 
-/// The first difference.
+/// The first difference between sealed and found entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Where, counted from 0.
+    /// The index of the difference, from 0.
     pub at: usize,
     /// `Changed`, `Removed`, `Added` or `Reordered`, as far as the hashes tell.
     pub what: Tampering,
 }
 
-/// Compares the hashes that were sealed with those that are there.
+/// Compares sealed hashes with the hashes that were found. Returns the first difference, if there is one.
 pub(super) fn compare(sealed: &[Hash], found: &[Hash]) -> Option<Difference> {
     let at = sealed.iter().zip(found).take_while(|(sealed, found)| sealed == found).count();
     let what = match (sealed.get(at), found.get(at)) {

@@ -14,30 +14,30 @@ use shared::log::{EntriesErased, Event, EventData, RunsArchived};
 use super::seal::Hash;
 use crate::store::{self, Archive, Authenticity, Store};
 
-/// How many rows of a table are looked up at once.
+/// The number of rows per query.
 const AT_ONCE: u32 = 500;
 
-/// The numbers of all entries that are archived, and what those hash to that were erased.
+/// The numbers of all archived entries, and the new hashes of all erased entries.
 #[derive(Debug, Default)]
 pub struct Explained {
     archived: EntryNumbers,
-    /// By the number of the entry: the newest erasure that changed it, and what it hashes to since.
+    /// The newest erasure of each erased entry, and its hash since then, by the number of the entry.
     erased: BTreeMap<u64, (u64, Hash)>,
-    /// The last archive that was looked at.
+    /// The number of the last archive that was read.
     last_archive: u64,
-    /// The last erasure that was looked at.
+    /// The number of the last erasure that was read.
     last_erasure: u64,
 }
 
 impl Explained {
-    /// As the record says now.
+    /// Reads all archives and erasures recorded so far.
     pub async fn read(store: &Store) -> Result<Self, store::Error> {
         let mut explained = Self::default();
         explained.refresh(store).await?;
         Ok(explained)
     }
 
-    /// Takes in what was archived and erased since; says whether there was anything.
+    /// Reads the archives and erasures recorded since the last call. Returns whether there were any.
     pub async fn refresh(&mut self, store: &Store) -> Result<bool, store::Error> {
         let before = (self.last_archive, self.last_erasure);
         loop {
@@ -65,17 +65,17 @@ impl Explained {
         }
     }
 
-    /// The number of the newest erasure.
+    /// Returns the number of the newest erasure.
     pub fn last_erasure(&self) -> u64 {
         self.last_erasure
     }
 
-    /// What an entry hashes to since it was erased; none where it was not.
+    /// Returns the hash of an erased entry. `None` if the entry was not erased.
     pub fn erased(&self, number: u64) -> Option<Hash> {
         self.erased.get(&number).map(|(_, hash)| *hash)
     }
 
-    /// Takes in what an entry says; nothing where it says something else.
+    /// Adds what an entry records about archived or erased entries. Ignores other entries.
     pub(super) fn take(&mut self, event: &Event) {
         match event.read() {
             Some(EventData::RunsArchived(told)) => self.archived.add_all(&told.entries),
@@ -98,23 +98,23 @@ impl Explained {
         }
     }
 
-    /// How many of a seal's entries, behind so many, are archived.
+    /// Counts the archived entries among the `entries` of a seal that follow the first `before` of the log.
     pub(super) fn count_archived(&self, before: u64, entries: u64) -> u64 {
         (before + 1..=before + entries).filter(|number| self.archived.has(*number)).count() as u64
     }
 
-    /// How many of a seal's entries, behind so many, were erased.
+    /// Counts the erased entries among the `entries` of a seal that follow the first `before` of the log.
     pub(super) fn count_erased(&self, before: u64, entries: u64) -> u64 {
         self.erased.range(before + 1..=before + entries).count() as u64
     }
 
-    /// What the entries of a seal must hash to. `before`: how many are sealed before it.
+    /// Returns the hashes that the entries of a seal must have now. `before`: the number of entries sealed before it.
     pub(super) fn hashes(&self, before: u64, sealed: &[Hash]) -> Vec<Hash> {
         (before + 1..).zip(sealed).map(|(number, hash)| self.erased(number).unwrap_or(*hash)).collect()
     }
 
-    /// The numbers of the entries of a seal that must be there, with what they must hash to. An archived entry may still
-    /// be there: it is taken where it stands.
+    /// Returns the numbers and hashes of the entries of a seal that must be present. Archived entries may be missing,
+    /// but are expected where they are found.
     pub(super) fn expected(&self, before: u64, sealed: &[Hash], found: &[Hash]) -> Vec<(u64, Hash)> {
         let mut found = found.iter().peekable();
         let mut expected = Vec::with_capacity(sealed.len());
@@ -131,12 +131,12 @@ impl Explained {
     }
 }
 
-/// Whether an entry explains others.
+/// Whether an entry records archived or erased entries.
 pub(super) fn explains(event: &Event) -> bool {
     matches!(event.kind, shared::log::EntryKind::RunsArchived | shared::log::EntryKind::EntriesErased)
 }
 
-/// What the record says of an archive; none where it says nothing that counts.
+/// Returns the record of an archive in the audit log. `None` if the row has no such record or is not trustworthy.
 pub async fn archive_entry(store: &Store, archive: &Archive) -> Result<Option<RunsArchived>, store::Error> {
     let told = |data| match data {
         EventData::RunsArchived(told) if told.archive == archive.number => Some(told),
@@ -145,7 +145,7 @@ pub async fn archive_entry(store: &Store, archive: &Archive) -> Result<Option<Ru
     counted_row(store, archive.row, told).await
 }
 
-/// What a row of the log says, where that counts: it is sealed, or was written by a server with the key.
+/// Returns what a row of the log records. `None` unless the row is sealed or was written by a server with the key.
 async fn counted_row<T>(
     store: &Store,
     row: i64,
@@ -160,7 +160,7 @@ async fn counted_row<T>(
     Ok(events.rev().find_map(|(_, event)| wanted(event.read()?)))
 }
 
-/// The hashes of entries, as an erasure has them.
+/// Encodes hashes for the record of an erasure.
 pub fn joined(hashes: &[Hash]) -> String {
     BASE64.encode(hashes.as_flattened())
 }

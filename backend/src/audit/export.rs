@@ -14,25 +14,25 @@ use shared::log::{Cursor, Entry};
 use super::seal::sealed_text;
 use crate::store::{self, Store, StoredSeal};
 
-/// How entries are written.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// CSV for spreadsheets: a row for each entry, with its data as JSON in the last column.
     Csv,
-    /// For programs: whole entries, as the API shows them.
+    /// JSON lines for programs: whole entries, as the API shows them.
     JsonLines,
 }
 
-/// An entry that could not be written.
+/// The reason why an entry could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// An entry, its place in the log, or its seal could not be serialised.
+    /// An entry, its position in the log, or its seal could not be serialised.
     #[error("an entry of the audit log could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The row of an entry could not be written, for this reason.
+    /// The row of an entry could not be written; the message says why.
     #[error("an entry of the audit log could not be written as CSV: {0}")]
     Csv(String),
-    /// Its seal could not be read.
+    /// The seal of the entry could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
@@ -49,7 +49,7 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// How its files end.
+    /// Returns the file extension.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -57,7 +57,7 @@ impl Format {
         }
     }
 
-    /// Its media type.
+    /// Returns the media type.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Csv => "text/csv; charset=utf-8",
@@ -65,7 +65,7 @@ impl Format {
         }
     }
 
-    /// What comes before all entries.
+    /// Returns the text before the first entry.
     pub fn head(self) -> &'static str {
         match self {
             Self::Csv => "cursor,at,kind,actor,run_id,review_id,data\r\n",
@@ -74,36 +74,36 @@ impl Format {
     }
 }
 
-/// What stands before an entry in its line.
+/// The members before the event in the line of an entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Before {
-    /// Its place in the log.
+    /// The position of the entry in the log.
     pub cursor: Cursor,
-    /// The number of its seal.
+    /// The number of the entry's seal; `None` if it is not sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<u64>,
-    /// The seal, with the newest of its entries in the file.
+    /// The seal, only on the newest of its entries in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Carried>,
 }
 
-/// A seal in a file.
+/// A seal in an export.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Carried {
-    /// What is signed.
+    /// The signed text.
     pub body: String,
     /// The signature of the body, in base64.
     pub signature: String,
-    /// Base64 of 32 bytes for each entry, in the order of the log.
+    /// The base64 of 32 bytes for each entry, in the order of the log.
     pub hashes: String,
-    /// Whether entries were left out, because somebody asked for some of them only.
+    /// Whether the export was filtered, so that entries may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub part: bool,
 }
 
-/// Where the entry begins in a line.
+/// The beginning of the event in the line of an entry.
 pub(super) const ENTRY: &str = "\"kind\":";
 
 /// Writes entries, newest first.
@@ -111,21 +111,21 @@ pub(super) const ENTRY: &str = "\"kind\":";
 pub struct Lines {
     format: Format,
     part: bool,
-    /// The newest seal when the export began: what is sealed meanwhile counts as not sealed, or the file would hold a
-    /// part of that seal's entries only.
+    /// The newest seal when the export began. Later seals are ignored, since the file would have only some of their
+    /// entries.
     newest: u64,
-    /// The seal that was written last.
+    /// The number of the seal that was written last.
     carried: Option<u64>,
 }
 
 impl Lines {
-    /// An export that begins now. `part`: of some entries only.
+    /// Begins an export. `part`: it is filtered.
     pub async fn begin(format: Format, part: bool, store: &Store) -> Result<Self, store::Error> {
         let newest = store.last_seal().await?.map_or(0, |seal| seal.number);
         Ok(Self { format, part, newest, carried: None })
     }
 
-    /// Writes one entry, and its seal where the file has not got it yet.
+    /// Writes an entry, with its seal if the file does not have it yet.
     pub async fn write(&mut self, entry: &Entry, store: &Store, out: &mut String) -> Result<(), WriteError> {
         if self.format == Format::Csv {
             out.push_str(&csv_row(entry)?);
@@ -146,7 +146,7 @@ impl Lines {
             _ => None,
         };
         let before = serde_json::to_string(&Before { cursor: entry.cursor.clone(), sealed, seal })?;
-        // Two objects become one: the first without its end, the second without its beginning.
+        // Joins two objects: the first without its closing brace, the second without its opening one.
         out.push_str(&before[..before.len() - 1]);
         out.push(',');
         out.push_str(&sealed_text(&entry.event)?[1..]);
@@ -173,7 +173,7 @@ fn csv_row(entry: &Entry) -> Result<String, WriteError> {
     String::from_utf8(bytes).map_err(|error| WriteError::Csv(error.to_string()))
 }
 
-/// A cell that no spreadsheet takes for a formula: people choose names, and an admin opens the file.
+/// Escapes a cell that a spreadsheet would take for a formula: people choose names, and an admin opens the file.
 fn harmless(cell: String) -> String {
     if cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{cell}") } else { cell }
 }

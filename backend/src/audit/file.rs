@@ -16,19 +16,20 @@ use super::seal::{Hash, Head, Opened, Seal, hash};
 use super::verify::{Found, bad, bad_seal, check_range, cut, named, replaced};
 use crate::store::StoredSeal;
 
-/// The longest line, in bytes.
+/// The maximum length of a line, in bytes.
 const MAX_LINE: u64 = 256 << 20;
 
-/// What an export proves.
+/// The result of verifying an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCheck {
-    /// As of the whole record; what was not found bad holds.
+    /// The result, in the form of that for the whole audit log.
     pub check: SealCheck,
-    /// Whether it is of some entries only: that none of them is missing cannot be told then.
+    /// Whether the export was filtered, so that missing entries cannot be detected.
     pub part: bool,
 }
 
-/// Verifies the JSON lines of an export. With the head of a seal that was kept elsewhere: also that it is in there.
+/// Verifies an export in JSON lines. With the head of a seal that was kept elsewhere, also checks that the export
+/// contains that seal.
 pub fn verify_file(file: impl BufRead, trusted: &Trusted, expected: Option<&Head>) -> std::io::Result<FileCheck> {
     let mut reading = FileReader { trusted, expected, ..FileReader::new(trusted) };
     let first_bad = reading.all(file)?.err();
@@ -44,24 +45,25 @@ struct FileReader<'a> {
     expected: Option<&'a Head>,
     part: bool,
     newest: Option<Head>,
-    /// The seal that is read.
+    /// The seal whose entries are being read.
     open: Option<Range>,
-    /// The number of the line.
+    /// The number of the current line, from 1.
     line: u64,
     holding: u64,
     waiting: u64,
-    /// What sealed entries of the file say that was archived or erased: they come before what they speak of.
+    /// The archived and erased entries according to sealed entries of the file. They precede the entries that they
+    /// explain.
     explained: Explained,
     in_archives: u64,
     erased: u64,
 }
 
-/// A seal with the entries that the file has of it so far, newest first.
+/// A seal with its entries in the file so far, newest first.
 struct Range {
     opened: Opened,
     found: Vec<Found>,
     lines: Vec<u64>,
-    /// Those that explain older ones.
+    /// The entries that explain older ones.
     explaining: Vec<Event>,
 }
 
@@ -83,7 +85,7 @@ impl<'a> FileReader<'a> {
         }
     }
 
-    /// The outer error: the file cannot be read. The inner one: what it says does not hold.
+    /// Reads the whole file. The outer error: the file cannot be read. The inner one: it is not valid.
     fn all(&mut self, mut file: impl BufRead) -> std::io::Result<Result<(), FirstBad>> {
         let mut line = Vec::new();
         loop {
@@ -140,7 +142,7 @@ impl<'a> FileReader<'a> {
         Ok(())
     }
 
-    /// A seal that the file has.
+    /// Opens a seal, and checks that the newer one follows it.
     fn open_seal(&mut self, number: u64, carried: &Carried) -> Result<Range, FirstBad> {
         let line = self.line;
         let unreadable = || bad_seal(number, format!("the seal in line {line} cannot be read"));
@@ -158,7 +160,7 @@ impl<'a> FileReader<'a> {
             return Err(bad);
         }
         match &self.open {
-            // In a part, whole seals may have nothing to show.
+            // A filtered export may have no entries of a seal.
             Some(newer) if self.part && newer.opened.seal.number > number + 1 => {}
             Some(newer) => newer
                 .opened
@@ -184,7 +186,7 @@ impl<'a> FileReader<'a> {
             self.in_archives += self.explained.count_archived(before, entries);
             self.erased += self.explained.count_erased(before, entries);
         }
-        // What it says is proved now, and speaks of older seals.
+        // These entries are proved now, and explain entries of older seals.
         range.explaining.iter().for_each(|event| self.explained.take(event));
         Ok(())
     }
@@ -204,9 +206,9 @@ impl<'a> FileReader<'a> {
 }
 
 impl Range {
-    /// Holds its entries against its seal.
+    /// Compares the entries with the seal.
     fn check(&mut self, part: bool, explained: &Explained) -> Result<(), FirstBad> {
-        // The log's order is the other way round.
+        // The file is newest first, seals are oldest first.
         self.found.reverse();
         self.lines.reverse();
         let mut bad = if part {
@@ -224,7 +226,7 @@ impl Range {
             bad
         };
         let at = self.found.iter().position(|found| Some(&found.cursor) == bad.cursor.as_ref());
-        // What was removed stood behind the entry that is named, or before all of them.
+        // What was removed followed the named entry in the log, or preceded all entries.
         let at = match (bad.what, at) {
             (Tampering::Removed, Some(at)) => Some(at + 1),
             (Tampering::Removed, None) => Some(0),
@@ -236,14 +238,14 @@ impl Range {
     }
 }
 
-/// The first that was not sealed, or not in this order.
+/// Returns the first hash that was not sealed, or not in this order.
 fn not_among(sealed: &[Hash], found: &[Hash]) -> Option<Difference> {
     let mut rest = sealed.iter();
     let at = found.iter().position(|found| !rest.any(|sealed| sealed == found))?;
     Some(Difference { at, what: Tampering::Changed })
 }
 
-/// What stands before an entry, and the bytes that were hashed.
+/// Splits a line into the members before the event and the text that was hashed.
 fn split(line: &str) -> Option<(Before, String)> {
     let at = line.find(ENTRY)?;
     let before = line[..at].strip_suffix(',')?;
@@ -251,7 +253,7 @@ fn split(line: &str) -> Option<(Before, String)> {
     Some((before, format!("{{{}", &line[at..])))
 }
 
-/// An entry; and once more, where it explains others.
+/// Parses an entry. Also returns its event if it explains other entries.
 fn found(cursor: Cursor, text: &str) -> (Found, Option<Event>) {
     match serde_json::from_str::<Event>(text) {
         Ok(event) => {

@@ -12,11 +12,11 @@ use std::time::Duration;
 use super::seal::Head;
 use crate::files;
 
-/// How often, and how long apart, a lock that another process holds is asked for.
+/// The number of attempts to lock the file while another process holds the lock, and the pause between them.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The file cannot be used.
+/// The error of reading, locking or writing the file.
 #[derive(Debug, thiserror::Error)]
 #[error("the head of the audit log in {path}: {source}; set COUNTERSIGN_SEAL_HEAD to use another file")]
 pub struct HeadError {
@@ -31,28 +31,28 @@ pub struct HeadFile {
 }
 
 impl HeadFile {
-    /// The file at this path, which need not exist yet.
+    /// Names the file at this path, which need not exist yet.
     pub fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Fails where the file could not be read or replaced later.
+    /// Checks that the file can be read, locked and replaced.
     pub fn check(&self) -> Result<(), HeadError> {
         self.read()?;
         self.locked(|| tempfile::NamedTempFile::new_in(files::folder_of(&self.path)).map(drop))
     }
 
-    /// The head that is kept; none where there is no file yet.
+    /// Returns the stored head. `None` if the file does not exist.
     pub fn read(&self) -> Result<Option<Head>, HeadError> {
         self.read_file().map_err(|source| self.error(source))
     }
 
-    /// Keeps a newer head. One that is not newer than what is kept changes nothing.
+    /// Stores a head if it is newer than the stored one.
     pub fn advance(&self, head: &Head) -> Result<(), HeadError> {
         self.locked(|| match self.read_file()? {
             Some(kept) if kept.number >= head.number => Ok(()),
@@ -60,7 +60,7 @@ impl HeadFile {
         })
     }
 
-    /// Keeps this head whatever was kept before; none: the record begins anew.
+    /// Stores a head, whatever was stored before. `None` removes the file, so that the audit log begins anew.
     pub fn replace(&self, head: Option<&Head>) -> Result<(), HeadError> {
         self.locked(|| match head {
             Some(head) => self.write(head),
@@ -86,7 +86,7 @@ impl HeadFile {
         files::sync_folder(files::folder_of(&self.path))
     }
 
-    /// An operator who is root must not take the file away from the server.
+    /// Keeps the owner of the file, so that an operator who is root does not take it away from the server.
     fn keep_owner(&self, draft: &Path) {
         #[cfg(unix)]
         if let Ok(old) = fs::metadata(&self.path).or_else(|_| fs::metadata(files::folder_of(&self.path))) {
@@ -98,7 +98,7 @@ impl HeadFile {
         }
     }
 
-    /// Does something while no other process writes the file.
+    /// Runs `work` while no other process writes the file.
     fn locked(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<(), HeadError> {
         let lock = self.lock().map_err(|source| self.error(source))?;
         let done = work();

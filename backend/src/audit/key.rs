@@ -20,14 +20,14 @@ use crate::clock::Clock;
 use crate::files;
 use crate::store::{RowKey, RowKeys};
 
-/// What stands before the 32 bytes of a private key in PKCS#8 (RFC 8410).
+/// The bytes before the 32 bytes of a private key in PKCS#8 (RFC 8410).
 const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
-/// What stands before a public key in base64.
+/// The prefix of a public key in text form.
 const ED25519_WORD: &str = "ed25519:";
 
-/// Why a key cannot be used.
+/// The reason why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file of the private key, or of the public ones, cannot be read or written.
@@ -35,37 +35,37 @@ pub enum KeyError {
     File {
         /// The path of the private key's file, or of the `.pub` file beside it.
         path: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// What is in it.
+    /// The file does not contain a private key of the required form.
     #[error("{path} is not a key for the audit log: it must be Ed25519, PKCS#8 in PEM (`countersign audit key --new`)")]
     NoKey {
         /// The path of the file that should hold the private key.
         path: String,
     },
-    /// A public key.
+    /// The text is not a public key.
     #[error(
         "{0:?} is not a public key: expected `ed25519:` followed by 32 bytes in base64, or a file that contains such a line"
     )]
     NoPublicKey(String),
 }
 
-/// The private key.
+/// The private key of the audit log, and the keys derived from it.
 pub struct SealKey {
     pair: Ed25519KeyPair,
     public: PublicKey,
-    /// Authenticates rows of the log.
+    /// The key that authenticates rows of the log.
     rows: RowKey,
-    /// Seals what browsers keep.
+    /// The key that encrypts cookies of sign-ins.
     cookies: [u8; 32],
     callbacks: [u8; 32],
-    /// Those of the keys that this one has replaced.
+    /// The row keys of the private keys that this one has replaced.
     previous: Vec<RowKey>,
 }
 
 impl SealKey {
-    /// Reads the key; the first time it is made, for its owner only. Also answers with the public keys to trust.
+    /// Reads the key, or creates it for the owner alone if there is none. Also returns the public keys to trust.
     pub fn open(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
         let key = match fs::read_to_string(path) {
             Ok(text) => Self::read(path, &text)?,
@@ -76,7 +76,7 @@ impl SealKey {
         warn_of_others(path);
         let mut trusted = Trusted::beside(path)?;
         if trusted.add(key.public) {
-            // Where it cannot be written (a folder of secrets), this key alone is trusted.
+            // If the folder is read-only (such as a mounted secret), this key is trusted without being written.
             if let Err(error) = trusted.write(path, key.public) {
                 tracing::debug!(%error, "the public key of the audit log could not be written beside the private one");
             }
@@ -84,28 +84,29 @@ impl SealKey {
         Ok((key, trusted))
     }
 
-    /// Reads the key where there is one that may be read.
+    /// Reads the key. Returns `None` if it does not exist or cannot be read.
     pub fn find(path: &Path) -> Option<Self> {
         let key = Self::read(path, &fs::read_to_string(path).ok()?).ok()?;
         Some(Self { previous: previous(path), ..key })
     }
 
-    /// The keys that authenticate rows of the log, derived from this one and those that it has replaced.
+    /// Returns the keys that authenticate rows of the log, derived from this key and those that it has replaced.
     pub fn row_keys(&self) -> RowKeys {
         RowKeys::new(self.rows.clone(), self.previous.clone())
     }
 
-    /// The key that seals what browsers keep for a moment, derived from this one: every server of a database has it.
+    /// Returns the key that encrypts cookies of sign-ins, derived from this key, so that all servers of a database have
+    /// the same.
     pub fn cookie_key(&self) -> [u8; 32] {
         self.cookies
     }
 
-    /// The key of the secrets by which webhooks answer later, derived from this one.
+    /// Returns the key of the secrets in callback URLs, derived from this key.
     pub fn callback_key(&self) -> [u8; 32] {
         self.callbacks
     }
 
-    /// Puts a new key in the place of the one that is there. What that one sealed still holds: it stays trusted.
+    /// Replaces the key by a new one. The old one stays trusted, so that its seals stay valid.
     pub fn renew(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
         let (old, _) = Self::open(path, clock)?;
         let kept = path.with_extension(format!("key.{}", old.public.id()));
@@ -113,12 +114,12 @@ impl SealKey {
         Self::open(path, clock)
     }
 
-    /// Its public half.
+    /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }
 
-    /// The signature of a message: 64 bytes of Ed25519 (RFC 8032).
+    /// Signs a message: 64 bytes of Ed25519 (RFC 8032).
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.pair.sign(message).as_ref().to_vec()
     }
@@ -136,7 +137,7 @@ impl SealKey {
         Ok(Self { rows, cookies, callbacks, previous: Vec::new(), pair, public })
     }
 
-    /// Makes a key. Two servers that start at once on one folder end with the same one.
+    /// Creates a key. If two servers start on one folder at the same time, both get the same key.
     fn make(path: &Path, clock: &dyn Clock) -> Result<Self, KeyError> {
         let der = [&PKCS8[..], &clock.random(), &clock.random()].concat();
         let text = format!("{BEGIN}\n{}\n{END}\n", BASE64.encode(der));
@@ -154,7 +155,7 @@ impl SealKey {
     }
 }
 
-/// A key for one purpose, by HKDF with SHA-256.
+/// Derives a key for one purpose, by HKDF with SHA-256.
 fn derived_key(secret: &[u8], purpose: &[u8]) -> [u8; 32] {
     let secret = hkdf::Salt::new(hkdf::HKDF_SHA256, b"countersign").extract(secret);
     let mut key = [0; 32];
@@ -164,8 +165,8 @@ fn derived_key(secret: &[u8], purpose: &[u8]) -> [u8; 32] {
     key
 }
 
-/// What authenticates the rows that were written with the keys that this one has replaced, as [`SealKey::renew`] keeps
-/// them. Where such a file is removed, what was written with it and is not sealed yet no longer counts.
+/// Reads the row keys of the replaced private keys, which [`SealKey::renew`] keeps beside this one. If such a file is
+/// removed, rows that were written with its key and are not sealed yet are no longer trusted.
 fn previous(path: &Path) -> Vec<RowKey> {
     let Some(stem) = path.file_stem() else { return Vec::new() };
     let prefix = format!("{}.key.", stem.to_string_lossy());
@@ -175,7 +176,7 @@ fn previous(path: &Path) -> Vec<RowKey> {
     keys.map(|key| key.rows).collect()
 }
 
-/// Says so where others than the owner can read the key.
+/// Warns if others than the owner can read the key.
 fn warn_of_others(path: &Path) {
     #[cfg(unix)]
     {
@@ -190,12 +191,12 @@ fn file_error(path: &Path, source: std::io::Error) -> KeyError {
     KeyError::File { path: path.display().to_string(), source }
 }
 
-/// The public half of a key.
+/// A public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// The name under which seals speak of it.
+    /// Returns the id by which seals name this key.
     pub fn id(self) -> String {
         hex::encode(self.short())
     }
@@ -226,12 +227,12 @@ impl FromStr for PublicKey {
     }
 }
 
-/// The public keys whose seals count.
+/// The public keys whose seals are trusted, by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trusted(BTreeMap<String, PublicKey>);
 
 impl Trusted {
-    /// Those of the file beside a private key; none where there is no such file.
+    /// Reads the file beside a private key. Empty if there is no such file.
     pub fn beside(key: &Path) -> Result<Self, KeyError> {
         let path = public_file(key);
         match fs::read_to_string(&path) {
@@ -241,7 +242,7 @@ impl Trusted {
         }
     }
 
-    /// Keys by themselves, or files of them.
+    /// Parses public keys, or reads them from files.
     pub fn named(names: &[String]) -> Result<Self, KeyError> {
         let mut trusted = Self::default();
         for name in names {
@@ -263,22 +264,22 @@ impl Trusted {
         Ok(trusted)
     }
 
-    /// Trusts one more; answers whether it is new.
+    /// Trusts another key. Returns whether it is new.
     pub fn add(&mut self, key: PublicKey) -> bool {
         self.0.insert(key.id(), key).is_none()
     }
 
-    /// Whether the key of that name has signed this.
+    /// Whether the key with this id has signed the message. `None` if the key is not trusted.
     pub(super) fn has_signed(&self, id: &str, message: &[u8], signature: &[u8]) -> Option<bool> {
         self.0.get(id).map(|key| key.verifies(message, signature))
     }
 
-    /// As they stand in a file.
+    /// Returns the keys as lines of a file.
     pub(super) fn lines(&self) -> Vec<String> {
         self.0.values().map(ToString::to_string).collect()
     }
 
-    /// Writes the file beside a private key, that key first.
+    /// Writes the file beside a private key, with the newest key first.
     fn write(&self, key: &Path, newest: PublicKey) -> std::io::Result<()> {
         let rest = self.0.values().filter(|other| **other != newest);
         let lines: Vec<String> = std::iter::once(&newest).chain(rest).map(ToString::to_string).collect();

@@ -5,32 +5,32 @@ use super::key::{PublicKey, SealKey, Trusted};
 use super::seal::Opened;
 use crate::store::{self, Store};
 
-/// Why this key is not the database's.
+/// The reason why this key cannot be registered with the database.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
     /// The registered key or the newest seal cannot be read, or the key cannot be registered.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Another server has another key.
+    /// Another key is registered.
     #[error(
         "the audit log of this database is sealed with the key {registered}, but this server has {mine}: every server \
          on one database needs the same seal.key and seal.pub (COUNTERSIGN_SEAL_KEY). If the old key is lost, add its \
          line to seal.pub, and start the server again"
     )]
     OtherKey {
-        /// What is registered.
+        /// The registered public key.
         registered: String,
-        /// What this server has.
+        /// The public key of this server.
         mine: PublicKey,
     },
-    /// Nothing is registered, but the newest seal is another's.
+    /// No key is registered, and the newest seal is not signed by a trusted key.
     #[error(
         "{0}. Every server on one database needs the same seal.key and seal.pub (COUNTERSIGN_SEAL_KEY); see docs/audit.md"
     )]
     OtherSeal(String),
 }
 
-/// Registers a key with the database, in the place of none or of one that it replaces.
+/// Registers a key with the database if none is registered, or if it replaces the registered one.
 pub async fn register(store: &Store, key: &SealKey, trusted: &Trusted) -> Result<(), RegisterError> {
     if store.seal_key().await?.is_none()
         && let Some(newest) = store.last_seal().await?

@@ -11,27 +11,27 @@ use super::seal::{Hash, Opened};
 use super::verify::{SEALS, bad_seal, check_range, range};
 use crate::store::{self, Store};
 
-/// Why entries have no numbers.
+/// The reason why entries have no numbers.
 #[derive(Debug, thiserror::Error)]
 pub enum NumberingError {
     /// The rows or their seals cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The record does not hold there.
+    /// The audit log is not valid at these rows.
     #[error("the audit log is not valid: {0} (`countersign audit verify`, docs/audit.md)")]
     Broken(String),
 }
 
-/// An entry of the record, by its number.
+/// The number and hash of an entry of the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbered {
     /// The entry's number in the audit log, from 1.
     pub number: u64,
-    /// What it hashes to now, as the record says.
+    /// The hash of the entry, after an erasure if there was one.
     pub hash: Hash,
 }
 
-/// The entries of rows, in their order; a row that waits for its seal has none.
+/// Returns the entries of rows, in their order. A row that is not sealed yet is missing in the result.
 pub async fn numbers(
     store: &Store,
     trusted: &Trusted,
@@ -57,7 +57,7 @@ pub async fn numbers(
     Ok(numbers)
 }
 
-/// How many entries were sealed before each seal, the first first.
+/// Returns the number of entries before each seal, in the order of the seals.
 pub async fn seals_before(store: &Store, trusted: &Trusted) -> Result<Vec<u64>, NumberingError> {
     let mut before = Vec::new();
     loop {
@@ -71,13 +71,13 @@ pub async fn seals_before(store: &Store, trusted: &Trusted) -> Result<Vec<u64>, 
     }
 }
 
-/// How many entries are sealed before a seal, and the hashes of its own.
+/// Returns the number of entries before a seal, and the hashes of its own.
 pub async fn sealed_hashes(store: &Store, trusted: &Trusted, seal: u64) -> Result<(u64, Vec<Hash>), NumberingError> {
     let (_, opened) = open(store, trusted, seal).await?;
     Ok((opened.seal.before, opened.hashes))
 }
 
-/// A seal, and the one before it.
+/// Opens a seal and the one before it, and checks that they are consecutive.
 async fn open(store: &Store, trusted: &Trusted, number: u64) -> Result<(Option<Opened>, Opened), NumberingError> {
     let broken = |why: String| NumberingError::Broken(why);
     let mut opened = Vec::new();

@@ -6,20 +6,20 @@
 use super::seal::Opened;
 use crate::store::{self, Authenticity, RecordRow, Store};
 
-/// The rows behind a number must be authentic.
+/// The rule that rows after a number must be authentic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MustBeAuthentic {
     behind: i64,
 }
 
 impl MustBeAuthentic {
-    /// As it is for what follows a seal.
+    /// Returns the rule for rows after the last seal.
     pub async fn after(store: &Store, last: Option<&Opened>) -> Result<Self, store::Error> {
         let authenticated = last.is_some_and(|last| last.seal.authenticated);
         Ok(Self { behind: if authenticated { 0 } else { store.unauthenticated_to().await? } })
     }
 
-    /// Why a row cannot be sealed.
+    /// Returns why a row cannot be sealed. `None` if it can.
     pub fn refuses(self, row: &RecordRow) -> Option<String> {
         let why = match &row.mac {
             Authenticity::Authentic => return None,

@@ -13,66 +13,66 @@ use crate::store::StoredSeal;
 /// The SHA-256 of an entry.
 pub type Hash = [u8; 32];
 
-/// What is hashed of an entry: its JSON without spaces, in the order of [`Event`]'s members. An export has the same
-/// bytes.
+/// Returns the text of an entry that is hashed: its JSON without spaces, in the order of [`Event`]'s members. An export
+/// has the same bytes.
 pub fn sealed_text(event: &Event) -> Result<String, serde_json::Error> {
     serde_json::to_string(event)
 }
 
-/// The hash of an entry.
+/// Hashes the text of an entry.
 pub fn hash(text: &str) -> Hash {
     Sha256::digest(text).into()
 }
 
-/// What a seal says. Its JSON is what is signed.
+/// The content of a seal. Its JSON is signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Seal {
-    /// Of these members.
+    /// The format number of the seal.
     pub format: u32,
-    /// From 1, without gaps.
+    /// The number of the seal, from 1 without gaps.
     pub number: u64,
-    /// The place in the log behind which it begins: where the seal before it ends.
+    /// The position in the log after which the seal begins: the end of the previous seal.
     pub from: Cursor,
-    /// The place after its last entry.
+    /// The position of its last row.
     pub to: Cursor,
-    /// How many entries are sealed before it.
+    /// The number of entries that are sealed before it.
     pub before: u64,
-    /// How many it seals.
+    /// The number of entries that it seals.
     pub entries: u64,
-    /// `sha256:` of the hashes of its entries, one behind the other.
+    /// `sha256:` and the hash of the concatenated hashes of its entries.
     pub digest: String,
-    /// `sha256:` of the seal before it; none in the first.
+    /// `sha256:` and the hash of the previous seal; `None` in the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// When it was made, by the server's clock.
+    /// The time of sealing, by the server's clock.
     pub sealed_at: Timestamp,
-    /// The name of the key that signs it.
+    /// The id of the key that signs it.
     pub key: String,
-    /// Whether each of its rows was authenticated by whoever wrote it, and each that follows is.
+    /// Whether all its rows are authenticated by the server that wrote them, and all later rows must be.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub authenticated: bool,
 }
 
-/// Format 1 knew nothing of rows that are authenticated.
+/// Format 1 had no authenticated rows.
 const FORMAT: u32 = 2;
 
-/// A seal that was signed by a key that is trusted.
+/// A seal with a valid signature of a trusted key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Opened {
-    /// What it says.
+    /// The content of the seal.
     pub seal: Seal,
     /// The hashes of its entries.
     pub hashes: Vec<Hash>,
     /// `sha256:` and the hash of the seal's body, which the next seal names as `previous`.
     pub hash: String,
-    /// Where its last row stands now. What it says of that, and the seal after it repeats, is where it stood when it was
-    /// made: an upgrade may have numbered the log anew.
+    /// The current position of its last row. The seal itself, and the next one, name the position at the time of
+    /// sealing, and an upgrade may have renumbered the log since.
     pub to: Cursor,
 }
 
 impl Opened {
-    /// Makes and signs the seal that follows another, over these entries.
+    /// Creates and signs the seal over these entries that follows `last`.
     pub fn make(
         last: Option<&Self>,
         from: Cursor,
@@ -106,7 +106,7 @@ impl Opened {
         Ok((Self { hashes, hash: digest(stored.body.as_bytes()), to: stored.to.clone(), seal }, stored))
     }
 
-    /// Opens what is stored. `Err` says why it cannot be trusted.
+    /// Opens a stored seal. `Err` says why it cannot be trusted.
     pub fn open(stored: &StoredSeal, trusted: &Trusted) -> Result<Self, String> {
         let number = stored.number;
         let seal: Seal = serde_json::from_str(&stored.body).map_err(|_| format!("seal {number} cannot be read"))?;
@@ -137,17 +137,17 @@ impl Opened {
         Ok(Self { hashes: hashes.to_vec(), hash: digest(stored.body.as_bytes()), to: stored.to.clone(), seal })
     }
 
-    /// How many entries are sealed up to its end.
+    /// Returns the number of entries that are sealed up to the end of this seal.
     pub fn sealed(&self) -> u64 {
         self.seal.before.saturating_add(self.seal.entries)
     }
 
-    /// What can be kept elsewhere.
+    /// Returns the head to keep elsewhere.
     pub fn head(&self) -> Head {
         Head { number: self.seal.number, hash: self.hash.trim_start_matches(SHA256).to_owned() }
     }
 
-    /// Whether this one follows `before` (nothing: is the first). `Err` says what is missing.
+    /// Whether this seal follows `before`, or is the first if that is `None`. `Err` says what is wrong.
     pub fn follows(&self, before: Option<&Self>) -> Result<(), String> {
         let number = self.seal.number;
         let expected = before.map_or(1, |before| before.seal.number + 1);
@@ -170,7 +170,7 @@ impl Opened {
     }
 }
 
-/// The newest seal, as it is kept elsewhere: `<number>:<SHA-256>`.
+/// The number and hash of the newest seal, for storing elsewhere: `<number>:<SHA-256>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The seal's number, from 1.

@@ -19,32 +19,32 @@ use crate::background::BackgroundTask;
 use crate::clock::SharedClock;
 use crate::store::{self, Authenticity, LogFollower, Resume, Store};
 
-/// The most entries in one seal, but for those of its last row.
+/// The maximum number of entries in a seal, which only the entries of its last row may exceed.
 const MOST: usize = 512;
-/// If more waits than one seal holds, it rests so many times as long as it worked, since running flows matters more; and
-/// for no longer than this.
+/// If more entries wait than one seal holds, the rest as a multiple of the working time, since running flows matters
+/// more. It is at most [`LONGEST_REST`].
 const REST: u32 = 19;
 const LONGEST_REST: Duration = Duration::from_secs(2);
-/// How long another server may be silent before this one takes over.
+/// How old another server's last seal must be before this server takes over.
 const TAKEOVER_AFTER: Duration = Duration::from_secs(6);
-/// How often the head is told to the server's log.
+/// The minimum interval between messages about the head in the server's log.
 const REPEAT_WARNING: Duration = Duration::from_hours(1);
 
-/// Why nothing is sealed.
+/// The reason why nothing is sealed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// The log or its seals cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The file that keeps the head.
+    /// The file of the head cannot be used.
     #[error(transparent)]
     Head(#[from] HeadError),
-    /// What is there cannot be built on.
+    /// The log or its seals are not valid, so nothing can be added.
     #[error("{0}; nothing more is sealed until this is fixed (`countersign audit verify`, docs/audit.md)")]
     Broken(String),
 }
 
-/// What one look came to.
+/// The outcome of an attempt to seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sealed {
     /// Everything is sealed.
@@ -61,11 +61,11 @@ pub struct Sealer {
     key: SealKey,
     seals: Seals,
     clock: SharedClock,
-    /// The seal that this server made last.
+    /// The number of the last seal that this server made.
     mine: Option<u64>,
-    /// The newest seal that was seen, and the uptime since which it is that.
+    /// The number of the newest known seal, and the uptime when it was first seen.
     seen: (Option<u64>, Duration),
-    /// When the head was told.
+    /// The time at which the head was last logged.
     told: Timestamp,
 }
 
@@ -91,18 +91,18 @@ impl LogFollower for Sealer {
 }
 
 impl Sealer {
-    /// A sealer that signs with this key.
+    /// Creates a sealer that signs with this key.
     pub fn new(store: Store, key: SealKey, seals: Seals, clock: SharedClock) -> Self {
         Self { store, key, seals, clock, mine: None, seen: (None, Duration::ZERO), told: Timestamp::default() }
     }
 
-    /// Seals until it is stopped.
+    /// Starts sealing in the background.
     pub fn run(self) -> BackgroundTask {
         let (background, commits) = (self.store.background().clone(), self.store.commits());
         background.start("sealer", |stop| store::follow(self, commits, stop))
     }
 
-    /// Makes the next seal, where there is something to seal.
+    /// Makes the next seal, if there are entries to seal.
     pub(super) async fn seal(&mut self) -> Result<Sealed, SealError> {
         let last = self.last().await?;
         let (from, mut to) = match &last {
@@ -115,7 +115,7 @@ impl Sealer {
             self.seen = (number, self.clock.uptime());
         }
         let is_fresh = last.as_ref().is_some_and(|last| {
-            // A clock that was ahead may have made it: what counts then is for how long it has been the newest.
+            // A server whose clock was ahead may have made it. Then the time since it was first seen counts.
             let age = if last.seal.sealed_at <= now {
                 now.since(last.seal.sealed_at)
             } else {
@@ -141,7 +141,7 @@ impl Sealer {
                     (Err(why), refused) => (Vec::new(), Some(refused.unwrap_or_else(|| unreadable(why)))),
                 };
                 if !hashes.is_empty() && (refused.is_some() || authenticated != Some(authentic)) {
-                    // What comes before it is sealed by itself.
+                    // The rows before it get their own seal.
                     more = true;
                     break 'pages;
                 }
@@ -173,7 +173,7 @@ impl Sealer {
         Ok(if more { Sealed::Some } else { Sealed::All })
     }
 
-    /// The newest seal, which must be of this key's record, and continue the head that was kept.
+    /// Returns the newest seal. Fails unless it is signed by a trusted key and continues the stored head.
     async fn last(&self) -> Result<Option<Opened>, SealError> {
         let kept = self.seals.kept()?;
         self.check_key().await?;
@@ -197,7 +197,8 @@ impl Sealer {
         Ok(last)
     }
 
-    /// Two keys on one record would each call the other's seals forged.
+    /// Checks that the registered key is this one: two servers with different keys would each consider the other's
+    /// seals forged.
     async fn check_key(&self) -> Result<(), SealError> {
         let mine = self.key.public().to_string();
         match self.store.seal_key().await? {
@@ -218,7 +219,7 @@ impl Sealer {
         metrics::gauge!("countersign_sealed_entries").set(opened.sealed() as f64);
     }
 
-    /// Counts what failed, and says whether sealing is refused.
+    /// Counts failures, and records whether sealing is refused.
     fn measure(sealed: &Result<Sealed, SealError>) {
         let refused = matches!(sealed, Err(SealError::Broken(_)));
         metrics::gauge!("countersign_seal_refused").set(if refused { 1.0 } else { 0.0 });

@@ -10,34 +10,34 @@ use super::seal::{Head, Opened};
 use super::verify::{SEALS, bad, found_bad, verify};
 use crate::store::{self, Store};
 
-/// Cheap to clone.
+/// The trusted keys and the file of the head. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Seals {
     trusted: Arc<Trusted>,
-    /// None in a process that has no key.
+    /// `None` in a process without a key.
     kept: Option<HeadFile>,
-    /// One check at a time: it reads the whole log.
+    /// Serialises checks, since each reads the whole log.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Seals {
-    /// Trusts these keys; this file keeps the newest head.
+    /// Creates the state from the trusted keys and the file of the newest head.
     pub fn new(trusted: Trusted, kept: HeadFile) -> Self {
         Self { trusted: Arc::new(trusted), kept: Some(kept), ..Self::default() }
     }
 
-    /// Checks everything, and that the record continues the head that was kept.
+    /// Verifies the whole log, and that it continues the stored head.
     pub async fn check(&self, store: &Store) -> Result<SealCheck, store::Error> {
         let _turn = self.turn.lock().await;
-        // Read before the seals are: those that are added meanwhile lie behind it.
+        // The head is read before the seals, so seals that are added meanwhile follow it.
         match self.kept() {
             Ok(kept) => verify(store, &self.trusted, kept.as_slice()).await,
-            // Without it nobody can say that the end is there.
+            // Without the head, a cut end cannot be detected.
             Err(error) => Ok(found_bad(None, bad(Tampering::Cut, error.to_string()))),
         }
     }
 
-    /// The newest seal, where there is one and it is signed by a key that is trusted.
+    /// Returns the newest seal, if there is one and a trusted key has signed it.
     pub async fn head(&self, store: &Store) -> Result<Option<SealHead>, store::Error> {
         let last = store.last_seal().await?.and_then(|stored| Opened::open(&stored, &self.trusted).ok());
         Ok(last.map(|last| SealHead {
@@ -55,19 +55,19 @@ impl Seals {
         self.kept.as_ref().map_or(Ok(None), HeadFile::read)
     }
 
-    /// Keeps a newer head.
+    /// Stores a newer head.
     pub(super) async fn keep(&self, head: Head) -> Result<(), HeadError> {
         let Some(file) = self.kept.clone() else { return Ok(()) };
-        // It waits for the disk.
+        // On a thread for blocking work, since it waits for the disk.
         let kept = tokio::task::spawn_blocking(move || file.advance(&head)).await;
         kept.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The process ends: the next one keeps it.
+            // The process is ending. The next one stores the head.
             Err(_) => Ok(()),
         })
     }
 
-    /// Whether the newest seal continues the head that was kept. `Err` in it says why not.
+    /// Checks that the newest seal continues the stored head. The inner error says why not.
     pub(super) async fn continues(
         &self,
         store: &Store,

@@ -13,34 +13,34 @@ use super::row_authentication::MustBeAuthentic;
 use super::seal::{Hash, Head, Opened, hash, sealed_text};
 use crate::store::{self, Authenticity, RecordRow, Store, StoredSeal};
 
-/// How many seals are read at once.
+/// The number of seals per query.
 pub(super) const SEALS: u32 = 8;
-/// How many rows of the log are read at once.
+/// The number of rows of the log per query.
 pub(super) const ROWS: u32 = 64;
-/// How many entries more than were sealed are looked at before a range is called wrong.
+/// The number of surplus entries that are read before a range is reported as wrong.
 const BEYOND: usize = 64;
 
-/// An entry as it was found.
+/// An entry as found in the log or in a file.
 pub(super) struct Found {
     pub hash: Hash,
     pub cursor: Cursor,
-    /// The number of its row; 0 in a file.
+    /// The number of its row; 0 if it comes from a file.
     pub row: i64,
     pub run_id: Option<RunId>,
-    /// Whether its row is as it was written; it cannot be told from a file.
+    /// Whether the row is as it was written; `Unchecked` if it comes from a file.
     pub mac: Authenticity,
-    /// What it tells, or why it cannot be read.
+    /// The kind and time of the entry, or why it cannot be read.
     pub told: Result<EntryHead, String>,
 }
 
-/// As much of an entry as names it.
+/// The part of an entry that describes it in messages.
 pub(super) struct EntryHead {
     pub kind: EntryKind,
     pub at: Timestamp,
 }
 
 impl Found {
-    /// An entry of the log.
+    /// Creates a found entry from an event, and hashes it.
     pub fn of(cursor: Cursor, event: &Event) -> Self {
         match sealed_text(event) {
             Ok(text) => Self::read(hash(&text), cursor, event),
@@ -48,18 +48,18 @@ impl Found {
         }
     }
 
-    /// The same, where its hash is known.
+    /// Creates a found entry from an event whose hash is known.
     pub fn read(hash: Hash, cursor: Cursor, event: &Event) -> Self {
         let told = Ok(EntryHead { kind: event.kind, at: event.at });
         Self { hash, cursor, row: 0, run_id: event.run_id, mac: Authenticity::Unchecked, told }
     }
 
-    /// What can no longer be read: no entry has this hash.
+    /// Creates a found entry that cannot be read. No entry has the hash 0.
     pub fn unreadable(cursor: Cursor, why: String) -> Self {
         Self { hash: [0; 32], cursor, row: 0, run_id: None, mac: Authenticity::Unchecked, told: Err(why) }
     }
 
-    /// What a row has.
+    /// Returns the entries of a row.
     fn of_row(row: RecordRow) -> Vec<Self> {
         let RecordRow { row, number, run_id, mac, entries } = row;
         match entries {
@@ -72,7 +72,8 @@ impl Found {
     }
 }
 
-/// Holds the whole log against its seals. With heads that were kept elsewhere: also that these seals are still there.
+/// Verifies the whole log against its seals. With heads that were kept elsewhere, also checks that these seals still
+/// exist.
 pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Result<SealCheck, store::Error> {
     let mut last: Option<Opened> = None;
     let mut explained = Explained::read(store).await?;
@@ -85,7 +86,7 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Resu
         }
         for stored in seals {
             let mut checked = check_seal(store, trusted, last.as_ref(), &stored, &explained).await?;
-            // Entries may have been archived or erased while the record was read.
+            // Entries may have been archived or erased since they were recorded in `explained`.
             while checked.is_err() && explained.refresh(store).await? {
                 checked = check_seal(store, trusted, last.as_ref(), &stored, &explained).await?;
             }
@@ -112,7 +113,7 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Resu
     Ok(SealCheck { valid: bad.is_none(), entries, sealed, archived, erased, head, first_bad: bad })
 }
 
-/// One seal, and the entries of its range.
+/// Verifies one seal, and the entries of its range.
 async fn check_seal(
     store: &Store,
     trusted: &Trusted,
@@ -129,7 +130,7 @@ async fn check_seal(
         return bad(why);
     }
     let from = last.map_or_else(|| store.origin(), |last| last.to.clone());
-    // A place of an older numbering says nothing today; the order of the hashes says everything.
+    // A position from before a renumbering means nothing; the order of the hashes suffices.
     if stored.to != opened.seal.to && store.place(&opened.seal.to).is_some() {
         return bad(format!("seal {} was moved to another place in the log", stored.number));
     }
@@ -143,7 +144,7 @@ async fn check_seal(
     })
 }
 
-/// Holds the entries of a seal's range against it; answers with their numbers.
+/// Compares the entries of a seal's range with the seal. Returns their numbers.
 pub(super) fn check_range(opened: &Opened, found: &[Found], explained: &Explained) -> Result<Vec<u64>, FirstBad> {
     let there: Vec<Hash> = found.iter().map(|found| found.hash).collect();
     let expected = explained.expected(opened.seal.before, &opened.hashes, &there);
@@ -158,8 +159,8 @@ pub(super) fn check_range(opened: &Opened, found: &[Found], explained: &Explaine
     }
 }
 
-/// An entry whose place another one has, and that stands behind the range now, was not changed: something was put in
-/// before it.
+/// Corrects the finding "changed" to "added" if the expected entry now follows the range: something was inserted before
+/// it.
 async fn pushed_out(store: &Store, opened: &Opened, found: &[Found], bad: FirstBad) -> Result<FirstBad, store::Error> {
     let at = bad.cursor.as_ref().and_then(|cursor| found.iter().position(|found| found.cursor == *cursor));
     let index = bad.entry.and_then(|number| usize::try_from(number.checked_sub(opened.seal.before + 1)?).ok());
@@ -176,7 +177,7 @@ async fn pushed_out(store: &Store, opened: &Opened, found: &[Found], bad: FirstB
     Ok(if is_there { named(opened, found, Difference { at, what: Tampering::Added }, number) } else { bad })
 }
 
-/// The entries of a seal's range, as they are now.
+/// Returns the current entries of a seal's range. `None` if the positions belong to another log.
 pub(super) async fn range(store: &Store, from: Cursor, opened: &Opened) -> Result<Option<Vec<Found>>, store::Error> {
     let mut found = Vec::with_capacity(opened.hashes.len());
     let mut after = from;
@@ -192,7 +193,7 @@ pub(super) async fn range(store: &Store, from: Cursor, opened: &Opened) -> Resul
     }
 }
 
-/// How many entries wait for their seal. One that cannot be read never gets one.
+/// Counts the entries that are not sealed yet. Also returns the first that can never be sealed.
 async fn waiting(store: &Store, last: Option<&Opened>) -> Result<(u64, Option<FirstBad>), store::Error> {
     let mut after = last.map_or_else(|| store.origin(), |last| last.to.clone());
     let must = MustBeAuthentic::after(store, last).await?;
@@ -230,14 +231,14 @@ async fn waiting(store: &Store, last: Option<&Opened>) -> Result<(u64, Option<Fi
     Ok((count, None))
 }
 
-/// Whether a seal is another one than the one of its number that was kept elsewhere.
+/// Reports a seal that differs from the seal of the same number that was kept elsewhere.
 pub(super) fn replaced(opened: &Opened, expected: &Head) -> Option<FirstBad> {
     let number = expected.number;
     (opened.seal.number == number && opened.head() != *expected)
         .then(|| bad_seal(number, format!("seal {number} is not the expected one: the audit log was rewritten")))
 }
 
-/// Whether the seal that was kept elsewhere lies behind the last one.
+/// Reports that the log ends before the seal that was kept elsewhere.
 pub(super) fn cut(last: Option<&Opened>, expected: &Head) -> Option<FirstBad> {
     let newest = last.map_or(0, |last| last.seal.number);
     let message = match newest {
@@ -250,7 +251,7 @@ pub(super) fn cut(last: Option<&Opened>, expected: &Head) -> Option<FirstBad> {
     (expected.number > newest).then(|| FirstBad { seal: Some(expected.number), ..bad(Tampering::Cut, message) })
 }
 
-/// The answer where something does not hold.
+/// Builds the result for a log that is not valid.
 pub(super) fn found_bad(last: Option<&Opened>, bad: FirstBad) -> SealCheck {
     let sealed = last.map_or(0, Opened::sealed);
     let head = last.map(|last| last.head().to_string());
@@ -261,17 +262,18 @@ pub(super) fn bad(what: Tampering, message: String) -> FirstBad {
     FirstBad { what, message, entry: None, seal: None, cursor: None, kind: None, run_id: None }
 }
 
-/// A seal that does not hold.
+/// Builds the finding that a seal is not valid.
 pub(super) fn bad_seal(number: u64, message: String) -> FirstBad {
     FirstBad { seal: Some(number), ..bad(Tampering::Seal, message) }
 }
 
-/// Whether a row that is sealed is not as it was written. Where the key that wrote it is gone, its seal alone speaks.
+/// Whether a sealed row is known not to be as it was written. If the key that wrote it is missing, only the seal
+/// counts.
 fn is_bad(mac: &Authenticity) -> bool {
     matches!(mac, Authenticity::Missing | Authenticity::Wrong)
 }
 
-/// Names an entry that is what was sealed, in a row that is not.
+/// Describes an entry that is as it was sealed, in a row that was changed otherwise.
 fn not_as_written(opened: &Opened, found: &[Found], at: usize, number: u64) -> FirstBad {
     let bad = named(opened, found, Difference { at, what: Tampering::Changed }, number);
     let is = words(&found[at]);
@@ -282,7 +284,7 @@ fn not_as_written(opened: &Opened, found: &[Found], at: usize, number: u64) -> F
     FirstBad { message, ..bad }
 }
 
-/// Names the entry of a difference, which has this number in the record.
+/// Describes the entry of a difference. `number` is its number in the audit log.
 pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference, number: u64) -> FirstBad {
     let Difference { at, what } = difference;
     let seal = opened.seal.number;

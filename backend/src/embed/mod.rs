@@ -206,7 +206,7 @@ impl Inner {
         tracing::warn!(review = %review.id, why, "a review was not decided");
         if let Some(watched) = review.run_id.and_then(|run| self.watched.lock().get_mut(&run).map(|_| run)) {
             self.watched.lock().insert(watched, Some((Box::new(review.clone()), why)));
-            // Nobody listening is no failure.
+            // It is no failure if nobody listens.
             let _ = self.news.send(News::Look);
         }
     }

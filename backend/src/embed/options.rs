@@ -295,7 +295,7 @@ async fn add_people(
     Ok(())
 }
 
-/// Creates a login link for the admin, and one for each person.
+/// Creates a login link for each person.
 async fn links(
     store: &Store,
     clock: &SharedClock,

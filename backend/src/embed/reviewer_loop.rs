@@ -175,7 +175,7 @@ async fn ask(
     turn: impl Future<Output = Option<OwnedMutexGuard<()>>> + Send,
 ) {
     let turn = turn.await;
-    // What was said in the turn before may have decided this too; the news of it may still be on its way.
+    // The previous answer may have resolved this review too, and the news of it may not have arrived yet.
     if turn.is_some() && inner.store.review(review.id).await.is_ok_and(|now| is_over(now.as_ref(), &review)) {
         return;
     }
@@ -190,7 +190,7 @@ async fn ask(
 async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), String> {
     loop {
         let choice = person.reviewer.review(review).await.map_err(|declined| declined.to_string())?;
-        // The commit puts in the rights that they have then.
+        // The commit inserts the person's current rights.
         let by = Principal::new(person.username.clone(), person.roles.iter().cloned().collect());
         let actor = Actor::of(by.clone());
         let request = match choice.on(review) {
@@ -203,7 +203,7 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
         let input = Input::decide(review.id, by, person.via, request);
         let operation = Operation::Review { review: review.id, input: Box::new(input) };
         let mistakes = match inner.store.commit(Change { by: Some(actor), key: None, operation }).await {
-            // What became of it comes with the news, also where somebody else was first.
+            // The outcome arrives with the news, even if someone else was faster.
             Ok(_)
             | Err(CommitError::Refused(
                 Refusal::ReviewResolved(_)

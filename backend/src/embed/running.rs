@@ -53,14 +53,14 @@ impl Running {
         self.id
     }
 
-    /// Waits for the next event of the log; none once the run is over, or cannot continue on its own. A slow receiver
+    /// Waits for the next event of the log. `None` once the run is over or cannot continue on its own. A slow receiver
     /// misses some events, but always gets the end.
     pub async fn next(&mut self) -> Option<Event> {
         while !self.over {
             match self.news.recv().await {
                 Ok(News::Entry(entry)) if entry.event.run_id == Some(self.id) => {
-                    // Not by the status that an entry carries: where one commit begins and ends a run, its first entry
-                    // has the last one already.
+                    // An entry's status is not enough: if one commit both starts and ends a run, even the first entry
+                    // has the final status.
                     let ends = [EntryKind::RunCompleted, EntryKind::RunFailed, EntryKind::RunCancelled];
                     self.over = ends.contains(&entry.event.kind);
                     return Some(entry.event.clone());
@@ -82,8 +82,8 @@ impl Running {
         None
     }
 
-    /// Waits until the run needs people, and returns their reviews; none once it is over, or cannot continue on its
-    /// own.
+    /// Waits until the run needs people, and returns their reviews. `None` once the run is over or cannot continue on
+    /// its own.
     pub async fn paused(&mut self) -> Result<Option<Vec<Review>>, RunError> {
         loop {
             let state = self.inner.store.run(self.id).await?;

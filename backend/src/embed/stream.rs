@@ -18,8 +18,8 @@ impl TextStream {
         Self { run, chunks: streams.subscribe(), _following: streams.follow(&[run]) }
     }
 
-    /// Returns the next piece, with the node that writes it; none once Countersign is stopped. It does not end with the
-    /// run: use [`Running::next`] for that. A slow receiver misses some pieces.
+    /// Returns the next piece, with the node that writes it. `None` once Countersign is stopped. The stream does not
+    /// end with the run: use [`Running::next`] for that. A slow receiver misses some pieces.
     pub async fn next(&mut self) -> Option<Chunk> {
         loop {
             match self.chunks.recv().await {

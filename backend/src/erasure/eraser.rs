@@ -1,4 +1,4 @@
-//! The eraser: finds people whom the database still names although they were erased, and removes them.
+//! The eraser: finds erased people whom the database still names, and removes them.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::store::{
     Store,
 };
 
-/// How often it looks, while there are commits.
+/// The minimum interval between passes while there are commits.
 const EVERY: Duration = Duration::from_secs(5);
-/// How long it rests where something of the person is not over yet, or where it failed.
+/// The rest after a failure, or if data of the person are still in use.
 const AGAIN: Duration = Duration::from_mins(10);
-/// How many entries one entry `entries.erased` tells of at most.
+/// The maximum number of entries that one entry `entries.erased` records.
 const ENTRIES: usize = 256;
 
-/// Why somebody is not erased.
+/// The reason why a person could not be erased.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {
     /// The database cannot be read.
@@ -29,7 +29,7 @@ pub enum EraseError {
     /// A step of the erasure could not be committed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// What is there is not what was sealed.
+    /// The log is not what was sealed.
     #[error("{0}")]
     Broken(String),
 }
@@ -43,32 +43,32 @@ impl From<NumberingError> for EraseError {
     }
 }
 
-/// How far a look came.
+/// How far a pass came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reached {
-    /// Nothing names anybody any more who was erased.
+    /// Nothing names an erased person any more.
     End,
-    /// Entries wait for their seal, or were changed meanwhile.
+    /// Entries are not sealed yet, or were changed meanwhile.
     Soon,
-    /// Runs are not over, or something cannot be read.
+    /// Runs are not over yet, or something cannot be read.
     Later,
-    /// No more steps were to be made.
+    /// The maximum number of steps was reached.
     Stopped,
 }
 
-/// Takes erased people out of what names them.
+/// Removes erased people from everything that names them.
 pub struct Eraser {
     store: Store,
     trusted: Trusted,
     explained: Explained,
-    /// The last wait for entries to be sealed; each is twice as long as the one before.
+    /// The last wait for entries to be sealed. It doubles each time.
     soon: Duration,
 }
 
 impl LogFollower for Eraser {
     type Error = EraseError;
     const TROUBLE: &'static str = "a person could not be erased everywhere";
-    /// Nobody is erased while nothing is committed.
+    /// Without commits, nobody is erased.
     const POLL: Duration = Duration::MAX;
     const GATHER: Duration = EVERY;
     const AFTER_FAILURE: Duration = AGAIN;
@@ -78,7 +78,7 @@ impl LogFollower for Eraser {
         if reached.is_err() {
             metrics::counter!("countersign_erasure_failures_total").increment(1);
         }
-        // If nothing is sealed, that lasts.
+        // A sealer that is behind may stay so for some time.
         self.soon = if matches!(reached, Ok(Reached::Soon)) { (self.soon * 2).min(AGAIN) } else { EVERY };
         Ok(match reached? {
             Reached::End => Resume::OnCommit,
@@ -89,18 +89,18 @@ impl LogFollower for Eraser {
 }
 
 impl Eraser {
-    /// One for this database.
+    /// Creates an eraser for this database.
     pub fn new(store: Store, trusted: Trusted) -> Self {
         Self { store, trusted, explained: Explained::default(), soon: EVERY }
     }
 
-    /// Erases until it is stopped.
+    /// Starts erasing in the background.
     pub fn run(self) -> BackgroundTask {
         let (background, commits) = (self.store.background().clone(), self.store.commits());
         background.start("eraser", |stop| store::follow(self, commits, stop))
     }
 
-    /// Looks through everything for everybody who is being erased, in so many steps at most.
+    /// Searches everything for all people who are being erased, and makes at most `steps` steps.
     pub(super) async fn pass(&mut self, mut steps: u64) -> Result<Reached, EraseError> {
         let mut reached = Reached::End;
         for erasing in self.store.being_erased().await? {
@@ -167,8 +167,8 @@ impl Eraser {
         }
     }
 
-    /// Makes a step. What cannot be read or written, or is not what was sealed, stays as it is, and keeps nothing else from being
-    /// erased.
+    /// Makes a step. Data that cannot be read or written, or are not what was sealed, stay unchanged, and do not keep
+    /// other data from being erased.
     async fn step(&mut self, prepared: Result<Prepared, store::Error>, steps: &mut u64) -> Result<Reached, EraseError> {
         let reached = match prepared {
             Ok(prepared) => self.make(prepared, steps).await,
@@ -210,8 +210,8 @@ impl Eraser {
         Ok(Reached::End)
     }
 
-    /// What the record is told of a step; none where an entry of it waits for its seal. An error where what was read is not
-    /// what was sealed: that is never given a hash of its own.
+    /// Returns the records of a step for the audit log. `None` if one of its entries is not sealed yet. Fails if the
+    /// data are not what was sealed, which must never get a new hash.
     async fn entries_erased(&mut self, step: &ErasureStep) -> Result<Option<Vec<EntriesErased>>, EraseError> {
         self.explained.refresh(&self.store).await?;
         let rows: Vec<i64> = step.rows().iter().map(|row| row.number).collect();

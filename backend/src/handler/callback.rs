@@ -1,5 +1,5 @@
-//! The secret in the URL with which a program answers later: it names the question, with a MAC by a key that only this
-//! server's installation has. Nothing of it is stored; the engine checks whether it is still valid.
+//! The secret in the URL with which a program answers later. It names the question, and has a MAC with a key of this
+//! installation. It is not stored; the engine checks whether it is still valid.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -7,37 +7,37 @@ use ring::hmac;
 use shared::id::{ReviewId, RunId, TaskId};
 use uuid::Uuid;
 
-/// The bytes of the three ids.
+/// The total length of the three ids, in bytes.
 const IDS: usize = 48;
 
-/// What is answered by a callback.
+/// The question that a callback answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Callback {
     /// The run that asked, to which the answer is applied.
     pub run: RunId,
-    /// The review that is, or will be, on the record of what was asked.
+    /// The review that records the question, now or once it exists.
     pub review: ReviewId,
-    /// The task by which the program was asked.
+    /// The task that asked the program.
     pub task: TaskId,
 }
 
-/// The key of the secrets.
+/// The key that authenticates secrets of callbacks.
 #[derive(Clone)]
 pub struct CallbackKey(hmac::Key);
 
 impl CallbackKey {
-    /// All servers of a database have the same.
+    /// Creates the key from its bytes, which are the same on all servers of a database.
     pub fn new(key: [u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, &key))
     }
 
-    /// The secret of a callback.
+    /// Returns the secret of a callback.
     pub fn secret(&self, callback: Callback) -> String {
         let ids = [callback.run.0, callback.review.0, callback.task.0].map(Uuid::into_bytes).concat();
         BASE64.encode([&ids[..], hmac::sign(&self.0, &ids).as_ref()].concat())
     }
 
-    /// What a secret stands for; none where it is not one of ours.
+    /// Verifies a secret and returns its callback. `None` if the secret was not made with this key.
     pub fn open(&self, secret: &str) -> Option<Callback> {
         let bytes = BASE64.decode(secret).ok()?;
         let (ids, tag) = bytes.split_at_checked(IDS)?;
@@ -48,17 +48,17 @@ impl CallbackKey {
     }
 }
 
-/// Where programs answer later.
+/// The base of the URLs with which programs answer later.
 #[derive(Clone)]
 pub struct CallbackUrl {
-    /// Where this server is found, without a slash at its end.
+    /// The URL of this server, without a slash at the end.
     pub server: String,
-    /// The key of the secrets; none: nobody can answer later.
+    /// The key of the secrets. `None` if programs cannot answer later.
     pub key: Option<CallbackKey>,
 }
 
 impl CallbackUrl {
-    /// The URL of a callback.
+    /// Returns the URL of a callback. `None` without a key.
     pub fn of(&self, callback: Callback) -> Option<String> {
         let secret = self.key.as_ref()?.secret(callback);
         Some(format!("{}/api/v1/callbacks/{secret}", self.server))
