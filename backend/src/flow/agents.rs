@@ -6,7 +6,8 @@ use shared::definition::{Builtin, Flow, NodeKind, Team, ToolKind};
 
 use super::compiled::DELEGATE;
 
-/// The agents that may begin: of nodes, teams and tools; all of them, where an agent that escalates can be replaced by any.
+/// Returns the agents that may be called first: those of nodes, teams and tools. If any tool escalates, returns all
+/// agents, since any of them may take over.
 pub fn used(flow: &Flow) -> BTreeSet<&str> {
     let escalates = |kind: &ToolKind| *kind == ToolKind::Builtin(Builtin::Escalate);
     if flow.tools.values().any(|tool| escalates(&tool.kind)) {
@@ -25,7 +26,7 @@ pub fn used(flow: &Flow) -> BTreeSet<&str> {
     of_nodes.chain(of_tools).collect()
 }
 
-/// The teams of a flow.
+/// Returns the teams of a flow.
 pub fn teams(flow: &Flow) -> impl Iterator<Item = &Team> {
     flow.nodes.values().filter_map(|node| match &node.kind {
         NodeKind::Team(team) => Some(team),
@@ -33,8 +34,8 @@ pub fn teams(flow: &Flow) -> impl Iterator<Item = &Team> {
     })
 }
 
-/// The tools with which leads may call members. The strategy may change, and specialists join, so that these are all whose
-/// names are known before.
+/// Returns the names of the tools with which leads may call members. Strategies may change and specialists may join at
+/// run time; these are the names that are known before.
 pub fn delegates(flow: &Flow) -> impl Iterator<Item = String> {
     teams(flow).flat_map(Team::named).map(|agent| format!("{DELEGATE}{agent}"))
 }

@@ -4,8 +4,7 @@ use shared::definition::{Flow, NodeKind, Reviewers};
 
 use super::expressions::gates;
 
-/// Whether what a flow does rests on the people who exist: where votes are counted, or where somebody may be shut
-/// out or lack tags.
+/// Whether a flow depends on the existing users: it counts votes, or its reviewers may be excluded or need tags.
 pub fn needs(flow: &Flow) -> bool {
     let votes = |kind: &NodeKind| matches!(kind, NodeKind::Human(human) if !human.policy.is_first());
     flow.nodes.values().any(|node| votes(&node.kind))
@@ -13,7 +12,7 @@ pub fn needs(flow: &Flow) -> bool {
         || reviewers(flow).any(Reviewers::rests_on_people)
 }
 
-/// The reviewers of all human nodes and gates, and of tools that ask people.
+/// Returns the reviewers of all human nodes, gates, tools, routes and defaults.
 pub fn reviewers(flow: &Flow) -> impl Iterator<Item = &Reviewers> {
     let nodes = flow.nodes.values().filter_map(|node| match &node.kind {
         NodeKind::Human(human) => Some(&human.reviewers),

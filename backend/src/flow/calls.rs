@@ -1,5 +1,5 @@
-//! Flows that call flows. The called version is fixed when the caller is saved, so that a version of a flow always does
-//! the same; and because only saved flows can be called, no run can call itself in a circle.
+//! Calls of other flows. The called version is fixed when the caller is saved, so that a version of a flow always does
+//! the same. Only saved flows can be called, so no run can call itself in a circle.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use shared::id::{FlowId, MAX_CALLS, NodeId};
 use super::compiled::Compiled;
 use super::suggest::did_you_mean;
 
-/// Flows that can be called, ready to run.
+/// The flows that can be called, compiled.
 #[derive(Debug, Clone, Default)]
 pub struct Library {
     newest: HashMap<FlowId, Arc<Compiled>>,
     versions: HashMap<(FlowId, u32), Arc<Compiled>>,
-    /// Those that cannot be called, since this server cannot read them, and why.
+    /// The flows that this server cannot read, and why.
     unreadable: HashMap<FlowId, String>,
-    /// What others are called, for "did you mean".
+    /// The names of further flows, for "did you mean".
     names: BTreeSet<String>,
 }
 
 impl Library {
-    /// Adds one; of several versions of a flow that name none, the highest is called.
+    /// Adds a flow. A call without a version gets the highest version.
     pub fn add(&mut self, flow: Arc<Compiled>) {
         let id = flow.flow.id.clone();
         self.versions.insert((id.clone(), flow.version), Arc::clone(&flow));
@@ -33,17 +33,17 @@ impl Library {
         }
     }
 
-    /// Adds the name of one that nobody has asked for.
+    /// Adds the name of a flow that is not called.
     pub fn name(&mut self, id: String) {
         self.names.insert(id);
     }
 
-    /// Adds one that this server cannot read.
+    /// Adds a flow that this server cannot read.
     pub fn unreadable(&mut self, id: FlowId, why: String) {
         self.unreadable.insert(id, why);
     }
 
-    /// The flow of a call.
+    /// Returns the flow of a call, if the library has it.
     fn get(&self, call: &FlowCall) -> Option<&Arc<Compiled>> {
         match call.version {
             Some(version) => self.versions.get(&(call.id.clone(), version)),
@@ -53,21 +53,20 @@ impl Library {
 }
 
 impl Compiled {
-    /// Makes a checked flow ready that calls no other. The mistakes are those that [`super::check`] finds
-    /// too.
+    /// Compiles a checked flow that calls no other. Returns the mistakes, which [`super::check`] finds too.
     pub fn new(flow: Flow, version: u32) -> Result<Self, Vec<Mistake>> {
         Self::calling(flow, version, &Library::default())
     }
 
-    /// The same for a flow that may call those of a library. A call that names no version gets the newest one, and keeps
-    /// it: see [`Self::flow`].
+    /// Compiles a flow that may call those of a library. A call without a version gets the newest one, and keeps it:
+    /// see [`Self::flow`].
     pub fn calling(mut flow: Flow, version: u32, library: &Library) -> Result<Self, Vec<Mistake>> {
         let called = fix(&mut flow, library);
         Self::with_calls(flow, version, called)
     }
 }
 
-/// The calls of a flow.
+/// Returns the calls of a flow, by node.
 pub fn calls(flow: &Flow) -> impl Iterator<Item = (&NodeId, &FlowCall)> {
     flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
         NodeKind::Flow(call) => Some((id, call)),
@@ -75,7 +74,7 @@ pub fn calls(flow: &Flow) -> impl Iterator<Item = (&NodeId, &FlowCall)> {
     })
 }
 
-/// Finds the flow of a call; or says why it cannot be called, with the key of the call that is to blame.
+/// Finds the flow of a call. `Err` has the key of the call that is wrong, and why.
 pub(super) fn find<'l>(
     flow: &Flow,
     call: &FlowCall,
@@ -108,7 +107,7 @@ pub(super) fn find<'l>(
     Ok(called)
 }
 
-/// Fixes the version of each call, and gives the flows that are called; or every mistake.
+/// Fixes the version of each call. Returns the called flows, or every mistake.
 fn fix(flow: &mut Flow, library: &Library) -> Result<HashMap<NodeId, Arc<Compiled>>, Vec<Mistake>> {
     let mut called = HashMap::new();
     let mut mistakes = Vec::new();

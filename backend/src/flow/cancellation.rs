@@ -1,25 +1,25 @@
-//! Whether a piece of work is still needed: it checks now and then, and ends if it is not.
+//! Cancellation of work that nobody waits for any more: the work checks a flag now and then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set when nobody waits any more. Clones are of the same work.
+/// A flag that is set when nobody waits for the work any more. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Whether the work is for nobody.
+    /// Whether the work is no longer needed.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sets it when what this gives is dropped: with the future of whoever waits.
+    /// Returns a guard that sets the flag when it is dropped, for the future of the caller who waits.
     pub fn on_drop(&self) -> CancelOnDrop {
         CancelOnDrop(self.clone())
     }
 }
 
-/// Held by whoever waits.
+/// The guard of a caller who waits.
 #[derive(Debug)]
 pub struct CancelOnDrop(CancelFlag);
 

@@ -1,4 +1,5 @@
-//! Webhooks of guardrails: a signed POST of what is about to happen, and an answer that allows it or objects.
+//! Webhooks of guardrails: a signed POST of the intended action, edit or output, and an answer that allows it or
+//! objects.
 
 use std::time::Duration;
 
@@ -13,12 +14,12 @@ use super::webhook::{Webhooks, refused, whole};
 use crate::engine::{GuardrailAnswer, GuardrailPrograms, Inquiry, TaskFailure, digest_of_inquiry};
 use crate::json;
 
-/// The wait before it is asked again where it is overloaded or broken, unless it says how long.
+/// The wait before a retry if the webhook is overloaded or broken and names no other time.
 const WAIT: Duration = Duration::from_millis(500);
 /// The longest reason that is kept, in characters.
 const MAX_REASON: usize = 2_000;
 
-/// What a webhook answers.
+/// The response of a webhook.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GuardrailResponse {
@@ -38,7 +39,7 @@ impl GuardrailPrograms for Webhooks {
                 Err(failure) => failure,
             };
             let wait = failure.retry_after.map_or(WAIT, |wait| wait.0);
-            // What it says of the wait may be more than a clock can count.
+            // The wait that the webhook demands may be too long to add to an `Instant`.
             if !failure.retryable || wait >= until.saturating_duration_since(tokio::time::Instant::now()) {
                 tracing::warn!(guardrail = %inquiry.guardrail, why = %failure.message, "a webhook was not reached");
                 return GuardrailAnswer::Fails { reason: failure.message };

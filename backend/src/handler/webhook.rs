@@ -18,22 +18,22 @@ use crate::json;
 use crate::ssrf::{Cause, Clients, cause};
 use crate::standard_webhooks::SigningKeys;
 
-/// The largest answer, in bytes.
+/// The maximum length of an answer, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
 
-/// What asking webhooks needs.
+/// The options of asking webhooks.
 pub struct Options {
     /// Private hosts (`host` or `host:port`) that may be asked; public ones always may.
     pub allowed_hosts: Vec<String>,
-    /// What requests are signed with; none: no webhook is asked.
+    /// The keys that sign requests. `None`: no webhook is asked.
     pub keys: Option<SigningKeys>,
-    /// Where people find the review, and where webhooks answer later; none: nowhere.
+    /// The base of the URLs for people and for later answers. `None` if this program serves none.
     pub server: Option<CallbackUrl>,
-    /// The time of requests.
+    /// The source of the timestamps of requests.
     pub clock: SharedClock,
 }
 
-/// Asks webhooks, of handlers and of guardrails, by signed POST requests.
+/// The client for webhooks of handlers and guardrails, which sends signed POST requests.
 pub struct Webhooks {
     clients: Clients,
     keys: Option<SigningKeys>,
@@ -42,14 +42,14 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// With these settings. `Err`: the HTTP clients could not be built.
+    /// Creates a client with these options. Fails if the HTTP clients could not be built.
     pub fn new(options: Options) -> reqwest::Result<Self> {
         let Options { allowed_hosts, keys, server, clock } = options;
         Ok(Self { clients: Clients::new(&allowed_hosts)?, keys, server, clock })
     }
 
     async fn decide(&self, webhook: &WebhookHandler, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
-        // All tries together have this long.
+        // The deadline is that of all attempts together.
         let time = request.until.since(self.clock.now()).max(Duration::from_millis(1));
         let answer = self.post(&webhook.url, &request.task.to_string(), &self.body(request), time).await?;
         match answer.status() {
@@ -59,7 +59,7 @@ impl Webhooks {
         }
     }
 
-    /// A signed POST. `id` is the same at every try of the same question.
+    /// Sends a signed POST. `id` is the same for every attempt of a question.
     pub(super) async fn post(
         &self,
         url: &str,
@@ -102,7 +102,7 @@ impl Programs for Webhooks {
     }
 }
 
-/// It answered with another status than those that say something.
+/// Converts an answer with an unexpected status to a failure.
 pub(super) fn refused(answer: &Response) -> TaskFailure {
     let status = answer.status();
     let retryable = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
@@ -122,13 +122,13 @@ fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
     Ok(HandlerAnswer::Decides { answer: Box::new(answer) })
 }
 
-/// The body of an answer, within its limit.
+/// Reads the body of an answer. Fails if it is larger than [`MAX_ANSWER`].
 pub(super) async fn whole(answer: Response) -> Result<Vec<u8>, TaskFailure> {
     let body = http_client::whole(answer, MAX_ANSWER).await.map_err(|error| unreached(&error))?;
     body.ok_or_else(|| failed("its answer is larger than 1 MiB", false))
 }
 
-/// No whole answer came. Asking again does no harm.
+/// Converts an error without a complete answer to a failure. Asking again does no harm.
 fn unreached(error: &reqwest::Error) -> TaskFailure {
     match cause(error) {
         Cause::Refused(why) => failed(why, false),

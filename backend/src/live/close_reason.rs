@@ -1,12 +1,12 @@
-//! Why a session ends, and what its client is told; also the limit of a client's message, because a larger one ends its
-//! session.
+//! The reasons for which a session ends, and what its client is told. Also the limit of a client's messages, since a
+//! larger one ends the session.
 
 use axum::extract::ws::close_code;
 
-/// The largest message of a client, in bytes.
+/// The maximum length of a client's message, in bytes.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
 
-/// Why a session is over.
+/// The reason why a session ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CloseReason {
     /// The client is gone, or does not read.
@@ -15,17 +15,17 @@ pub(super) enum CloseReason {
     Close(u16, String),
 }
 
-/// A message is larger than what is read.
+/// The reason for a message over the limit.
 pub(super) fn too_large() -> CloseReason {
     CloseReason::Close(close_code::SIZE, format!("a message has at most {MAX_MESSAGE} bytes"))
 }
 
-/// The transport speaks of a message over its limit in words only.
+/// The reason for an error of the transport, which reports a message over the limit only in words.
 pub(super) fn unreadable(error: &impl std::fmt::Display) -> CloseReason {
     if error.to_string().contains("too long") { too_large() } else { CloseReason::Gone }
 }
 
-/// A reason for a close frame has at most 123 bytes.
+/// Cuts a reason to the 123 bytes that fit into a close frame.
 pub(super) fn clip(reason: &str) -> String {
     let mut end = reason.len().min(123);
     while !reason.is_char_boundary(end) {

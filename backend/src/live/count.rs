@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::{Store, Tally};
 
-/// The shortest time from one count to the next.
+/// The minimum time between the ends of counts.
 const GAP: Duration = Duration::from_millis(300);
-/// How many times as long as a count took nothing is counted afterwards: at most a tenth of the time is spent on it.
+/// The rest after a count, as a multiple of the time that it took, so that counting takes at most a tenth of the time.
 const REST: u32 = 9;
 
-/// The counter of a process.
+/// The counter of a process, shared by all sessions.
 pub(super) struct Counter {
-    /// How many changes there may have been.
+    /// The number of changes that may have affected the counts.
     changes: watch::Sender<u64>,
-    /// How many counts were begun, and what came of the last that ended.
+    /// The number of counts begun, and the result of the last one that ended.
     counts: watch::Sender<Counts>,
 }
 
@@ -29,10 +29,10 @@ struct Counts {
     last: Option<(u64, Arc<Tally>)>,
 }
 
-/// A session's view of the counts, from a moment on.
+/// A session's subscription to the counts.
 pub(super) struct Counted {
     counts: watch::Receiver<Counts>,
-    /// Counts up to this one are older than what the session knows.
+    /// The number of the newest count that is no newer than what the session knows.
     known: u64,
 }
 
@@ -41,21 +41,21 @@ impl Counter {
         Self { changes: watch::Sender::new(0), counts: watch::Sender::default() }
     }
 
-    /// A review has changed, or may have.
+    /// Reports that a review may have changed.
     pub fn changed(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Follows the counts that begin from now on.
+    /// Subscribes to the counts that begin from now on.
     pub fn follow(&self) -> Counted {
         let counts = self.counts.subscribe();
         let known = counts.borrow().begun;
-        // While nobody listened nothing was counted.
+        // Without subscribers, nothing was counted.
         self.changed();
         Counted { counts, known }
     }
 
-    /// Counts while somebody listens, until it is stopped.
+    /// Counts while there are subscribers, until `stopped` is cancelled.
     pub async fn run(&self, store: &Store, stopped: &CancellationToken) {
         let mut changes = self.changes.subscribe();
         loop {
@@ -89,7 +89,7 @@ impl Counter {
 }
 
 impl Counted {
-    /// The next count. It may be dropped at any time.
+    /// Waits for the next count. Cancel safe.
     pub async fn next(&mut self) -> Arc<Tally> {
         loop {
             let newer = |last: &(u64, Arc<Tally>)| (last.0 > self.known).then(|| (last.0, Arc::clone(&last.1)));
@@ -105,7 +105,7 @@ impl Counted {
     }
 }
 
-/// The next count of the queue.
+/// Waits for the next count; for ever without a subscription.
 pub(super) async fn next(counted: Option<&mut Counted>) -> Arc<Tally> {
     match counted {
         Some(counted) => counted.next().await,

@@ -6,10 +6,10 @@ use tokio::sync::broadcast;
 use super::hub::HubHandle;
 use crate::token_stream::{Chunk, Following};
 
-/// The token streams of some runs.
+/// A subscription to the token streams of some runs.
 pub(super) struct FollowedStreams {
     arriving: broadcast::Receiver<Chunk>,
-    /// Has them sent from other servers.
+    /// Makes other servers send the streams of these runs.
     _following: Following,
 }
 
@@ -19,13 +19,13 @@ impl FollowedStreams {
         (!runs.is_empty()).then(|| Self { arriving: streams.subscribe(), _following: streams.follow(runs) })
     }
 
-    /// The next piece, if there is one already.
+    /// Returns the next piece if it has arrived.
     pub fn ready(&mut self) -> Option<Chunk> {
         self.arriving.try_recv().ok()
     }
 }
 
-/// The next piece of a token stream; pieces that were missed are missed.
+/// Waits for the next piece; for ever without a subscription. Pieces that the session was too slow for are skipped.
 pub(super) async fn next(chunks: Option<&mut FollowedStreams>) -> Chunk {
     if let Some(chunks) = chunks {
         loop {

@@ -18,42 +18,41 @@ use crate::store::cursor::LogPlace;
 use crate::store::{self, LogFollower, LogPage, Resume, Store};
 use crate::token_stream::Streams;
 
-/// How the tail is called in metrics.
+/// The name of the tail in metrics.
 const READER: &str = "live";
-/// How many entries are read at once.
+/// The number of entries per query.
 const PAGE: u32 = 500;
-/// How many snapshots are read at once.
+/// The number of snapshots that are read concurrently.
 const SNAPSHOTS_AT_ONCE: usize = 4;
 
-/// What is told of every entry that is of no run, before any session sees what comes of it: whoever remembers rights
-/// forgets them here.
+/// An observer of the log. It is told of entries before any session, so that caches of rights are emptied in time.
 pub trait Observe: Send + Sync + 'static {
-    /// An entry was committed. Entries of runs are told only while somebody listens, and some are told twice.
+    /// Called for a committed entry. Entries of runs are reported only while someone listens, and some entries twice.
     fn entry(&self, entry: &Entry);
-    /// The log is not the one that was read so far: whatever was remembered may be wrong.
+    /// Called if the log was replaced by another one, so that everything remembered may be wrong.
     fn lost(&self);
 }
 
-/// How to follow the log.
+/// The options of the hub.
 pub struct Options {
-    /// The store whose log it is.
+    /// The store whose log is followed.
     pub store: Store,
-    /// The server's time, for clients that count down.
+    /// The source of the server's time, for clients that count down.
     pub clock: SharedClock,
-    /// Text of running agents.
+    /// The exchange of running agents' text.
     pub streams: Streams,
-    /// Told of every entry that is of no run first.
+    /// The observers of the log, which are told before any session.
     pub observers: Vec<Arc<dyn Observe>>,
-    /// How many entries a slow session may be behind.
+    /// The maximum number of entries that a session may lag behind.
     pub ring_entries: usize,
-    /// How many bytes of frames are kept for slow sessions at most.
+    /// The maximum size of the entries kept for slow sessions, in bytes.
     pub ring_bytes: usize,
-    /// How many entries are replayed to a session that comes back, before it gets a snapshot instead.
+    /// The maximum number of entries replayed to a session that reconnects. Beyond it, the session gets a snapshot.
     pub max_replay: usize,
 }
 
 impl Options {
-    /// The usual: 4,096 entries, 32 MiB, a replay of 50,000, no observers.
+    /// Returns the default options: 4,096 entries, 32 MiB, a replay of 50,000 entries, no observers.
     pub fn new(store: Store, clock: SharedClock, streams: Streams) -> Self {
         Self {
             store,
@@ -67,11 +66,11 @@ impl Options {
     }
 }
 
-/// The follower of the log.
+/// The hub, which tails the log.
 pub struct Hub;
 
 impl Hub {
-    /// Starts to follow the log from its end.
+    /// Starts to tail the log from its current end.
     pub async fn run(options: Options) -> Result<HubHandle, store::Error> {
         let commits = options.store.commits();
         let tail = Tail::at_end(options).await?;
@@ -85,11 +84,11 @@ impl Hub {
     }
 }
 
-/// What sessions stand on. Cheap to clone.
+/// A handle to the hub, for sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct HubHandle(Arc<HubState>);
 
-/// Somebody who listens: while there is one, observers are told of every entry, and each is made ready to be sent.
+/// A listener. While there is one, all entries are read, reported to observers and prepared for sending.
 pub struct Listening(Arc<HubState>);
 
 impl Drop for Listening {
@@ -106,28 +105,28 @@ struct HubState {
     streams: Streams,
     max_replay: usize,
     counter: Counter,
-    /// For those who read a snapshot.
+    /// Limits how many snapshots are read concurrently.
     turns: Semaphore,
     stopped: CancellationToken,
 }
 
 impl HubHandle {
-    /// Stops following; every socket is closed with 1001.
+    /// Stops the hub. Every socket is closed with 1001.
     pub fn stop(&self) {
         self.0.stopped.cancel();
     }
 
-    /// How far the log has been read.
+    /// Returns the position up to which the log has been read.
     pub fn head(&self) -> Cursor {
         self.0.store.cursor(self.0.ring.head())
     }
 
-    /// The server's time.
+    /// Returns the server's time.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
-    /// Begins to listen; what is asked of the ring afterwards is there as long as the answer is held.
+    /// Begins to listen. Entries are kept in the ring while the returned guard is held.
     pub fn listen(&self) -> Listening {
         self.0.ring.join();
         Listening(Arc::clone(&self.0))
@@ -149,7 +148,7 @@ impl HubHandle {
         &self.0.counter
     }
 
-    /// Waits for a turn to read a snapshot, which ends when this is dropped.
+    /// Waits for a permit to read a snapshot. It ends when it is dropped.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.0.turns.acquire().await.ok()
     }
@@ -162,19 +161,19 @@ impl HubHandle {
         &self.0.stopped
     }
 
-    /// What decides who may see a run.
+    /// Returns what determines who may see a run. `None` if there is no such run.
     pub(super) async fn visibility(&self, run: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
         self.0.visibility.of(run).await
     }
 
-    /// A page of the log, ready to be sent.
+    /// Prepares a page of the log for sending.
     pub(super) async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
         self.0.publish(entries.into_iter().map(ParsedEntry::new).collect()).await
     }
 }
 
 impl HubState {
-    /// The place of a cursor that the store has given.
+    /// Returns the position of a cursor of the store.
     fn place(&self, cursor: &Cursor) -> Result<LogPlace, store::Error> {
         self.store.place(cursor).ok_or(store::Error::Cursor)
     }
@@ -193,7 +192,7 @@ impl HubState {
     }
 }
 
-/// Reads the log into the ring.
+/// The tail of the log, which fills the ring.
 pub(super) struct Tail {
     shared: Arc<HubState>,
     observers: Vec<Arc<dyn Observe>>,
@@ -218,7 +217,8 @@ impl LogFollower for Tail {
         for entry in entries {
             self.observers.iter().for_each(|observer| observer.entry(&entry));
             let entry = ParsedEntry::new(entry);
-            // The whole page first: who may decide a run's first review sees the start of that run too.
+            // Learns from the whole page first: whoever may decide a run's first review may see the start of that run
+            // too.
             self.shared.visibility.learn(&entry).await?;
             parsed.push(entry);
         }
@@ -230,7 +230,7 @@ impl LogFollower for Tail {
 }
 
 impl Tail {
-    /// One that stands at the end of the log.
+    /// Creates a tail at the current end of the log.
     pub async fn at_end(options: Options) -> Result<Self, store::Error> {
         let head = options.store.head().await?;
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
@@ -248,13 +248,13 @@ impl Tail {
         Ok(Self { shared, observers: options.observers })
     }
 
-    /// What sessions stand on that follow this tail.
+    /// Returns a handle to the hub of this tail.
     #[cfg(test)]
     pub fn handle(&self) -> HubHandle {
         HubHandle(Arc::clone(&self.shared))
     }
 
-    /// While nobody listens, only observers are told, of what they wait for: no entry of a run is read.
+    /// Advances while nobody listens: only entries that belong to no run are read and reported to observers.
     async fn skip(&self, head: Cursor) -> Result<Resume, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
             return self.start_anew().await;

@@ -10,14 +10,14 @@ use shared::id::Username;
 
 use crate::client_address::{ClientAddress, Network};
 
-/// How many sockets there may be.
+/// The limits of the number of sockets.
 #[derive(Debug, Clone, Copy)]
 pub struct MaxSockets {
-    /// Of one person.
+    /// Per person.
     pub each: usize,
-    /// From one address.
+    /// Per client address, or /64 network of IPv6.
     pub per_address: usize,
-    /// Of everybody on this server.
+    /// On this server in total.
     pub all: usize,
 }
 
@@ -27,7 +27,7 @@ impl Default for MaxSockets {
     }
 }
 
-/// The sockets that are open, by person and by address.
+/// Counts the open sockets, by person and by network.
 #[derive(Debug, Clone)]
 pub(super) struct SocketLimits(Arc<LimitState>);
 
@@ -43,7 +43,7 @@ struct SocketCounts {
     by_network: HashMap<Network, usize>,
 }
 
-/// One open socket; given back when dropped.
+/// An open socket. It is no longer counted once this is dropped.
 #[derive(Debug)]
 pub(super) struct OpenSocket {
     shared: Arc<LimitState>,
@@ -52,12 +52,12 @@ pub(super) struct OpenSocket {
 }
 
 impl SocketLimits {
-    /// At most so many.
+    /// Creates a counter with these limits.
     pub fn new(limits: MaxSockets) -> Self {
         Self(Arc::new(LimitState { taken: Mutex::default(), limits }))
     }
 
-    /// Takes one. Whoever is on this machine is not counted by address.
+    /// Counts a new socket. Fails if a limit is reached. Clients on this machine are not limited by address.
     pub fn take(&self, username: &Username, client: ClientAddress) -> Result<OpenSocket, Problem> {
         let MaxSockets { each, per_address, all } = self.0.limits;
         let mut taken = self.0.taken.lock();

@@ -16,32 +16,32 @@ use crate::store::cursor::LogPlace;
 /// An entry, ready to be sent.
 #[derive(Debug)]
 pub(super) struct OutgoingEntry {
-    /// Its place in the log.
+    /// The position of the entry in the log.
     pub place: LogPlace,
-    /// The same, as clients know it.
+    /// The same position, as clients know it.
     pub cursor: Cursor,
-    /// What it tells.
+    /// The kind of the entry.
     pub kind: EntryKind,
-    /// The run that it speaks of.
+    /// The run that the entry belongs to, if any.
     pub run_id: Option<RunId>,
-    /// The whole frame: serialised once, shared by all sessions.
+    /// The whole frame, serialised once and shared by all sessions.
     pub frame: Utf8Bytes,
-    /// Who may see it.
+    /// Who may see the entry.
     pub audience: Audience,
 }
 
 /// Who may see an entry.
 #[derive(Debug)]
 pub(super) enum Audience {
-    /// Those who may see this review; its content is left out here, since the frame has it.
+    /// Those who may see this review. Its content is left out, since the frame has it.
     Review(Box<Review>),
     /// Those who may see this run.
     Run(Arc<RunVisibility>),
-    /// Nobody over the live socket; but what it says about this person may change what their sessions see.
+    /// Nobody over the live socket, but the entry may change what this person's sessions may see.
     Person {
-        /// Whom it concerns; none: it cannot be told, so everybody checks.
+        /// The person concerned. `None` if unknown, so that every session must check.
         username: Option<Username>,
-        /// Whether rights that were remembered since before it may be wrong.
+        /// Whether rights that were read before this entry may be outdated.
         rights: bool,
     },
     /// Nobody sees it over the live socket.
@@ -49,7 +49,7 @@ pub(super) enum Audience {
 }
 
 impl OutgoingEntry {
-    /// Makes an entry ready; `run` is what decides about its run, where it speaks of one.
+    /// Prepares an entry for sending. `run` is the visibility of its run, if it belongs to one.
     pub fn new(parsed: ParsedEntry, place: LogPlace, run: Option<Arc<RunVisibility>>) -> Self {
         let ParsedEntry { entry, review } = parsed;
         let audience = audience(&entry, review, run);
@@ -58,7 +58,7 @@ impl OutgoingEntry {
         Self { place, cursor, kind, run_id, frame, audience }
     }
 
-    /// The review that it speaks of, where it carries one.
+    /// Returns the review of the entry, without its content.
     pub fn review(&self) -> Option<&Review> {
         match &self.audience {
             Audience::Review(review) => Some(review),
@@ -66,7 +66,7 @@ impl OutgoingEntry {
         }
     }
 
-    /// Whether `principal` may see it.
+    /// Whether `principal` may see the entry.
     pub fn is_seen_by(&self, principal: &Principal) -> bool {
         match &self.audience {
             Audience::Review(review) => access(principal, Act::SeeReview(review)) == Access::Allowed,
@@ -75,13 +75,13 @@ impl OutgoingEntry {
         }
     }
 
-    /// About how many bytes it holds.
+    /// Returns the approximate size in memory, in bytes.
     pub fn size(&self) -> usize {
         self.frame.len() + size_of::<Self>() + size_of::<Review>()
     }
 }
 
-/// A message as a frame.
+/// Serialises a message as a frame.
 pub(super) fn text(message: &ServerMessage) -> Utf8Bytes {
     // Every message is made of strings, numbers and JSON values with string keys, which cannot fail to serialise.
     serde_json::to_string(message).unwrap_or_default().into()
@@ -90,7 +90,7 @@ pub(super) fn text(message: &ServerMessage) -> Utf8Bytes {
 fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunVisibility>>) -> Audience {
     let kind = entry.event.kind;
     if kind == EntryKind::ReviewViewed {
-        // Who opened what is for the audit.
+        // Views of reviews are for the audit log only.
         return Audience::Nobody;
     }
     match kind.subject() {
@@ -108,7 +108,7 @@ fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunVisibility
         Some(EventData::SessionEnded(ended)) => Audience::Person { username: Some(ended.username), rights: false },
         Some(EventData::TokenRevoked(_)) => Audience::Person { username: None, rights: false },
         Some(_) => Audience::Nobody,
-        // What this version cannot read may be about anybody's rights.
+        // An entry that this version cannot read may change anyone's rights.
         None => Audience::Person { username: None, rights: true },
     }
 }

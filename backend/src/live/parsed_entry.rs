@@ -5,7 +5,7 @@ use shared::log::Entry;
 use shared::review::Review;
 use shared::run::Usage;
 
-/// An entry, with what it carries read once.
+/// An entry, with its review parsed once.
 pub(super) struct ParsedEntry {
     pub entry: Entry,
     /// The review of `data.review`, without its content.
@@ -13,14 +13,14 @@ pub(super) struct ParsedEntry {
 }
 
 impl ParsedEntry {
-    /// Reads what an entry carries.
+    /// Parses the review of an entry.
     pub fn new(entry: Entry) -> Self {
         let review = entry.event.review().map(without_content);
         Self { entry, review }
     }
 }
 
-/// A review with only what says who may see it: the ring holds thousands.
+/// Removes everything from a review that does not determine who may see it, since the ring holds thousands.
 pub(super) fn without_content(mut review: Review) -> Review {
     review.prompt = String::new();
     review.items = Vec::new();

@@ -1,5 +1,5 @@
-//! The position of a session in the log: it replays from the store until it meets the ring, then follows the ring. No
-//! entry is missed or sent twice. A replay that has read too much ends in a snapshot.
+//! The position of a session in the log. It replays from the store until it meets the ring, then follows the ring. No
+//! entry is missed or sent twice. A replay of too many entries ends in a snapshot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,30 +14,30 @@ use super::outgoing::OutgoingEntry;
 use super::ring::RingRead;
 use crate::store;
 
-/// How many entries a session reads from the store at once.
+/// The number of entries per query of a replay.
 const PAGE: u32 = 200;
-/// How many entries it takes from the ring at once.
+/// The maximum number of entries taken from the ring at once.
 const BATCH: usize = 64;
-/// How long it waits for a tail that is far behind.
+/// How long a session waits for a tail that lags behind.
 const BEHIND: Duration = Duration::from_millis(50);
 
-/// A session's place.
+/// The position of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReplayPlace {
-    /// It has not asked for entries.
+    /// The session has not subscribed.
     Silent,
-    /// It wants what comes after this, from the store.
+    /// The session replays from the store what follows this cursor.
     Replay(Cursor),
-    /// It wants this number of the ring next.
+    /// The session needs the entry of this number from the ring next.
     Ring(u64),
 }
 
-/// What comes next.
+/// The result of waiting for entries.
 #[derive(Debug)]
 pub(super) enum Replayed {
-    /// These entries; afterwards the session stands at this place.
+    /// The next entries, and the position of the session after them.
     Entries(Vec<Arc<OutgoingEntry>>, ReplayPlace),
-    /// The place is not of this log, comes from the future, or is too old to be replayed from: a snapshot is needed.
+    /// The position belongs to another log, is ahead of this one, or is too old for a replay: a snapshot is needed.
     Unknown,
     /// The session was too slow for the ring.
     Lagged,
@@ -47,10 +47,10 @@ pub(super) enum Replayed {
 pub(super) struct Follower {
     place: ReplayPlace,
     grown: watch::Receiver<u64>,
-    /// Reads a page for a replay, whatever the session does meanwhile: a query that is dropped whenever something else
-    /// comes first may never end, and one that waits for a slow client would keep its connection from others.
+    /// The task that reads a page for a replay, whatever the session does meanwhile. A query that is dropped whenever
+    /// another event comes first might never end, and one that waits for a slow client would occupy its connection.
     reading: Option<AbortOnDropHandle<Result<Replayed, store::Error>>>,
-    /// How many entries this replay has read.
+    /// The number of entries that this replay has read.
     replayed: usize,
 }
 
@@ -59,22 +59,22 @@ impl Follower {
         Self { place: ReplayPlace::Silent, grown: hub.ring().grown(), reading: None, replayed: 0 }
     }
 
-    /// Whether it reads from the store.
+    /// Whether the session still replays from the store.
     pub fn replays(&self) -> bool {
         matches!(self.place, ReplayPlace::Replay(_))
     }
 
-    /// Begins anew at a place.
+    /// Starts anew at a position.
     pub fn begin(&mut self, place: ReplayPlace) {
         *self = Self { place, grown: self.grown.clone(), reading: None, replayed: 0 };
     }
 
-    /// Goes on behind entries that [`Self::next`] gave.
+    /// Advances to the position that [`Self::next`] returned with the entries.
     pub fn go_on(&mut self, place: ReplayPlace) {
         self.place = place;
     }
 
-    /// Waits for what comes next. It may be dropped at any time, and goes on where it was.
+    /// Waits for the next entries. Cancel safe.
     pub async fn next(&mut self, hub: &HubHandle) -> Result<Replayed, store::Error> {
         match &self.place {
             ReplayPlace::Silent => std::future::pending().await,
@@ -119,8 +119,8 @@ async fn replay(hub: HubHandle, after: Cursor) -> Result<Replayed, store::Error>
         if !page.entries.is_empty() || page.more {
             return Ok(Replayed::Entries(hub.publish(page.entries).await?, ReplayPlace::Replay(page.cursor)));
         }
-        // The end of the log, and the tail has not come so far: the place may lie behind a row that the tail will read
-        // together with the next ones, and only the ring knows their numbers.
+        // This is the end of the log, but the tail lags behind. The position may be inside a row that the tail will
+        // read together with the next ones, and only the ring knows their numbers.
         let _ = timeout(BEHIND, grown.changed()).await;
     }
 }

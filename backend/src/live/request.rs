@@ -16,21 +16,21 @@ use crate::json;
 use crate::problem;
 use crate::store::{self, Actor, Change, Operation, Store};
 
-/// The longest `ref`, in bytes: that of an idempotency key.
+/// The maximum length of `ref`, in bytes: that of an idempotency key.
 const MAX_REF: usize = 255;
 
-/// Why a frame was not understood.
+/// The reason why a frame was not understood.
 #[derive(Debug)]
 pub(crate) enum FrameError {
-    /// It has a `ref`: whoever sent it is told under it.
+    /// The frame has a `ref`, so the sender gets a reply.
     Reply(Box<ServerMessage>),
-    /// It has none: nobody could tell what an answer belongs to.
+    /// The frame has no `ref`, so no reply could be attributed to it.
     Close(String),
 }
 
-/// Reads a frame.
+/// Reads a frame as a message.
 pub(crate) fn read(text: &str) -> Result<ClientMessage, FrameError> {
-    /// As much of a frame as an answer needs.
+    /// The part of a frame that a reply needs.
     #[derive(Deserialize)]
     struct Referring {
         r#ref: String,
@@ -42,8 +42,8 @@ pub(crate) fn read(text: &str) -> Result<ClientMessage, FrameError> {
     })
 }
 
-/// The message that a value is. Read piece by piece, as HTTP reads a body: so each mistake has its place, and a key that
-/// means nothing is one.
+/// Reads a message member by member, as HTTP reads a body, so that each mistake has its place and unknown keys are
+/// mistakes.
 fn message(value: Value) -> Result<ClientMessage, Problem> {
     #[derive(Deserialize)]
     struct Type {
@@ -90,12 +90,12 @@ fn message(value: Value) -> Result<ClientMessage, Problem> {
     }
 }
 
-/// Takes these out of the fields of a message.
+/// Removes the members with these names from a message.
 fn taken(fields: &mut JsonMap, names: &[&str]) -> Value {
     Value::Object(names.iter().filter_map(|name| fields.remove_entry(*name)).collect())
 }
 
-/// Decides a review; said again with the same `ref`, it answers the same again.
+/// Decides a review. Repeated with the same `ref`, it returns the same answer.
 pub(super) async fn decide(
     store: &Store,
     actor: &Actor,
@@ -145,7 +145,7 @@ async fn commit(
     reply(r#ref, answer)
 }
 
-/// The answer to a message with this `ref`.
+/// Builds the reply to the message with this `ref`.
 pub(super) fn reply(r#ref: String, answer: Result<Box<Decided>, Problem>) -> ServerMessage {
     let answer = answer.map_or_else(|problem| Answer::Problem(Box::new(problem)), Answer::Ok);
     ServerMessage::Reply { r#ref, answer }

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::outgoing::OutgoingEntry;
 use crate::store::cursor::LogPlace;
 
-/// A number that no session can have reached: where the log itself was replaced, everybody has fallen out.
+/// An offset that no session can have reached. It marks all entries as lost when the log is replaced.
 const GAP: u64 = 1 << 40;
 
 pub(super) struct Ring {
@@ -24,14 +24,14 @@ pub(super) struct Ring {
 
 struct Window {
     entries: VecDeque<Arc<OutgoingEntry>>,
-    /// The number of the first entry.
+    /// The number of the first entry in the window.
     first: u64,
     bytes: usize,
-    /// The entries are those behind this place of the log, none missing.
+    /// The position in the log after which the window is complete.
     floor: LogPlace,
-    /// How far the log has been read.
+    /// The position up to which the log has been read.
     head: LogPlace,
-    /// How many sessions there are.
+    /// The number of listeners.
     listeners: usize,
 }
 
@@ -47,12 +47,12 @@ impl Window {
     }
 }
 
-/// What there is to read.
+/// The result of reading from the ring.
 #[derive(Debug)]
 pub(super) enum RingRead {
-    /// These, in order; empty: nothing yet.
+    /// The next entries, in order. Empty if there are none yet.
     Entries(Vec<Arc<OutgoingEntry>>),
-    /// What was wanted is no longer here.
+    /// The requested entry is no longer in the ring.
     Lagged,
 }
 
@@ -62,7 +62,7 @@ impl Ring {
         Self { window: RwLock::new(window), grown: watch::Sender::new(0), max_entries, max_bytes }
     }
 
-    /// Adds what was read, up to `head`.
+    /// Adds entries, which reach up to `head`.
     pub fn push(&self, batch: Vec<Arc<OutgoingEntry>>, head: LogPlace) {
         let nothing_new = batch.is_empty();
         let next = {
@@ -86,7 +86,7 @@ impl Ring {
         }
     }
 
-    /// Starts anew at `head`: the log is not the one that was read so far.
+    /// Starts anew at `head`, because the log was replaced.
     pub fn reset(&self, head: LogPlace) {
         let next = {
             let mut window = self.window.write();
@@ -97,23 +97,23 @@ impl Ring {
         self.grown.send_replace(next);
     }
 
-    /// There is one session more; until it [leaves](Self::leave), nothing is skipped.
+    /// Adds a listener. Until it [leaves](Self::leave), no entry is skipped.
     pub fn join(&self) {
         self.window.write().listeners += 1;
     }
 
-    /// There is one session less.
+    /// Removes a listener.
     pub fn leave(&self) {
         self.window.write().listeners -= 1;
     }
 
-    /// Whether anybody listens.
+    /// Whether there are listeners.
     pub fn has_listeners(&self) -> bool {
         self.window.read().listeners > 0
     }
 
-    /// Goes on at `head` without what lies before it, which nobody has listened to, and calls `forget` before anybody
-    /// can. `false` where somebody has begun to listen: nothing was skipped.
+    /// Continues at `head` without the entries before it, which nobody has listened to, and calls `forget` before
+    /// anyone can listen. Returns `false`, and skips nothing, if there is a listener.
     pub fn skip(&self, head: LogPlace, forget: impl FnOnce()) -> bool {
         let mut window = self.window.write();
         if window.listeners > 0 {
@@ -125,7 +125,7 @@ impl Ring {
         true
     }
 
-    /// At most `limit` entries from number `from` on.
+    /// Returns at most `limit` entries from number `from` on.
     pub fn read(&self, from: u64, limit: usize) -> RingRead {
         let window = self.window.read();
         let Some(skip) = from.checked_sub(window.first) else { return RingRead::Lagged };
@@ -133,8 +133,8 @@ impl Ring {
         RingRead::Entries(window.entries.iter().skip(skip).take(limit).cloned().collect())
     }
 
-    /// The number of the first entry behind a place; none where the place lies before what is kept, or ahead of what has
-    /// been read.
+    /// Returns the number of the first entry after a position. `None` if the position is before the window, or ahead of
+    /// what has been read.
     pub fn after(&self, place: LogPlace) -> Option<u64> {
         let window = self.window.read();
         let known = window.floor <= place && place <= window.head;
@@ -142,12 +142,12 @@ impl Ring {
         known.then(|| window.first + before as u64)
     }
 
-    /// How far the log has been read.
+    /// Returns the position up to which the log has been read.
     pub fn head(&self) -> LogPlace {
         self.window.read().head
     }
 
-    /// Changes when there is more to read.
+    /// Returns a receiver that changes when entries were added.
     pub fn grown(&self) -> watch::Receiver<u64> {
         self.grown.subscribe()
     }
@@ -160,7 +160,7 @@ mod tests {
     use shared::log::{Cursor, Entry, EntryKind, Event};
     use shared::time::Timestamp;
 
-    /// The first entry of a row.
+    /// Builds the first entry of a row.
     fn entry(row: i64) -> Arc<OutgoingEntry> {
         let event = Event {
             kind: EntryKind::FlowSaved,
@@ -175,7 +175,7 @@ mod tests {
         Arc::new(OutgoingEntry::new(ParsedEntry::new(entry), place, None))
     }
 
-    /// Behind a whole row.
+    /// The position after a whole row.
     fn behind(row: i64) -> LogPlace {
         LogPlace { seq: row, seen: u32::MAX }
     }
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(rows(ring.read(from, 9)), ["4"]);
         ring.leave();
         assert!(ring.skip(behind(5), || {}));
-        // Who comes now begins behind what was skipped, and finds nothing of it here.
+        // A new listener starts after what was skipped, and does not find it in the ring.
         let from = ring.after(behind(5)).expect("known");
         assert_eq!(ring.after(behind(4)), None);
         ring.push(vec![entry(6)], behind(6));

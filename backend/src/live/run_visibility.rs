@@ -1,4 +1,4 @@
-//! Who may see a run: cached once per process for the runs in the log, so that no session asks the database.
+//! The visibility of runs, cached once per process for runs in the log, so that sessions need not query the database.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use shared::run::RunSummary;
 use super::parsed_entry::{ParsedEntry, without_content};
 use crate::store::{self, Store};
 
-/// How many runs are remembered; the one that came first is forgotten first.
+/// The maximum number of cached runs. The run that was cached first is evicted first.
 const MAX_RUNS: usize = 4096;
-/// How many reviews of them.
+/// The maximum number of cached reviews of these runs.
 const MAX_REVIEWS: usize = 50_000;
 
-/// What decides who may see a run.
+/// The data that determine who may see a run.
 #[derive(Debug, Clone)]
 pub(super) struct RunVisibility {
     run: RunSummary,
-    /// All its reviews, without their content. Entries that are on their way keep the sight of their time: what has not
-    /// changed is shared.
+    /// All reviews of the run, without their content. Entries in transit keep the version of their time; unchanged
+    /// reviews are shared.
     reviews: Vec<Arc<Review>>,
 }
 
 impl RunVisibility {
-    /// Whether `principal` may see it. Who sees one of its reviews without seeing all runs and without having started
-    /// it may decide that review, or has: the involvement that lets a reviewer see the run.
+    /// Whether `principal` may see the run. A principal who sees one of its reviews, but neither sees all runs nor
+    /// started this one, may decide that review or has decided it. This involvement lets reviewers see the run.
     pub fn is_seen_by(&self, principal: &Principal) -> bool {
         let may = |involvement| access(principal, Act::SeeRun(&self.run, involvement)) == Access::Allowed;
         may(Involvement::None)
@@ -38,7 +38,7 @@ impl RunVisibility {
     }
 
     fn put(&mut self, review: Review) {
-        // From the end: it is nearly always the newest.
+        // Searched from the end, since nearly always the newest changes.
         match self.reviews.iter_mut().rev().find(|old| old.id == review.id) {
             Some(old) if old.version > review.version => {}
             Some(old) => *old = Arc::new(review),
@@ -47,7 +47,7 @@ impl RunVisibility {
     }
 }
 
-/// The runs that are remembered.
+/// The cached runs.
 pub(super) struct VisibilityCache {
     store: Store,
     known: Mutex<Cached>,
@@ -57,7 +57,7 @@ pub(super) struct VisibilityCache {
 struct Cached {
     runs: HashMap<RunId, Arc<RunVisibility>>,
     order: VecDeque<RunId>,
-    /// How many reviews they have.
+    /// The total number of their reviews.
     reviews: usize,
 }
 
@@ -83,12 +83,12 @@ impl VisibilityCache {
         Self { store, known: Mutex::default() }
     }
 
-    /// Forgets all: what happens next is not learned.
+    /// Empties the cache, because entries will be skipped.
     pub fn forget(&self) {
         *self.known.lock() = Cached::default();
     }
 
-    /// What decides about a run; none where there is no such run.
+    /// Returns the visibility of a run. `None` if there is no such run.
     pub async fn of(&self, id: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
         if let Some(known) = self.known.lock().runs.get(&id) {
             return Ok(Some(Arc::clone(known)));
@@ -97,14 +97,14 @@ impl VisibilityCache {
         let reviews = reviews.into_iter().map(without_content).map(Arc::new).collect();
         let loaded = RunVisibility { run: run.summary(), reviews };
         let mut known = self.known.lock();
-        // Whoever came first has followed the log since; what was read here may be older.
+        // A version that was cached meanwhile has followed the log, so it may be newer than what was read here.
         if let Some(known) = known.runs.get(&id) {
             return Ok(Some(Arc::clone(known)));
         }
         Ok(Some(known.insert(id, loaded)))
     }
 
-    /// Learns from an entry; only the tail of the log calls this, in the order of the log.
+    /// Updates the cache from an entry. Only the tail of the log calls this, in the order of the log.
     pub async fn learn(&self, parsed: &ParsedEntry) -> Result<(), store::Error> {
         let ParsedEntry { entry, review } = parsed;
         let Some(id) = entry.event.run_id else { return Ok(()) };
@@ -121,7 +121,7 @@ impl VisibilityCache {
             return Ok(());
         }
         let Some(review) = review else { return Ok(()) };
-        // Loaded first where it is not known: a session that loads it now must not miss this review.
+        // Loads the run if it is not cached: a session that loads it now must not miss this review.
         if let Some(visibility) = self.of(id).await? {
             let mut visibility = RunVisibility::clone(&visibility);
             visibility.put(review.clone());

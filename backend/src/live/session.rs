@@ -27,26 +27,26 @@ use crate::store::{Actor, Tally};
 use crate::token_bucket::TokenBucket;
 use crate::token_stream::Chunk;
 
-/// How many messages a second a client may send for long; at once, those of three seconds.
+/// The sustained number of messages per second from a client. A burst may have those of three seconds.
 const MESSAGES_PER_SECOND: u32 = 20;
-/// How often the server asks whether the client is there.
+/// The interval of pings.
 const HEARTBEAT: Duration = Duration::from_secs(20);
-/// How long a client may say nothing, not even that it is there.
+/// The time without any message or pong after which a client counts as gone.
 const SILENCE: Duration = Duration::from_mins(1);
-/// How long a client may take to read what was sent; then it is dropped, so that nothing piles up for it.
+/// The timeout for sending to a client. A client that does not read is dropped, so that nothing piles up.
 const WRITE: Duration = Duration::from_secs(10);
-/// How long a client may take to close its end after the server has closed.
+/// The time that a client has to close its end after the server has closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many pieces of token streams go before the next entries at most.
+/// The maximum number of pieces of token streams sent before the next entries.
 const CHUNKS: usize = 256;
-/// How many pending reviews are remembered as shown.
+/// The maximum number of pending reviews remembered as shown.
 const MAX_SHOWN: usize = 1024;
-/// Nobody is logged in any more (of the range 4000 to 4999, which is for applications; after HTTP's 401).
+/// The close code when nobody is logged in any more (4000 to 4999 are for applications; modelled on HTTP's 401).
 const CLOSE_UNAUTHENTICATED: u16 = 4401;
 
 type Step = Result<(), CloseReason>;
 
-/// The session of one client on its WebSocket, while it lasts.
+/// The session of a client on its WebSocket.
 pub(super) struct SocketSession<S> {
     socket: S,
     hub: HubHandle,
@@ -55,14 +55,14 @@ pub(super) struct SocketSession<S> {
     actor: Actor,
     topics: Topics,
     follower: Follower,
-    /// Token streams, while a run is followed.
+    /// The token streams, while a run is followed.
     chunks: Option<FollowedStreams>,
-    /// Counts of the queue, while its numbers are asked for, and what was said of them last.
+    /// The subscription to the counts of the queue, and the numbers that were sent last.
     counted: Option<Counted>,
     numbers: Option<(u64, u64, u64)>,
-    /// Pending reviews that the client was shown: it is told when it may no longer see one.
+    /// The pending reviews that the client was shown: it is told when it may no longer see one.
     shown: IndexSet<ReviewId>,
-    /// Whether what the client knows was seen with other rights: replaying from there would not be enough.
+    /// Whether the client's data were read with other rights, so that a replay would not be enough.
     stale: bool,
     bucket: TokenBucket,
     heard: Instant,
@@ -73,7 +73,7 @@ where
     S: Stream<Item = Result<Message, E>> + Sink<Message, Error = E> + Unpin,
     E: std::fmt::Display,
 {
-    /// A session of `actor`, which has just been let in.
+    /// Creates the session of an authenticated client.
     pub fn new(socket: S, hub: HubHandle, auth: Arc<dyn Authenticate>, actor: Actor) -> Self {
         let now = Instant::now();
         Self {
@@ -94,15 +94,15 @@ where
         }
     }
 
-    /// Serves the client until it leaves or has to.
+    /// Serves the client until either side ends the session.
     pub async fn run(mut self) {
         let end = self.serve().await.err().unwrap_or(CloseReason::Gone);
         if let CloseReason::Close(code, reason) = end {
             let reason = Utf8Bytes::from(clip(&reason));
-            // A client that does not even take the farewell is simply dropped.
+            // A client that does not even read the close frame is dropped.
             let _ = timeout(WRITE, self.socket.send(Message::Close(Some(CloseFrame { code, reason })))).await;
-            // What is still on its way is read and thrown away: a connection that is closed with something unread is
-            // reset, and the farewell is lost.
+            // Reads and discards what is still on its way: closing a connection with unread data resets it, and the
+            // close frame is lost.
             let _ = timeout(CLOSE_TIMEOUT, async { while let Some(Ok(_)) = self.socket.next().await {} }).await;
         }
     }
@@ -203,7 +203,7 @@ where
         }
     }
 
-    /// Answers a write, and counts what was sent and answered: the log keeps about as much of both.
+    /// Replies to a write, and charges the size of message and reply, since the log stores about as much.
     async fn answer(&mut self, sent: usize, reply: &ServerMessage) -> Step {
         let text = text(reply);
         self.auth.charge(&self.actor, sent + text.len());
@@ -213,11 +213,11 @@ where
     async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> Step {
         self.topics = Topics::new(topics).map_err(|reason| CloseReason::Close(close_code::INVALID, reason))?;
         self.chunks = FollowedStreams::of(&self.hub, self.topics.followed());
-        // Before the place in the log: what changes the rights after this is in the log after that place.
+        // Before the position in the log, so that later changes of rights are entries after it.
         if self.refresh().await? && self.topics.inbox() {
             self.say(&ServerMessage::Rights).await?;
         }
-        // Before what is counted for the snapshot: every later change makes a later count.
+        // Before the count for the snapshot, so that every later change causes another count.
         (self.counted, self.numbers) = (self.topics.inbox().then(|| self.hub.counter().follow()), None);
         match after {
             Some(after) if !self.stale => {
@@ -241,7 +241,7 @@ where
         if self.counted.is_some() { self.count(&tally).await } else { Ok(()) }
     }
 
-    /// Says how many reviews wait, where that is something new.
+    /// Sends the numbers of pending reviews if they have changed.
     async fn count(&mut self, tally: &Tally) -> Step {
         let numbers @ (pending, mine, handed_over) = tally.numbers(&self.actor.principal);
         if self.numbers.replace(numbers) == Some(numbers) {
@@ -267,7 +267,7 @@ where
                         }
                         self.send(frames.drain(..)).await?;
                         let changed = Box::pin(self.refresh()).await?;
-                        // What was replayed may have been seen with the rights of then; those of now came first.
+                        // In a replay, rights that changed with this entry were current from the start, so `changed` is false.
                         if changed || (replayed && *rights) {
                             self.stale = true;
                             return self.resync(true).await;
@@ -283,7 +283,7 @@ where
         }
     }
 
-    /// What this client is sent for an entry, if anything.
+    /// Returns the frame that this client gets for an entry, if any.
     fn judge(&mut self, published: &OutgoingEntry) -> Option<Utf8Bytes> {
         if !self.topics.contain(published) {
             return None;
@@ -300,14 +300,14 @@ where
         seen.then(|| published.frame.clone())
     }
 
-    /// Whether this client's rights are those of this person, or come from them.
+    /// Whether this client's rights are those of the person, or derived from theirs as a deputy.
     fn rests_on(&self, name: &Username) -> bool {
         let principal = &self.actor.principal;
         principal.username == *name || principal.stands_for.iter().any(|absent| absent.username == *name)
     }
 
-    /// When the client's rights change by themselves, or its session or token runs out: that is no commit, so the log does
-    /// not tell it, but its time is known.
+    /// Waits until the client's rights change by the passing of time, or its credential expires. That is no commit, so
+    /// the log does not report it, but the time is known.
     async fn rights_change(until: Option<Duration>) {
         match until {
             Some(until) => tokio::time::sleep(until).await,
@@ -322,7 +322,7 @@ where
         self.shown.insert(review);
     }
 
-    /// Has the client subscribe again; `rights`: because its rights have changed.
+    /// Tells the client to subscribe again. `rights`: because its rights have changed.
     async fn resync(&mut self, rights: bool) -> Step {
         if rights && self.topics.inbox() {
             self.say(&ServerMessage::Rights).await?;
@@ -333,8 +333,8 @@ where
         self.say(&ServerMessage::Resync).await
     }
 
-    /// Sends the pieces that came before the entries that are about to be sent: an answer's last words before the entry
-    /// that tells the whole answer.
+    /// Sends the pieces that arrived before the entries that are about to be sent, so that the end of an answer
+    /// precedes the entry with the whole answer.
     async fn catch_up_streams(&mut self) -> Step {
         for _ in 0..CHUNKS {
             let Some(chunk) = self.chunks.as_mut().and_then(FollowedStreams::ready) else { break };
@@ -348,7 +348,7 @@ where
             return Ok(());
         }
         let visibility = Box::pin(self.hub.visibility(chunk.run)).await;
-        // Streams may be dropped: whatever goes wrong here is told by the log in time.
+        // A piece may be lost: the log reports the whole answer later.
         if !visibility.ok().flatten().is_some_and(|visibility| visibility.is_seen_by(&self.actor.principal)) {
             return Ok(());
         }
@@ -356,7 +356,7 @@ where
         self.say(&ServerMessage::Stream { run, node, visit, attempt, offset, text }).await
     }
 
-    /// Reads the rights of now; true: they are others than before.
+    /// Reads the current rights. Returns whether they have changed.
     async fn refresh(&mut self) -> Result<bool, CloseReason> {
         match self.auth.refresh(&self.actor).await {
             Ok(actor) => {

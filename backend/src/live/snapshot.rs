@@ -13,21 +13,21 @@ use super::outgoing::text;
 use crate::problem;
 use crate::store::{Pending, Tally};
 
-/// How many bytes of reviews a snapshot has at most.
+/// The maximum total size of the reviews in a snapshot, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
 /// A snapshot, ready to be sent.
 pub(super) struct Snapshot {
     /// The snapshot as a message, in JSON.
     pub text: Utf8Bytes,
-    /// The reviews that it shows.
+    /// The ids of the reviews in the snapshot.
     pub shown: Vec<ReviewId>,
-    /// How many wait, and its place in the log.
+    /// The counts, and the position in the log that they belong to.
     pub tally: Tally,
 }
 
 impl Snapshot {
-    /// Reads what somebody may see; `with_reviews`: whether reviews are asked for.
+    /// Reads a snapshot for `viewer`. `with_reviews`: it contains reviews.
     pub async fn read(hub: &HubHandle, viewer: &Principal, with_reviews: bool) -> Result<Self, CloseReason> {
         let _turn = hub.turn().await;
         let limit = if with_reviews { DEFAULT_LIMIT } else { 0 };

@@ -6,7 +6,7 @@ use shared::protocol::Topic;
 
 use super::outgoing::OutgoingEntry;
 
-/// How many runs one session may follow at once.
+/// The maximum number of runs that a session may follow.
 pub(super) const MAX_RUNS: usize = 32;
 
 /// The topics of a session.
@@ -19,7 +19,7 @@ pub(super) struct Topics {
 }
 
 impl Topics {
-    /// What was asked for: all reviews and runs where nothing was said.
+    /// Reads the requested topics. Without any, the topics are all reviews and runs. Fails if too many runs are named.
     pub fn new(asked: Option<Vec<Topic>>) -> Result<Self, String> {
         let mut topics = Self::default();
         let asked = asked.unwrap_or_else(|| vec![Topic::Reviews, Topic::Runs]);
@@ -38,27 +38,27 @@ impl Topics {
         Ok(topics)
     }
 
-    /// Whether reviews are asked for: a snapshot has them then.
+    /// Whether reviews are requested, so that snapshots contain them.
     pub fn reviews(&self) -> bool {
         self.reviews
     }
 
-    /// Whether the numbers of the inbox are asked for.
+    /// Whether the numbers of the inbox are requested.
     pub fn inbox(&self) -> bool {
         self.inbox
     }
 
-    /// Whether token streams of this run are asked for.
+    /// Whether this run, and so its token streams, is followed.
     pub fn follows(&self, run: RunId) -> bool {
         self.each.contains(&run)
     }
 
-    /// The runs whose token streams are asked for.
+    /// Returns the followed runs.
     pub fn followed(&self) -> &[RunId] {
         &self.each
     }
 
-    /// Whether an entry belongs to one of them.
+    /// Whether an entry belongs to one of the topics.
     pub fn contain(&self, published: &OutgoingEntry) -> bool {
         self.has(published.kind, published.run_id)
     }
@@ -71,7 +71,7 @@ impl Topics {
     }
 }
 
-/// Whether an entry tells of a run as a whole, and not of one of its steps.
+/// Whether entries of this kind concern a run as a whole, and not one of its steps.
 fn is_milestone(kind: EntryKind) -> bool {
     match kind {
         EntryKind::RunStarted

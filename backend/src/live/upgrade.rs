@@ -1,4 +1,4 @@
-//! `GET /api/v1/live`: who may open a socket, and the limits.
+//! `GET /api/v1/live`: who may open a socket, and how many.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use super::session::SocketSession;
 use crate::client_address::ClientAddress;
 use crate::problem;
 
-/// How much is read from a socket at once, in bytes: an idle socket holds this much.
+/// The size of a socket's read buffer, in bytes. Even an idle socket occupies it.
 const READ_BUFFER: usize = 1024;
-/// How much is gathered before it is written, in bytes.
+/// How many bytes are collected before they are written.
 const WRITE_BUFFER: usize = 2048;
 
-/// What [`upgrade`] stands on. Cheap to clone.
+/// The state of [`upgrade`]. Cheap to clone.
 #[derive(Clone)]
 pub struct LiveState {
     hub: HubHandle,
@@ -32,7 +32,7 @@ pub struct LiveState {
 }
 
 impl LiveState {
-    /// Lets in whom `auth` lets in, up to `limits`.
+    /// Creates a state that admits clients by `auth`, up to `limits`.
     pub fn new(hub: HubHandle, auth: Arc<dyn Authenticate>, limits: MaxSockets) -> Self {
         Self { hub, auth, seats: SocketLimits::new(limits) }
     }

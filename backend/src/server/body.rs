@@ -1,4 +1,4 @@
-//! Bodies that know whom a connection waits for.
+//! Bodies that record whether the server waits for the client or the reverse.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
 use super::connection_limit::ConnectionSlot;
 
-/// The body of a request: until it is there, the server waits for the client.
+/// The body of a request. Until it has arrived, the server waits for the client.
 pub(super) struct Received {
     inner: Incoming,
     place: Arc<ConnectionSlot>,
@@ -42,19 +42,19 @@ impl HttpBody for Received {
     }
 }
 
-/// The body of an answer: as long as it is being made, the client waits for the server.
+/// The body of a response. While it is being generated, the client waits for the server.
 pub(super) struct Sent {
     inner: Body,
     making: Option<Arc<ConnectionSlot>>,
 }
 
 impl Sent {
-    /// A body that is made.
+    /// Wraps a body that is complete.
     pub fn whole(inner: Body) -> Self {
         Self { inner, making: None }
     }
 
-    /// A body that is made while it is sent.
+    /// Wraps a body that is generated while it is sent.
     pub fn stream(inner: Body, place: Arc<ConnectionSlot>) -> Self {
         Self { inner, making: Some(place) }
     }

@@ -23,10 +23,10 @@ use super::body::{Received, Sent};
 use super::connection_limit::ConnectionSlot;
 use super::timeout_stream::{ConnectionPhase, Stream};
 
-/// How long the head of a request may be, and how much of a body is read at once, in bytes.
+/// The maximum length of a request's head, and the size of reads of a body, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// Serves a connection until it ends, or goes on as a WebSocket.
+/// Serves a connection until it ends or becomes a WebSocket.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
@@ -42,7 +42,7 @@ pub(super) async fn serve(
     let service = service_fn(move |request| answers.clone().answer(request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        // Also counts while there is no request at all; the time of a head that has begun is `Stream`'s.
+        // Also applies before any request. The time limit of a head that has begun is in `Stream`.
         .header_read_timeout(limits.idle)
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(stream), service)
@@ -85,7 +85,7 @@ impl RequestHandler {
         request.extensions_mut().insert(ConnectInfo(peer));
         let response = router.oneshot(request).await?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            // It is no longer this module's.
+            // The connection is now a WebSocket, which must not be closed to make room.
             place.works();
             return Ok(response.map(Sent::whole));
         }

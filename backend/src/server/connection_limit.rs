@@ -14,14 +14,14 @@ use tokio::sync::Notify;
 use super::Limits;
 use crate::client_address::Network;
 
-/// The places for connections.
+/// The slots for connections.
 pub(super) struct ConnectionLimit(Arc<LimitState>);
 
 struct LimitState {
     all: usize,
     each: usize,
     taken: Mutex<Slots>,
-    /// A place was given back, or a connection waits.
+    /// Notified when a slot was returned, or when a connection starts to wait for its client.
     changed: Notify,
 }
 
@@ -29,16 +29,16 @@ struct LimitState {
 struct Slots {
     all: usize,
     by_network: HashMap<Network, usize>,
-    /// The connections that wait for their clients, by the order in which they began to.
+    /// The connections that wait for their clients, in the order in which they began to wait.
     waiting: BTreeMap<u64, Arc<Notify>>,
     last: u64,
 }
 
-/// The place of one connection; given back when dropped.
+/// The slot of a connection. Dropping it returns the slot.
 pub(super) struct ConnectionSlot {
     room: Arc<LimitState>,
     network: Option<Network>,
-    /// Its number among those that wait; 0: it does not wait.
+    /// The number of the connection among those that wait; 0 if it does not wait.
     waits: AtomicU64,
     evicted: Arc<Notify>,
 }
@@ -49,8 +49,8 @@ impl ConnectionLimit {
         Self(Arc::new(LimitState { all, each, taken: Mutex::default(), changed: Notify::new() }))
     }
 
-    /// Takes a place, which waits for its client, and for which another connection may have to make room; none where
-    /// the network has as many as it may. Waits for as long as no connection can make room.
+    /// Takes a slot for a new connection, which begins by waiting for its client. Returns `None` if the network has
+    /// reached its limit. If all slots are taken, evicts a waiting connection, or waits until there is one.
     pub async fn enter(&self, network: Option<Network>) -> Option<ConnectionSlot> {
         let Self(room) = self;
         let mut evicted = false;
@@ -71,7 +71,7 @@ impl ConnectionLimit {
                     }
                     break;
                 }
-                // One is enough, but it takes a moment until its place is given back.
+                // One eviction is enough, but the slot is returned with a delay.
                 evicted = evicted || taken.evict();
             }
             changed.await;
@@ -104,7 +104,7 @@ impl Slots {
 }
 
 impl ConnectionSlot {
-    /// From now on the server waits for the client.
+    /// Records that the server waits for the client, so the connection may be evicted.
     pub fn waits(&self) {
         let mut taken = self.room.taken.lock();
         taken.last += 1;
@@ -115,13 +115,13 @@ impl ConnectionSlot {
         self.room.changed.notify_one();
     }
 
-    /// From now on the client waits for the server: the connection is not closed to make room.
+    /// Records that the client waits for the server, so the connection must not be evicted.
     pub fn works(&self) {
         let mut taken = self.room.taken.lock();
         taken.waiting.remove(&self.waits.swap(0, Ordering::Relaxed));
     }
 
-    /// Waits until the connection has to make room.
+    /// Waits until the connection is evicted.
     pub async fn evicted(&self) {
         self.evicted.notified().await;
     }

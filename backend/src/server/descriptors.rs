@@ -1,12 +1,11 @@
 //! The limit of open files and connections of the process.
 
-/// Where the system does not say how many.
+/// The assumed limit of open files if the system does not tell.
 const UNKNOWN: u64 = 8192;
-/// More connections than this are accepted only where the settings ask for them.
+/// The maximum default number of connections; more only if the settings demand it.
 const MOST: usize = 32_768;
 
-/// Raises the limit of open files to what the system allows this process: the usual one is meant for programs that do
-/// not serve thousands of connections.
+/// Raises the soft limit of open files to the hard limit. The usual soft limit is too low for thousands of connections.
 pub fn raise_limit() {
     #[cfg(unix)]
     {
@@ -20,7 +19,7 @@ pub fn raise_limit() {
     }
 }
 
-/// How many connections may be open, so that enough is left for the database, files and calls.
+/// Returns the number of connections that leaves enough files for the database and outgoing calls.
 pub(super) fn room_for_connections() -> usize {
     let files = usize::try_from(limit()).unwrap_or(usize::MAX);
     (files.saturating_sub(64) / 8 * 7).clamp(16, MOST)

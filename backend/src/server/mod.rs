@@ -33,9 +33,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The limits of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most connections at once.
+    /// The maximum number of concurrent connections.
     pub connections: usize,
-    /// The most connections at once from one address. Loopback addresses and trusted proxies may use all.
+    /// The maximum number of concurrent connections per address. Loopback addresses and trusted proxies may use all.
     pub connections_per_address: usize,
     /// How long the head of a request may take, from its first byte or from the accepted connection.
     pub head: Duration,
@@ -52,7 +52,8 @@ impl Limits {
             connections,
             connections_per_address: (connections / 2).clamp(1, 1000),
             head: Duration::from_secs(10),
-            // Longer than proxies keep theirs: a request must not meet a connection that is just being closed.
+            // Longer than proxies keep idle connections, so that no request meets a connection that is just being
+            // closed.
             idle: Duration::from_secs(90),
             stalled: Duration::from_mins(1),
         }
@@ -101,7 +102,7 @@ impl Server {
         self.stopping.cancel();
     }
 
-    /// Waits until every connection is closed; when the time is up, drops the others.
+    /// Waits until all connections are closed. At `until`, drops the remaining ones.
     pub async fn stopped(mut self, until: Instant) {
         if tokio::time::timeout_at(until, &mut self.serving).await.is_err() {
             tracing::warn!("dropping connections whose requests or answers took too long");
@@ -126,7 +127,7 @@ struct Acceptor {
 
 impl Acceptor {
     async fn run(self, listener: TcpListener) {
-        // Dropped with this future: then every connection is closed.
+        // Dropping this future closes all connections.
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -155,7 +156,7 @@ impl Acceptor {
             tracing::debug!(%peer, "refused: too many connections from this address");
             return;
         };
-        // Every frame and answer is written whole: nothing is gained by waiting for more.
+        // Frames and responses are written whole, so waiting for more data gains nothing.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection keeps its delay");
         }

@@ -12,26 +12,27 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use super::Limits;
 use super::connection_limit::ConnectionSlot;
 
-/// What a connection is about: whether a request is being answered. Raised when one begins and when its answer does.
+/// The phase of a connection: odd while a request is being answered. It is incremented when the handling of a request
+/// begins and when its response does.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionPhase(AtomicU32);
 
 impl ConnectionPhase {
-    /// A request begins to be answered, or its answer begins.
+    /// Moves on: handling a request begins, or its response does.
     pub fn next(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The stream of a connection. It keeps the connection's place for as long as it lives, also as a WebSocket.
+/// The byte stream of a connection. It keeps the connection's slot while it exists, also as a WebSocket.
 pub(super) struct Stream<S> {
     inner: S,
     phase: Arc<ConnectionPhase>,
     _place: Arc<ConnectionSlot>,
     limits: Limits,
-    /// The phase of the last look.
+    /// The last observed phase.
     seen: u32,
-    /// When the first byte of a head was read, of which the rest is missing.
+    /// The time of the first byte of an incomplete head, or of the accepted connection.
     head_began: Option<Instant>,
     read_limit: Limit,
     write_limit: Limit,
@@ -44,7 +45,7 @@ impl<S> Stream<S> {
         Self { inner, phase, _place: place, limits, seen: 0, head_began, read_limit, write_limit }
     }
 
-    /// Counts the head's time anew after each request; whether one is being answered.
+    /// Resets the time of the head after each request. Returns whether a request is being answered.
     fn look(&mut self) -> bool {
         let phase = self.phase.0.load(Ordering::Relaxed);
         if phase != self.seen {
@@ -65,7 +66,7 @@ impl<S> Stream<S> {
     }
 }
 
-/// A time that is only waited for where it is needed.
+/// A timer that is created only when it is needed.
 #[derive(Default)]
 struct Limit(Option<Pin<Box<Sleep>>>);
 

@@ -77,7 +77,7 @@ impl Human {
         self
     }
 
-    /// Sets how long it waits, and what happens then.
+    /// Sets the timeout of the node, and what happens then.
     pub fn timeout(mut self, timeout: Span, then: OnTimeout) -> Self {
         (self.0.timeout, self.0.on_timeout) = (Some(timeout), Some(then));
         self

@@ -307,7 +307,7 @@ impl Flow {
         };
         let (errors, _) = check_flow(&flow, None, &mistakes, &Here::default(), &CancelFlag::default());
         for error in errors {
-            // The builder's own words for an invalid delegation stand already.
+            // The builder has already reported the invalid delegation in its own words.
             let delegation = FlowCode::FlowInvalidDelegation.as_str();
             let doubled = |noted: &Mistake| noted.code == delegation && error.path.starts_with(&noted.path);
             if error.code != delegation || !mistakes.iter().any(doubled) {

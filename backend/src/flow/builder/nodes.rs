@@ -68,7 +68,7 @@ impl Agent {
         self
     }
 
-    /// Sets how often it may ask people on its own initiative in a step; default: 20.
+    /// Sets how often the agent may ask people on its own initiative in a step; default: 20.
     pub fn max_asks(mut self, asks: u32) -> Self {
         self.settings.max_asks = Some(asks);
         self
@@ -80,7 +80,7 @@ impl Agent {
         self
     }
 
-    /// Adds a tool that it may call.
+    /// Adds a tool that the agent may call.
     pub fn tool(mut self, tool: impl Into<String>) -> Self {
         self.settings.tools.push(tool.into());
         self
@@ -194,13 +194,13 @@ impl Router {
         Self::default()
     }
 
-    /// Creates a router whose agent, which the flow must have, chooses among its targets.
+    /// Lets an agent, which the flow must have, choose among the targets.
     pub fn by(mut self, agent: impl Into<String>) -> Self {
         self.by = Some((agent.into(), None));
         self
     }
 
-    /// Creates a router with an agent that it adds to the flow; its prompt is used here.
+    /// Lets this agent choose among the targets, and adds it to the flow. Its prompt is used here.
     pub fn by_agent(mut self, agent: Agent) -> Self {
         self.prompt = agent.prompt.or(self.prompt);
         self.by = Some((agent.name, Some(agent.settings)));

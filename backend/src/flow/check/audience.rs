@@ -16,7 +16,7 @@ pub fn check(checker: &mut Checker<'_>) {
     if let Some(on_timeout) = &flow.defaults.on_timeout {
         escalations(checker, people, "/defaults/on_timeout", on_timeout);
     }
-    // Once at their own place, however many nodes they are for.
+    // Checked once at their own place, however many nodes they apply to.
     for (index, route) in flow.routing.iter().enumerate() {
         somebody(checker, people, &format!("/routing/{index}"), &route.reviewers);
     }
@@ -79,8 +79,8 @@ fn of_gate(checker: &mut Checker<'_>, people: &[Principal], base: &str, gate: &G
     }
 }
 
-/// The same for those that a node, a gate or a tool names itself. The others are those of routes and defaults, or all who
-/// may review.
+/// Checks the reviewers that a node, a gate or a tool names itself. If it names none, they come from routes and
+/// defaults, which are checked elsewhere, or are all who may review.
 fn own(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &Reviewers) {
     let flow = checker.flow;
     if !reviewers.is_empty() || (flow.routing.is_empty() && flow.defaults.reviewers.is_empty()) {
@@ -88,7 +88,8 @@ fn own(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &
     }
 }
 
-/// Warns where nobody may decide, or too few where somebody may be shut out; else of each name that is nobody's.
+/// Warns if nobody may decide, or if only one person may and could be excluded. Otherwise, warns of each name that does
+/// not exist.
 fn somebody(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &Reviewers) {
     let may = people.iter().filter(|person| is_named(person, reviewers)).count();
     let path = if reviewers.is_empty() { base.to_owned() } else { format!("{base}/reviewers") };
@@ -103,14 +104,15 @@ fn somebody(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewe
     }
 }
 
-/// Warns of each name among reviewers that is nobody's.
+/// Warns of each role, tag and user among the reviewers that does not exist.
 fn names(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &Reviewers) {
     for (place, why) in nobodys(checker, people, reviewers) {
         checker.warn(&format!("{base}/reviewers/{place}"), why);
     }
 }
 
-/// The roles and tags that nobody has and the users who are not there, each with its place below `reviewers`.
+/// Returns the roles and tags that nobody has and the users that do not exist, each with its place below `reviewers`
+/// and a message.
 fn nobodys(checker: &Checker<'_>, people: &[Principal], reviewers: &Reviewers) -> Vec<(String, String)> {
     let roles = reviewers.roles.iter().enumerate().filter_map(|(index, role)| {
         let why = nobody_has(checker, people, role)?;
@@ -128,7 +130,7 @@ fn nobodys(checker: &Checker<'_>, people: &[Principal], reviewers: &Reviewers) -
     roles.chain(users).chain(tags).take(MAX_MISTAKES).collect()
 }
 
-/// Where nobody has a role, this in words.
+/// Returns a message if nobody has a role.
 fn nobody_has(checker: &Checker<'_>, people: &[Principal], role: &str) -> Option<String> {
     if people.iter().any(|person| person.has(role)) {
         return None;
@@ -137,7 +139,7 @@ fn nobody_has(checker: &Checker<'_>, people: &[Principal], role: &str) -> Option
     Some(format!("nobody has the role `{role}` now{}", checker.guess(role, known)))
 }
 
-/// Warns of each role of a chain that nobody has.
+/// Warns of each role of a chain of escalations that nobody has.
 fn escalations(checker: &mut Checker<'_>, people: &[Principal], path: &str, on_timeout: &OnTimeout) {
     for (depth, next) in on_timeout.escalations().enumerate() {
         if let Some(why) = nobody_has(checker, people, &next.escalate) {
