@@ -23,48 +23,48 @@ use super::reachability::{Reachability, mapped};
 use super::template::Templates;
 use super::{EvalError, Scope};
 
-/// What the tool is called with which the lead of a team calls a member: this, and the name of the member.
+/// The prefix of the tools with which the lead of a team calls members; the member's name follows.
 pub const DELEGATE: &str = "delegate_to_";
 
-/// A flow made ready to run: templates and conditions compiled, the graph analysed.
+/// A flow that is ready to run: its templates and conditions are compiled, and its graph is analysed.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The flow, each call with the version that it calls.
+    /// The flow, with a fixed version in each call.
     pub flow: Flow,
-    /// The version of the flow; 0 for one that only carries a question, which is not saved.
+    /// The version of the flow; 0 for the unsaved flow of a carrier.
     pub version: u32,
     templates: Templates,
     conditions: Conditions,
     guardrails: GuardrailRules,
     reachability: Reachability,
-    /// The map of each node that one runs for each item.
+    /// The map of each mapped node.
     mapped: HashMap<NodeId, NodeId>,
-    /// The JSON Schemas of [`visit_schemas`], found again by their content.
+    /// The compiled JSON Schemas of [`visit_schemas`], by their content.
     schemas: HashMap<Value, Schema>,
-    /// Who is asked about the specialists of each team that says so.
+    /// The handlers that judge the specialists of a team, for each team with a judge.
     vetting: HashMap<String, Vec<Handler>>,
-    /// What `ask_permission` with answers of its own means, by the tool.
+    /// The gate of `ask_permission`, for each tool that restricts the answers to it.
     asking: HashMap<String, Gate>,
-    /// What `true` and `ask_permission: true` mean.
+    /// The gate of `true` and `ask_permission: true`.
     plain_gate: Gate,
-    /// For each node that may write any key, those that others may write while it runs.
+    /// For each node that may write any key: the keys that others may write while it runs.
     written_beside: HashMap<NodeId, BTreeSet<String>>,
     needs_people: bool,
-    /// The nodes that a `not_same_as` names.
+    /// The nodes named by a `not_same_as`.
     checked: BTreeSet<NodeId>,
     /// The flow that each flow node calls.
     called: HashMap<NodeId, Arc<Compiled>>,
-    /// The ids of all flows that it calls, directly or not.
+    /// The ids of all flows that this one calls, directly or indirectly.
     calls: BTreeSet<FlowId>,
-    /// How deep its calls are nested; 0 without any.
+    /// The depth of nested calls; 0 without calls.
     depth: usize,
-    /// What templates see as `env`.
+    /// The value of `env` in templates and conditions.
     env: Arc<JsonMap>,
 }
 
 impl Compiled {
-    /// Makes a checked flow ready. `called`: the flow that each of its calls calls, or why some cannot be called. The
-    /// mistakes are those that [`super::check`] finds too.
+    /// Compiles a checked flow. `called` has the flow of each call, or the mistakes of calls. Returns the mistakes,
+    /// which [`super::check`] finds too.
     pub(super) fn with_calls(
         mut flow: Flow,
         version: u32,
@@ -143,7 +143,7 @@ impl Compiled {
         })
     }
 
-    /// A stand-in for a flow that cannot be read: it has no nodes.
+    /// Creates a stand-in, without nodes, for a flow that cannot be read.
     pub fn without_nodes(id: FlowId, version: u32) -> Self {
         let flow = Flow {
             id,
@@ -185,7 +185,7 @@ impl Compiled {
         }
     }
 
-    /// The flow that a node is in: this one, or one that it calls.
+    /// Returns the flow that a node belongs to: this one, or one that it calls.
     pub fn of(&self, node: &NodeId) -> &Self {
         let mut flow = self;
         for call in node.frame().split('/') {
@@ -196,52 +196,54 @@ impl Compiled {
         flow
     }
 
-    /// The flow that a flow node calls.
+    /// Returns the flow that a flow node calls.
     pub fn called(&self, node: &NodeId) -> Option<&Self> {
         self.of(node).called.get(node.own()).map(Arc::as_ref)
     }
 
-    /// Whether it calls a flow, directly or not.
+    /// Whether this flow calls another one, directly or indirectly.
     pub(super) fn calls(&self, id: &FlowId) -> bool {
         self.calls.contains(id)
     }
 
-    /// How deep its calls are nested; 0 without any.
+    /// Returns the depth of nested calls; 0 without calls.
     pub(super) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Whether the engine must know the people who exist: where votes are counted, or where somebody may be shut out.
+    /// Whether the engine needs to know the existing people: the flow counts votes, or its reviewers may be excluded or
+    /// need tags.
     pub fn needs_people(&self) -> bool {
         self.needs_people
     }
 
-    /// Whether those who decide at a node may not decide at another.
+    /// Whether any reviewers exclude the people who decide at this node.
     pub fn is_checked_by_others(&self, node: &NodeId) -> bool {
         self.of(node).checked.contains(node.own())
     }
 
-    /// The same, with what templates and conditions see as `env`.
+    /// Sets the value of `env` in templates and conditions.
     pub fn with_env(self, env: Arc<JsonMap>) -> Self {
         Self { env, ..self }
     }
 
-    /// The compiled templates of this flow, without those of the flows that it calls.
+    /// Returns the compiled templates of this flow, without those of called flows.
     pub fn templates(&self) -> &Templates {
         &self.templates
     }
 
-    /// What templates and conditions see as `env`.
+    /// Returns the value of `env` in templates and conditions.
     pub fn env(&self) -> &JsonMap {
         &self.env
     }
 
-    /// A node by id, also of a flow that this one calls.
+    /// Returns a node of this flow, or of one that it calls.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
         self.of(id).flow.nodes.get(id.own())
     }
 
-    /// Whether a node may write any key, and so this one: it can be a state key, and nothing else writes it meanwhile.
+    /// Whether a node that may write any key may write this one: it is a valid state key, and no other node writes it
+    /// meanwhile.
     pub fn may_write_any(&self, id: &NodeId, key: &str) -> bool {
         let beside = self.of(id).written_beside.get(id.own());
         self.node(id).is_some_and(writes_any)
@@ -249,29 +251,29 @@ impl Compiled {
             && !beside.is_some_and(|keys| keys.contains(key))
     }
 
-    /// Renders a template (minijinja, strict). A name that the scope does not have is an error.
+    /// Renders a template (minijinja, strict). Fails if a name is not in the scope.
     pub fn render(&self, template: &str, scope: &Scope) -> Result<String, EvalError> {
         self.templates.render(template, scope)
     }
 
-    /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type.
+    /// Renders every string in a value. A string that consists of one `{{ expression }}` keeps its JSON type.
     pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
         self.templates.render_value(value, scope)
     }
 
-    /// Whether a condition (CEL) holds; a missing field, or a field of null, is false.
+    /// Evaluates a condition (CEL). A missing field, or a field of null, makes it false.
     pub fn holds(&self, condition: &str, scope: &Scope) -> Result<bool, EvalError> {
         self.conditions.answer(condition, scope).map(Option::unwrap_or_default)
     }
 
-    /// Whether a gate's condition lets a call pass: only where it is known not to hold. With a field missing, or where
-    /// it cannot be evaluated, the gate stays closed.
+    /// Whether a gate lets a call pass: only if its condition is evaluated to false. If a field is missing, or the
+    /// condition cannot be evaluated, the gate stays closed.
     pub fn opens(&self, condition: &str, scope: &Scope) -> bool {
         self.conditions.answer(condition, scope) == Ok(Some(false))
     }
 
-    /// What its guardrails find. `scope` is what conditions see beside the matter itself; it is asked for only where there
-    /// are guardrails. `answered`: what the programs have answered that some of them ask.
+    /// Applies the guardrails. `scope` returns the values that conditions see in addition to the matter; it is called
+    /// only if there are guardrails. `answered` has the answers of programs so far.
     pub fn look(&self, matter: &Matter<'_>, scope: impl FnOnce() -> Scope, answered: Answered<'_>) -> GuardrailVerdict {
         if self.guardrails.is_empty() {
             return GuardrailVerdict::default();
@@ -279,18 +281,18 @@ impl Compiled {
         self.guardrails.look(matter, &self.conditions, &scope(), answered)
     }
 
-    /// Whether a guardrail asks a program.
+    /// Whether any guardrail asks a program.
     pub fn asks_programs(&self) -> bool {
         self.guardrails.asks_programs()
     }
 
-    /// The node that a correction at this human node runs again: `corrects`, else the nearest step before it that made
-    /// something; none where there is none, or where several come together.
+    /// Returns the node that a correction at this human node runs again: `corrects`, otherwise the nearest step before
+    /// it with a result. `None` if there is no such step, or several.
     pub fn source_of(&self, human: &NodeId) -> Option<NodeId> {
         self.of(human).reachability.source_of(human.own()).map(|source| human.beside(source))
     }
 
-    /// The map that runs this node for each item of a list.
+    /// Returns the map that runs this node for each item of a list.
     pub fn map_of(&self, node: &NodeId) -> Option<(NodeId, &MapNode)> {
         let flow = self.of(node);
         let map = flow.mapped.get(node.own())?;
@@ -300,19 +302,20 @@ impl Compiled {
         }
     }
 
-    /// Whether a branch that is at `from` can still come to `to`, by any way but standing still: along `next`,
-    /// `on_reject`, `on_visit_limit`, the `goto` of a timer or failure, or the way back of a correction. What is inside a
-    /// call goes nowhere outside: the branch that calls does.
+    /// Whether a branch at `from` can still come to `to`, in one step or more: along `next`, `on_reject`,
+    /// `on_visit_limit`, the `goto` of a timer or failure, or back by a correction. No node inside a call leads
+    /// outside; the calling branch does.
     pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
         from.frame() == to.frame() && self.of(from).reachability.reaches(from.own(), to.own())
     }
 
-    /// This flow, and all that it calls.
+    /// Iterates over this flow and all flows that it calls.
     pub fn with_called(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
         Box::new(std::iter::once(self).chain(self.called.values().flat_map(|flow| flow.with_called())))
     }
 
-    /// The agents that are told feedback, also in flows that it calls: the flow, the agent, and how much.
+    /// Returns the agents that get feedback, including those of called flows: the flow, the agent, and the number of
+    /// entries.
     pub fn wanted_feedback(&self) -> impl Iterator<Item = (FlowId, String, u32)> {
         self.with_called().flat_map(|flow| {
             let agents = flow.flow.agents.iter();
@@ -320,7 +323,7 @@ impl Compiled {
         })
     }
 
-    /// Whether any tool call may be held back, also in a flow that it calls: only then may grants count.
+    /// Whether any tool call may be gated, including those of called flows. Only then can grants apply.
     pub fn has_gates(&self) -> bool {
         !self.flow.gates.before_tool.is_empty()
             || self.flow.agents.values().any(|agent| !agent.gates.before_tool.is_empty())
@@ -328,19 +331,19 @@ impl Compiled {
             || self.called.values().any(|flow| flow.has_gates())
     }
 
-    /// Every mistake of an input against the flow's `input`, with paths below `/input`.
+    /// Returns all mistakes of an input against the flow's `input`, with paths below `/input`.
     pub fn check_input(&self, input: &JsonMap) -> Vec<Mistake> {
         let schema = self.flow.input.as_ref();
         schema.map_or_else(Vec::new, |schema| self.check(schema, &Value::Object(input.clone()), "/input"))
     }
 
-    /// Every mistake of an output against the flow's `output_schema`.
+    /// Returns all mistakes of an output against the flow's `output_schema`, with paths below `base`.
     pub fn check_output(&self, output: &JsonMap, base: &str) -> Vec<Mistake> {
         let schema = self.flow.output_schema.as_ref();
         schema.map_or_else(Vec::new, |schema| self.check(schema, &Value::Object(output.clone()), base))
     }
 
-    /// Every mistake of a value against a JSON Schema of this flow, with paths below `base`.
+    /// Returns all mistakes of a value against a JSON Schema of this flow, with paths below `base`.
     pub fn check(&self, schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
         match self.schemas.get(schema) {
             Some(compiled) => compiled.check(value, base),
@@ -349,7 +352,7 @@ impl Compiled {
     }
 }
 
-/// What gates say of a tool or an agent, with the name or pattern under which it stands.
+/// Returns the gate setting for a tool or an agent, with the matching name or pattern.
 pub(super) fn setting_of<'a>(
     gates: &'a IndexMap<String, GateSetting>,
     name: &str,
@@ -361,7 +364,7 @@ pub(super) fn setting_of<'a>(
     exact.or_else(by_pattern).map(|(name, setting)| (name.as_str(), setting))
 }
 
-/// Whether a name fits a pattern, in which `*` stands for any text, also none.
+/// Whether a name matches a pattern, in which `*` stands for any text, including none.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

@@ -9,7 +9,7 @@ use shared::definition::{
 };
 use shared::error::pointer;
 
-/// What a text is.
+/// The kind of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpressionKind {
     /// A minijinja template.
@@ -65,7 +65,7 @@ pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, Expre
     }
 }
 
-/// Every gate with settings, with its JSON pointer.
+/// Returns all gates with settings, with their JSON pointers.
 pub fn gates(flow: &Flow) -> impl Iterator<Item = (String, &Gate)> {
     type Named<'a> = (Vec<&'a str>, &'a IndexMap<String, GateSetting>);
     let Flow { gates, agents, .. } = flow;
@@ -91,7 +91,7 @@ pub fn gates(flow: &Flow) -> impl Iterator<Item = (String, &Gate)> {
     })
 }
 
-/// Calls `visit` with the JSON pointer of every JSON Schema that values of a run are checked against, and with the schema.
+/// Calls `visit` with every JSON Schema that values of a run are checked against, and its JSON pointer.
 pub fn visit_schemas<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, &'a Value)) {
     if let Some(input) = &flow.input {
         visit("/input".to_owned(), input);

@@ -2,20 +2,21 @@
 
 use super::template::Templates;
 
-/// Whether the host of a URL template is written out, or comes from the server's settings (`env`).
+/// Whether the host of a URL template is written literally or comes from `env`, which the server's operator sets.
 pub fn has_fixed_host(url: &str) -> bool {
     let host = up_to_host(url.trim());
     let mut templates = Templates::default();
     templates.add(host).is_ok() && templates.names(host).iter().all(|name| name == "env")
 }
 
-/// The host of a URL that is no template; none where it is not one that can be called.
+/// Returns the host of a literal URL. `None` if it is not a valid http or https URL.
 pub fn host_of(url: &str) -> Option<String> {
     let url = reqwest::Url::parse(url.trim()).ok()?;
     matches!(url.scheme(), "http" | "https").then(|| url.host_str().map(str::to_owned)).flatten()
 }
 
-/// The beginning of a URL template, as far as it says where it leads: a `/`, `?` or `#` ends it, in the text itself.
+/// Returns the part of a URL template that determines the host: up to the first `/`, `?` or `#` outside of template
+/// tags.
 fn up_to_host(url: &str) -> &str {
     let (mut at, mut inside, mut scheme) = (0, None::<&str>, false);
     while let Some(rest) = url.get(at..).filter(|rest| !rest.is_empty()) {

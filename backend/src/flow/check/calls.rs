@@ -28,14 +28,14 @@ pub fn check(checker: &mut Checker<'_>) {
     }
 }
 
-/// Inputs without which the called flow does not start.
+/// Checks that the inputs which the called flow requires are passed.
 fn needed(checker: &mut Checker<'_>, base: &str, call: &FlowCall, called: &Compiled) {
     let Some(schema) = &called.flow.input else { return };
     let has_default = |name: &str| schema.pointer(&pointer(["properties", name, "default"])).is_some();
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let required = required.filter(|name| !has_default(name));
     if call.input.is_empty() {
-        // It is called with the state keys that have the names of its inputs.
+        // Without `input`, it gets the state keys named like its inputs.
         let Some(known) = known(checker.flow).filter(|_| checker.whole) else { return };
         for name in required.filter(|name| !known.contains(*name)) {
             let message =
@@ -49,7 +49,7 @@ fn needed(checker: &mut Checker<'_>, base: &str, call: &FlowCall, called: &Compi
     }
 }
 
-/// Inputs that the called flow does not name.
+/// Checks that the called flow has the inputs that are passed.
 fn unknown(checker: &mut Checker<'_>, base: &str, call: &FlowCall, called: &Compiled) {
     let Some(schema) = &called.flow.input else { return };
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
@@ -65,7 +65,7 @@ fn unknown(checker: &mut Checker<'_>, base: &str, call: &FlowCall, called: &Comp
     }
 }
 
-/// Keys that are taken from an output which does not have them.
+/// Checks that the keys which the node writes are in the output of the called flow.
 fn output(checker: &mut Checker<'_>, id: &NodeId, called: &Compiled) {
     let (Some(output), Some(node)) = (&called.flow.output, checker.flow.nodes.get(id)) else { return };
     let output: BTreeSet<&str> = output.iter().map(String::as_str).collect();

@@ -48,7 +48,7 @@ pub fn check(checker: &mut Checker<'_>) {
     });
 }
 
-/// Leaves out the keys that only one node writes.
+/// Removes keys that only one node writes.
 fn by_several(mut writes: Vec<Vec<(String, String)>>) -> Vec<Vec<(String, String)>> {
     let mut writers: HashMap<String, usize> = HashMap::new();
     for (_, key) in writes.iter().flatten() {

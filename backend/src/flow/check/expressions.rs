@@ -62,7 +62,7 @@ pub fn check(checker: &mut Checker<'_>) {
             if name == "agent" && path.contains("/gates/") {
                 continue;
             }
-            // Somebody who asks for a correction writes it.
+            // Asking for a correction writes it.
             let is_written = name == "correction" || known.contains(&name);
             if !RESERVED.contains(&name.as_str()) && !is_written {
                 let guess = checker.guess(&name, known.iter().map(String::as_str).chain(RESERVED));
@@ -75,7 +75,8 @@ pub fn check(checker: &mut Checker<'_>) {
     schemas(checker);
 }
 
-/// A secret goes nowhere that a run can choose, unless the server's settings name the host.
+/// Warns of a tool that sends secrets to a host which a run can choose, since it needs the server's settings to name
+/// the host.
 fn hosts(checker: &mut Checker<'_>, sends_secrets: &BTreeSet<String>) {
     for (name, tool) in &checker.flow.tools {
         let ToolKind::Http(http) = &tool.kind else { continue };

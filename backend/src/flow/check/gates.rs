@@ -9,7 +9,7 @@ use super::{Checker, guardrails, handlers, policy, stakes, timers};
 use crate::flow::compiled::{matches, setting_of};
 use crate::flow::limits::MAX_GATES;
 
-/// Why nothing can be chosen in place of an agent's step or of an output.
+/// The reason why gates of agents and of the output have no alternatives to choose.
 const NO_CALL: &str = "only calls can have alternatives";
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -59,7 +59,7 @@ pub fn check(checker: &mut Checker<'_>) {
     }
 }
 
-/// The answers that a gate or a tool takes.
+/// Checks the allowed answers of a gate or a tool.
 pub fn answers(checker: &mut Checker<'_>, base: &str, allowed: Option<&[ActionKind]>) {
     if allowed.is_some_and(<[ActionKind]>::is_empty) {
         let message = "only reject would be left; write `false` to remove the gate";
@@ -78,7 +78,7 @@ fn before_tools<'a>(checker: &mut Checker<'a>, base: &str, gates: &'a IndexMap<S
     }
 }
 
-/// What every gate has; answers with its settings.
+/// Checks what all gates have in common. Returns the gate's settings, if it has any.
 fn gate<'a>(checker: &mut Checker<'a>, base: &str, setting: &'a GateSetting) -> Option<&'a Gate> {
     let GateSetting::Gate(gate) = setting else { return None };
     timers::of_gate(checker, base, gate);
@@ -93,8 +93,8 @@ fn gate<'a>(checker: &mut Checker<'a>, base: &str, setting: &'a GateSetting) -> 
     Some(gate)
 }
 
-/// A condition over an argument that is not there keeps the gate closed, whatever it says: a name that a tool does not
-/// have is more likely a slip than a wish.
+/// Warns of a condition on an argument that the tool does not have. Since the argument is missing, the gate always
+/// stays closed, which is probably a mistake.
 fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, gates: &IndexMap<String, GateSetting>, when: &str) {
     let fields = checker.conditions.fields(when, "arguments");
     let flow = checker.flow;
@@ -112,7 +112,7 @@ fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, gates: &Index
     }
 }
 
-/// What the launch did not give, an earlier decision may: then a reviewer says whether the next one is asked at all.
+/// Warns of a condition on metadata, which an earlier reviewer can add and so open the gate.
 fn metadata(checker: &mut Checker<'_>, path: &str, when: &str) {
     if checker.conditions.fields(when, "context").contains("metadata") {
         let message = "reviewers may add to `context.metadata` what the launch did not set, and so open this gate; use \
@@ -121,7 +121,7 @@ fn metadata(checker: &mut Checker<'_>, path: &str, when: &str) {
     }
 }
 
-/// The names of an object's properties, where its schema names all of them.
+/// Returns the names of an object's properties. `None` if the schema does not list all of them.
 fn properties(schema: &Value) -> Option<Vec<&str>> {
     let is_open = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
     if is_open || ["patternProperties", "$ref", "allOf", "anyOf", "oneOf"].iter().any(|key| schema.get(key).is_some()) {

@@ -9,7 +9,7 @@ use super::{Checker, values};
 use crate::flow::guardrail::{BUILT_IN, compile};
 use crate::flow::limits::MAX_GUARDRAILS;
 
-/// What the conditions of guardrails see.
+/// The names that conditions of guardrails may use.
 const NAMES: [&str; 5] = ["action", "arguments", "text", "context", "run"];
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -120,7 +120,7 @@ fn unknown(checker: &mut Checker<'_>, place: &str, name: &str) {
     checker.invalid(place, message);
 }
 
-/// They look where nothing is said, so there is nothing to switch on.
+/// Checks the switches of human nodes. Guardrails are on by default, so `true` is refused.
 fn switches(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     for (id, node) in &flow.nodes {
@@ -130,7 +130,7 @@ fn switches(checker: &mut Checker<'_>) {
     }
 }
 
-/// Whether guardrails look at a human node or a gate: they do where nothing is said.
+/// Checks the switch of a human node or a gate.
 pub fn switch(checker: &mut Checker<'_>, base: &str, guardrails: Option<bool>) {
     if guardrails == Some(true) {
         let message = "the flow's guardrails apply here anyway; leave this out, or write false";
@@ -138,7 +138,7 @@ pub fn switch(checker: &mut Checker<'_>, base: &str, guardrails: Option<bool>) {
     }
 }
 
-/// A condition over another name could never be answered.
+/// Checks that a condition uses only names that guardrails know. Others could never be evaluated.
 pub fn names(checker: &mut Checker<'_>, path: &str, names: &[String]) {
     for name in names.iter().filter(|name| !NAMES.contains(&name.as_str())) {
         let guess = checker.guess(name, NAMES);

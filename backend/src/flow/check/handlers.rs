@@ -7,10 +7,10 @@ use shared::definition::{
 
 use super::{Checker, values};
 
-/// The longest name of a channel, in characters; Slack takes 80.
+/// The maximum length of a channel's name, in characters; that of Slack.
 const MAX_CHANNEL: usize = 80;
 
-/// A list of handlers for itself.
+/// Checks a list of handlers on its own.
 pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>) {
     let Some(handlers) = handlers else { return };
     if handlers.is_empty() {
@@ -71,7 +71,7 @@ fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: b
     }
 }
 
-/// Those of a human node.
+/// Checks the handlers of a human node.
 pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     check(checker, &format!("{base}/handlers"), human.handlers.as_deref());
     let accepts = named(checker, human.handlers.as_deref()).iter().find_map(|handler| match handler {
@@ -79,7 +79,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
         Handler::Judge(_) => Some("a judge that approves"),
         _ => None,
     });
-    // What a state key offers is not known yet: the step fails where nothing of it accepts.
+    // Options from a state key are not known yet. The step fails if none of them accepts.
     if let Some(who) = accepts.filter(|_| human.options_key.is_none() && !human.offers(ChoiceKind::Accept)) {
         let path = place(base, human.handlers.is_some());
         checker.invalid(
@@ -101,7 +101,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     idle(checker, base, human.timeout.is_some(), human.on_timeout.is_some());
 }
 
-/// Those of a gate.
+/// Checks the handlers of a gate.
 pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     check(checker, &format!("{base}/handlers"), gate.handlers.as_deref());
     approves(checker, base, gate.handlers.as_deref(), &gate.allowed_decisions());
@@ -110,7 +110,8 @@ pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     }
 }
 
-/// Whoever can only approve is asked where that is allowed only. `own`: of a gate; what `ask_permission` means has none.
+/// Checks that a handler which can only approve is asked only where `approve` is allowed. `own`: the handlers of the
+/// gate; `None` for `ask_permission`.
 pub fn approves<'a>(checker: &mut Checker<'a>, base: &str, own: Option<&'a [Handler]>, allowed: &[ActionKind]) {
     let approves = named(checker, own).iter().find_map(|handler| match handler {
         Handler::Auto(AutoHandler::Approve) => Some("`auto: approve`"),
@@ -130,7 +131,7 @@ fn auto<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> Option<&'a Aut
     })
 }
 
-/// The handlers that count: a node's or gate's own, else those of the defaults.
+/// Returns the handlers in effect: those of the node or gate, otherwise the defaults.
 fn named<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> &'a [Handler] {
     own.or(checker.flow.defaults.handlers.as_deref()).unwrap_or_default()
 }
@@ -139,7 +140,8 @@ fn may_pass_on(handler: &Handler) -> bool {
     matches!(handler, Handler::Judge(_) | Handler::Webhook(_) | Handler::Slack(_) | Handler::Function(_))
 }
 
-/// Where the handler is written; what the defaults say is noted at what they cannot fit.
+/// Returns the place of a mistake: the handlers if they are written here, otherwise the node or gate that the defaults
+/// do not fit.
 fn place(base: &str, own: bool) -> String {
     if own { format!("{base}/handlers") } else { base.to_owned() }
 }

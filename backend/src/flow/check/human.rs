@@ -75,7 +75,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
     }
 }
 
-/// Those with an id are offered beside the options.
+/// Checks the alternatives; those with an id are offered together with the options.
 fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
     stakes::alternatives(checker, base, &human.alternatives, &human.options);
     if !human.has_options() {
@@ -91,7 +91,7 @@ fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
     }
 }
 
-/// Whether anything in the flow asks which alternative was chosen.
+/// Whether any expression of the flow reads which alternative was chosen.
 fn is_read(checker: &Checker<'_>) -> bool {
     serde_json::to_string(checker.flow)
         .is_ok_and(|flow| flow.contains(".alternative") || flow.contains("decision.option"))
@@ -107,7 +107,7 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
         if !human.has_options() {
             checker.invalid(&path, "without options, free text is the answer, and corrects nothing");
         }
-        // A node that is not there is noted with the other unknown names.
+        // Unknown nodes are reported by `names`.
         if let Some(node) = checker.flow.nodes.get(named)
             && !node.kind.is_source()
         {

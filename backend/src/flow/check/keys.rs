@@ -52,7 +52,7 @@ pub fn check(checker: &mut Checker<'_>) {
     }
 }
 
-/// Keys that a node may write, but never will: its one result goes to one of them.
+/// Warns of keys that a node may write but never does, since its only result goes to one key.
 fn unused(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let sets_any = |name: &String| {
@@ -82,7 +82,7 @@ fn unused(checker: &mut Checker<'_>) {
     }
 }
 
-/// Keys that a human node is to show or to have edited, and that its `read_keys` keep from it.
+/// Warns of keys that a human node shows or lets people edit, but may not read.
 fn unreadable(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     for (id, node) in &flow.nodes {
@@ -106,7 +106,7 @@ fn unreadable(checker: &mut Checker<'_>) {
     }
 }
 
-/// Keys that are read, shown or given out, and that nobody writes.
+/// Warns of keys that are read, shown or returned, and that nothing writes.
 fn unwritten(checker: &mut Checker<'_>, known: &BTreeSet<String>) {
     let flow = checker.flow;
     let mut read: Vec<(String, &str)> = Vec::new();

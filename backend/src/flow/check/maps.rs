@@ -17,7 +17,7 @@ pub fn check(checker: &mut Checker<'_>) {
             let base = pointer(["nodes", id.as_str(), "map"]);
             list(checker, &base, node, map);
             name(checker, &base, map);
-            // A node that is not there is noted with the other unknown names.
+            // Unknown nodes are reported by `names`.
             if let Some(mapped) = flow.nodes.get(&map.node) {
                 kind(checker, &base, id, map, mapped);
                 settings(checker, id, map, mapped);
@@ -42,7 +42,7 @@ fn name(checker: &mut Checker<'_>, base: &str, map: &MapNode) {
         return checker.invalid(&path, why);
     }
     let given = flow.input.as_ref().and_then(|input| input.get("properties")).and_then(Value::as_object);
-    // What the node of a map edits under the name of its item is that item.
+    // The mapped node may edit its item, under the item's name.
     let is_item = |id: &NodeId| {
         let mut kinds = flow.nodes.values().map(|node| &node.kind);
         kinds.any(|kind| matches!(kind, NodeKind::Map(of) if of.node == *id && of.r#as == *name))
@@ -87,7 +87,7 @@ fn kind(checker: &mut Checker<'_>, base: &str, id: &NodeId, map: &MapNode, mappe
     }
 }
 
-/// These tools, and those of these agents; of tools that are agents, their tools too.
+/// Returns these tools and those of these agents, including the tools of agents that are tools.
 fn tools_below<'f>(
     flow: &'f Flow,
     tools: impl IntoIterator<Item = &'f str>,
@@ -109,7 +109,7 @@ fn tools_below<'f>(
     found
 }
 
-/// What the mapped node has that means nothing there.
+/// Refuses settings that have no meaning at a mapped node.
 fn settings(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode, mapped: &Node) {
     let base = pointer(["nodes", map.node.as_str()]);
     let goto = mapped.failure.as_ref().is_some_and(|failure| matches!(failure.then, FailureThen::Goto(_)));
@@ -143,7 +143,7 @@ fn human(checker: &mut Checker<'_>, base: &str, map: &MapNode, human: &Human) {
     }
 }
 
-/// Nothing but its map leads to a mapped node.
+/// Checks that nothing except the map leads to its mapped node.
 fn entered(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode) {
     let flow = checker.flow;
     let message =

@@ -1,4 +1,5 @@
-//! Every check that needs more than one place of a flow. One file a subject; each notes its mistakes at their places.
+//! All checks that need more than one place of a flow, one file per subject. Each reports its mistakes with their
+//! places.
 
 mod audience;
 mod calls;
@@ -37,43 +38,43 @@ use super::suggest::did_you_mean;
 
 pub use reach::{Reach, handlers as handlers_of, unreachable};
 
-/// The place where a flow is to be saved, as far as it is known.
+/// What is known of the server on which a flow is to be saved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Here<'a> {
-    /// The people who exist now; none where nobody knows them.
+    /// The existing people; `None` if unknown.
     pub people: Option<&'a [Principal]>,
-    /// The flows that can be called; none where nobody knows them.
+    /// The flows that can be called; `None` if unknown.
     pub library: Option<&'a Library>,
-    /// Which handlers can be asked; none where nobody knows.
+    /// The handlers that can be asked; `None` if unknown.
     pub reach: Option<Reach>,
 }
 
-/// A flow that is being checked, and what was found.
+/// A check in progress: the flow, and the findings so far.
 pub struct Checker<'a> {
-    /// The flow, without what could not be read.
+    /// The flow, without the parts that could not be read.
     pub flow: &'a Flow,
-    /// What follows from its graph.
+    /// The analysis of the flow's graph.
     pub reachability: Reachability,
-    /// Whether every node could be read whole. Where not, what depends on the whole graph is left out: it would only
-    /// repeat in other words what is noted already.
+    /// Whether all nodes could be read completely. If not, checks of the whole graph are skipped: they would only
+    /// repeat in other words what was reported already.
     nodes_whole: bool,
-    /// The same for the whole flow.
+    /// Whether the whole flow could be read completely.
     whole: bool,
-    /// Where everything stands; none for a flow that was built, not read.
+    /// The source with the places of all values; `None` if the flow was built, not read.
     source: Option<&'a SourceText>,
-    /// The people who exist now; none where nobody knows them.
+    /// The existing people; `None` if unknown.
     people: Option<&'a [Principal]>,
-    /// The flows that can be called; none where nobody knows them.
+    /// The flows that can be called; `None` if unknown.
     library: Option<&'a Library>,
-    /// The conditions that could be read, once [`expressions`] has read them.
+    /// The conditions that could be compiled, set by [`expressions`].
     conditions: Conditions,
     abandoned: &'a CancelFlag,
     errors: Vec<Mistake>,
     warnings: Vec<Mistake>,
 }
 
-/// Checks a flow that was read from a source, after `noted` was found wrong on the way, or one that was built. Gives
-/// errors and warnings.
+/// Checks a flow that was read from a source or built. `noted` are the mistakes found so far. Returns errors and
+/// warnings.
 pub fn check_flow(
     flow: &Flow,
     source: Option<&SourceText>,
@@ -113,12 +114,13 @@ pub fn check_flow(
 }
 
 impl Checker<'_> {
-    /// Notes a mistake that is `FLOW_INVALID`.
+    /// Reports an error with the code `FLOW_INVALID`.
     fn invalid(&mut self, path: &str, message: impl Into<String>) {
         self.error(path, FlowCode::FlowInvalid, message);
     }
 
-    /// `; did you mean …?` for a name that is a mistake or doubtful; nothing where no more of these are named.
+    /// Returns `; did you mean …?` for a misspelt name. Empty if no similar name exists, or if so many mistakes were
+    /// found that no more are reported.
     fn guess<'n>(&self, written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
         if self.errors.len().max(self.warnings.len()) < MAX_MISTAKES {
             did_you_mean(written, names)
@@ -127,7 +129,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes a mistake in a key, not in its value.
+    /// Reports an error at a key instead of its value.
     fn invalid_key(&mut self, path: &str, message: impl Into<String>) {
         if self.errors.len() > MAX_MISTAKES {
             return;
@@ -144,7 +146,7 @@ impl Checker<'_> {
         self.errors.push(mistake);
     }
 
-    /// Notes what is allowed but doubtful.
+    /// Reports a warning: something that is allowed but doubtful.
     fn warn(&mut self, path: &str, message: impl Into<String>) {
         if self.warnings.len() > MAX_MISTAKES {
             return;
@@ -160,7 +162,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The names written under a top-level key, also of pieces that could not be read.
+    /// Returns the names under a top-level key, including those of parts that could not be read.
     fn written<'k>(&self, section: &str, read: impl Iterator<Item = &'k str>) -> BTreeSet<String> {
         let written = self.source.and_then(|source| source.value.get(section)).and_then(Value::as_object);
         let written = written.into_iter().flat_map(|map| map.keys().cloned());

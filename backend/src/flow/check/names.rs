@@ -98,7 +98,7 @@ pub fn check(checker: &mut Checker<'_>) {
     }
 }
 
-/// Where a timer sends a branch, behind all escalations.
+/// Checks the node to which a timer leads after all escalations.
 fn goto(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout, names: &Names) {
     if let OnTimeout::Goto { goto } = on_timeout.last() {
         let path = format!("{path}{}/goto", "/then".repeat(on_timeout.escalations().count()));
@@ -106,7 +106,7 @@ fn goto(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout, names: &N
     }
 }
 
-/// Gates that can never fire.
+/// Checks for gates that can never apply.
 fn gates(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let by_agents = flow.agents.values().flat_map(|agent| agent.tools.iter());
@@ -126,7 +126,7 @@ fn gates(checker: &mut Checker<'_>) {
     fires(checker, "/gates/before_agent", &flow.gates.before_agent, &used(flow), ("agent", "is used"));
 }
 
-/// Each gate fits something that is used.
+/// Checks that each gate matches something that is used.
 fn fires(
     checker: &mut Checker<'_>,
     base: &str,

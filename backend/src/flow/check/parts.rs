@@ -7,7 +7,7 @@ use super::{Checker, gates, guardrails, handlers, policy, timers, values};
 use crate::flow::compiled::setting_of;
 use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
 
-/// The most retries of a failing step.
+/// The maximum number of retries of a failing step.
 const MAX_RETRIES: u32 = 100;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -83,7 +83,7 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     }
 }
 
-/// Tools that ask people, and only those, have somebody whom they ask.
+/// Checks the settings for asking people, which only tools that ask people may have.
 fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
     let asks = matches!(&tool.kind, ToolKind::Builtin(builtin) if builtin.asks_people());
     let written = [

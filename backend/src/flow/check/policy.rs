@@ -20,7 +20,7 @@ pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) 
     }
 }
 
-/// What a policy of several votes needs.
+/// Checks what a policy with several votes requires.
 fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
     let path = format!("{base}/policy");
     if !human.has_options() {
@@ -35,7 +35,7 @@ fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
     }
 }
 
-/// How many votes are needed.
+/// Checks the numbers of required votes.
 pub fn numbers(checker: &mut Checker<'_>, path: &str, policy: &Policy) {
     match policy {
         Policy::Quorum(0) => checker.invalid(&format!("{path}/quorum"), "a quorum is at least 1"),
@@ -51,7 +51,7 @@ pub fn numbers(checker: &mut Checker<'_>, path: &str, policy: &Policy) {
     }
 }
 
-/// `not_same_as` names a node at which somebody decides before.
+/// Checks that `not_same_as` names a node at which someone decides before this one.
 pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, reviewers: &Reviewers) {
     let Some(other) = &reviewers.not_same_as else { return };
     let path = format!("{base}/not_same_as");

@@ -6,22 +6,22 @@ use shared::error::{FlowCode, Mistake, pointer};
 use super::Checker;
 use crate::flow::expressions::gates;
 
-/// Why no webhook can be asked.
+/// The reason why no webhook can be asked.
 const NO_WEBHOOKS: &str = "webhooks need a secret to know who calls them: set COUNTERSIGN_HANDLER_SECRET \
                            to a secret (`whsec_` and the base64 of 24 to 64 random bytes)";
 
-/// Which handlers can be asked at a place.
+/// The handlers that can be asked on a server or in a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Whoever runs the flow sits at a terminal.
+    /// Whether the person who runs the flow is at a terminal.
     pub terminal: bool,
-    /// There is a secret by which webhooks know who asks.
+    /// Whether there is a secret to sign requests to webhooks.
     pub webhooks: bool,
-    /// Whoever decides can be reached in a chat, or sits where the flow runs.
+    /// Whether people can be reached in a chat, or are where the flow runs.
     pub chats: bool,
 }
 
-/// Notes each handler that cannot be asked.
+/// Reports each handler, and each program of a guardrail, that cannot be asked.
 pub fn check(checker: &mut Checker<'_>, reach: Option<Reach>) {
     let Some(reach) = reach else { return };
     for mistake in unreachable(checker.flow, reach) {
@@ -29,14 +29,14 @@ pub fn check(checker: &mut Checker<'_>, reach: Option<Reach>) {
     }
 }
 
-/// The same of a flow that was built, not read.
+/// Returns the mistakes that [`check`] reports, also for a flow that was built.
 pub fn unreachable(flow: &Flow, reach: Reach) -> Vec<Mistake> {
     let handlers = handlers(flow).into_iter().filter_map(|(path, handler)| Some((path, reason(handler, reach)?)));
     let guardrails = guardrail_webhooks(flow).into_iter().filter(|_| !reach.webhooks).map(|path| (path, NO_WEBHOOKS));
     handlers.chain(guardrails).map(|(path, why)| Mistake::new(path, FlowCode::FlowInvalid.as_str(), why)).collect()
 }
 
-/// The places of guardrails that ask a program.
+/// Returns the places of guardrails that ask a program.
 fn guardrail_webhooks(flow: &Flow) -> Vec<String> {
     let Some(Guardrails::List(settings)) = &flow.guardrails else { return Vec::new() };
     let asks = settings.iter().enumerate().filter(|(_, setting)| {
@@ -46,7 +46,7 @@ fn guardrail_webhooks(flow: &Flow) -> Vec<String> {
     asks.map(|(index, _)| format!("/guardrails/{index}/webhook")).collect()
 }
 
-/// Why a handler cannot be asked, with the remedy; none where it can.
+/// Returns why a handler cannot be asked, with the remedy. `None` if it can.
 fn reason(handler: &Handler, reach: Reach) -> Option<&'static str> {
     match handler {
         Handler::Cli if !reach.terminal => Some(
@@ -62,7 +62,7 @@ fn reason(handler: &Handler, reach: Reach) -> Option<&'static str> {
     }
 }
 
-/// Every handler of a flow, with its place.
+/// Returns all handlers of a flow, with their places.
 pub fn handlers(flow: &Flow) -> Vec<(String, &Handler)> {
     let gates = gates(flow).map(|(path, gate)| (path, gate.handlers.as_deref()));
     let nodes = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {

@@ -1,4 +1,4 @@
-//! Checks what is at stake: alternatives that people can choose.
+//! Checks the alternatives that people can choose.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use shared::definition::{Alternative, Choice, TemplateText, as_read};
 
 use super::Checker;
 
-/// Those of a human node or of a gate, beside the options that can be chosen there. No id is empty or stands twice, and
-/// no two texts read the same; what a template makes of one is looked at when it is asked.
+/// Checks the alternatives of a human node or a gate, together with the options there: ids must not be empty or occur
+/// twice, and no two texts may read the same. Texts that are templates are checked when they are rendered.
 pub fn alternatives(checker: &mut Checker<'_>, base: &str, alternatives: &[Alternative], options: &[Choice]) {
     let mut ids: BTreeSet<&str> = options.iter().map(|option| option.id.as_str()).collect();
     let mut texts: BTreeSet<String> = options.iter().map(|option| as_read(&option.text())).collect();
@@ -30,7 +30,7 @@ pub fn alternatives(checker: &mut Checker<'_>, base: &str, alternatives: &[Alter
     }
 }
 
-/// Where nothing can be chosen, for this reason.
+/// Refuses alternatives that can be chosen, where nothing can be chosen because of `why`.
 pub fn only_sentences(checker: &mut Checker<'_>, base: &str, alternatives: &[Alternative], why: &str) {
     if let Some(first) = alternatives.iter().position(|alternative| alternative.choice().is_some()) {
         checker.invalid(&format!("{base}/alternatives/{first}"), format!("{why}; write this as a sentence"));

@@ -7,7 +7,7 @@ use super::{Checker, handlers};
 use crate::flow::agents::teams;
 use crate::flow::compiled::DELEGATE;
 
-/// The most specialists that a flow may allow.
+/// The maximum number of specialists that a flow may allow.
 const MAX_SPECIALISTS: u32 = 20;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -87,7 +87,7 @@ fn team(checker: &mut Checker<'_>, base: &str, team: &Team) {
     }
 }
 
-/// Gates that can never fire.
+/// Checks for gates that can never apply.
 fn gates(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let spawns =
@@ -104,7 +104,7 @@ fn gates(checker: &mut Checker<'_>) {
     }
 }
 
-/// Whether an agent has a builtin among its tools, under whatever name.
+/// Whether an agent has a tool with this builtin, under any name.
 fn has(flow: &Flow, agent: &str, builtin: Builtin) -> bool {
     let tools = flow.agents.get(agent).into_iter().flat_map(|agent| &agent.tools);
     tools.filter_map(|tool| flow.tools.get(tool)).any(|tool| tool.kind == ToolKind::Builtin(builtin))

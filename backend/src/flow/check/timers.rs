@@ -12,7 +12,7 @@ use shared::time::Span;
 
 use super::{Checker, values};
 
-/// Those of the defaults.
+/// Checks the timer of the defaults.
 pub fn of_defaults(checker: &mut Checker<'_>) {
     let defaults = &checker.flow.defaults;
     values::wait(checker, "/defaults/timeout", defaults.timeout);
@@ -21,7 +21,7 @@ pub fn of_defaults(checker: &mut Checker<'_>) {
     }
 }
 
-/// That of a human node.
+/// Checks the timer of a human node.
 pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     let Some(happens) = timer(checker, base, human.timeout, human.on_timeout.as_ref(), &human.reviewers) else {
         return;
@@ -33,7 +33,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     }
 }
 
-/// That of a gate.
+/// Checks the timer of a gate.
 pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     if let Some(own) = &gate.on_timeout
         && let OnTimeout::Follow | OnTimeout::Goto { .. } = own.last()
@@ -50,7 +50,7 @@ pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     }
 }
 
-/// The timer of a tool that asks people.
+/// Checks the timer of a tool that asks people.
 pub fn of_tool<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
     if let Some(own) = &tool.on_timeout
         && let OnTimeout::Goto { .. } = own.last()
@@ -58,13 +58,14 @@ pub fn of_tool<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
         let path = format!("{base}/on_timeout{}", "/then".repeat(own.escalations().count()));
         checker.invalid(&path, "an agent that asks cannot go to a node; expected reject, approve, error or follow");
     }
-    // How long it waits, the agent may say too.
+    // The agent may set the timeout, so `on_timeout` without `timeout` is allowed.
     if let Some(own) = &tool.on_timeout {
         chain(checker, &format!("{base}/on_timeout"), own);
     }
 }
 
-/// What both have; answers with what happens, where something can.
+/// Checks what the timers of human nodes and gates have in common. Returns what happens at the timeout, if there is
+/// one.
 fn timer<'a>(
     checker: &mut Checker<'a>,
     base: &str,
@@ -100,7 +101,7 @@ fn timer<'a>(
     Some(happens)
 }
 
-/// A chain of escalations for itself.
+/// Checks a chain of escalations on its own.
 fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
     let mut roles = BTreeSet::new();
     let mut path = path.to_owned();

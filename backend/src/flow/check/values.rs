@@ -6,10 +6,10 @@ use shared::time::Span;
 use super::Checker;
 use crate::flow::host_of;
 
-/// The providers of models.
+/// The known providers of models.
 const PROVIDERS: [&str; 4] = ["openai", "anthropic", "ollama", "demo"];
 
-/// The name of a model.
+/// Checks the name of a model.
 pub fn model(checker: &mut Checker<'_>, path: &str, named: &str) {
     let (provider, model) = named.split_once('/').unwrap_or((named, ""));
     if !PROVIDERS.contains(&provider) || model.is_empty() {
@@ -19,7 +19,7 @@ pub fn model(checker: &mut Checker<'_>, path: &str, named: &str) {
     }
 }
 
-/// The URL of a program that is asked.
+/// Checks the URL of a program that is asked.
 pub fn url(checker: &mut Checker<'_>, path: &str, url: &str) {
     let is_template = ["{{", "{%"].iter().any(|mark| url.contains(mark));
     if is_template || host_of(url).is_none() {
@@ -27,7 +27,7 @@ pub fn url(checker: &mut Checker<'_>, path: &str, url: &str) {
     }
 }
 
-/// How long anybody has to answer.
+/// Checks a time to answer.
 pub fn wait(checker: &mut Checker<'_>, path: &str, span: Option<Span>) {
     if let Some(why) = span.and_then(Span::why_no_wait) {
         checker.invalid(path, why);

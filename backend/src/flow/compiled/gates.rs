@@ -1,5 +1,5 @@
-//! The gates of a compiled flow: which gate each call, agent and output has, and which judge is asked about
-//! specialists. It also has the tools with which the lead of a team calls members.
+//! The gates of a compiled flow: the gate of each call, agent and output, and the judges of specialists. Also the tools
+//! with which the lead of a team calls members.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,16 +10,17 @@ use shared::id::NodeId;
 use super::{Compiled, DELEGATE, setting_of};
 
 impl Compiled {
-    /// The gates of a tool that an agent, or a tool node, calls, whatever their `when` says: that of what changes a team, then
-    /// that of the tool, then that of `ask_permission` where the `when` of the tool's gate may open it. Each that closes is
-    /// asked, one after another.
+    /// Returns the gates of a tool for an agent or a tool node, regardless of their `when`: that of changes to a team,
+    /// then that of the tool, then that of `ask_permission` if the `when` of the tool's gate may open it. Each closed
+    /// gate is asked, one after another.
     pub fn tool_gates(&self, agent: Option<&str>, tool: &str) -> impl Iterator<Item = &Gate> {
         let gates = [self.team_gate(tool), self.tool_gate(agent, tool), self.permission_gate(agent, tool)];
         gates.into_iter().flatten()
     }
 
-    /// The gate of a tool. The agent's own gates win over the flow's, the exact name over a pattern, the longest pattern over
-    /// others; `false` opens. `ask_permission` is a gate by the exact name, and nothing opens it.
+    /// Returns the gate of a tool. The agent's own gates override the flow's, the exact name overrides patterns, and
+    /// longer patterns override shorter ones; `false` opens. `ask_permission` is a gate by the exact name that nothing
+    /// opens.
     fn tool_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
         let asks = self.asks_permission(tool);
         match self.setting(agent, tool) {
@@ -29,8 +30,8 @@ impl Compiled {
         }
     }
 
-    /// The gate of `ask_permission`, where another gate by the exact name has a condition: it asks about each call that this
-    /// gate has not asked about. It is the last of the tool's gates.
+    /// Returns the gate of `ask_permission` if another gate by the exact name has a condition: it asks about each call
+    /// that the other gate did not ask about. It is the last of the tool's gates.
     pub fn permission_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
         let (name, setting) = self.setting(agent, tool)?;
         let may_open = matches!(setting, GateSetting::Gate(gate) if gate.when.is_some());
@@ -50,12 +51,12 @@ impl Compiled {
         own.or_else(|| setting_of(&self.flow.gates.before_tool, tool))
     }
 
-    /// Who is asked where a node or a gate names these handlers: else those of the flow's defaults.
+    /// Returns the handlers of a node or a gate: its own, otherwise the flow's defaults.
     pub fn handlers<'f>(&'f self, own: Option<&'f [Handler]>) -> &'f [Handler] {
         own.or(self.flow.defaults.handlers.as_deref()).unwrap_or_default()
     }
 
-    /// A tool by its name: of the flow, or that with which the lead of a team calls a member.
+    /// Returns a tool by its name: a tool of the flow, or one with which the lead of a team calls a member.
     pub fn tool(&self, name: &str) -> Option<Cow<'_, Tool>> {
         let own = self.flow.tools.get(name).map(Cow::Borrowed);
         own.or_else(|| {
@@ -65,30 +66,31 @@ impl Compiled {
         })
     }
 
-    /// A gate that says nothing of its own.
+    /// Returns a gate without any settings.
     pub fn plain_gate(&self) -> &Gate {
         &self.plain_gate
     }
 
-    /// Who is asked about the specialists of a team, once nothing else holds them back; none where nobody is.
+    /// Returns the handlers that judge a team's specialists, once no gate holds them back. `None` without a judge.
     pub fn vetting(&self, node: &NodeId) -> Option<&[Handler]> {
         self.of(node).vetting.get(node.own()).map(Vec::as_slice)
     }
 
-    /// The gate of an agent by its name, whatever its `when` says; names and patterns are those of tools. Of an agent that
-    /// another has made, `made_by`, the gate of its maker holds where its own name has none: the maker chose that name.
+    /// Returns the gate of an agent, regardless of its `when`. Names and patterns work as for tools. For a specialist,
+    /// the gate of `made_by`, the agent that made it, applies if none matches its own name, since the maker chose that
+    /// name.
     pub fn agent_gate(&self, agent: &str, made_by: &str) -> Option<&Gate> {
         let gate_of =
             |name: &str| setting_of(&self.flow.gates.before_agent, name).and_then(|(_, setting)| self.closed(setting));
         gate_of(agent).or_else(|| gate_of(made_by))
     }
 
-    /// The gate of the output, whatever its `when` says.
+    /// Returns the gate of the output, regardless of its `when`.
     pub fn return_gate(&self) -> Option<&Gate> {
         self.flow.gates.before_return.as_ref().and_then(|setting| self.closed(setting))
     }
 
-    /// The gate of what changes a team, by the tool that does.
+    /// Returns the gate of changes to a team, by the tool that makes them.
     fn team_gate(&self, tool: &str) -> Option<&Gate> {
         let gates = &self.flow.gates;
         let setting = match self.flow.tools.get(tool)?.kind {
@@ -108,7 +110,8 @@ impl Compiled {
     }
 }
 
-/// The judges of specialists, by the node of their team. Whom the judge does not approve is not made.
+/// Returns the judges of specialists, by the node of their team. A specialist that the judge does not approve is not
+/// made.
 pub(super) fn vetting(flow: &Flow) -> HashMap<String, Vec<Handler>> {
     let judged = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
         NodeKind::Team(team) => Some((id, team.emergent.as_ref()?.judge.clone()?)),
@@ -118,7 +121,7 @@ pub(super) fn vetting(flow: &Flow) -> HashMap<String, Vec<Handler>> {
     judged.map(|(id, judge)| (id.own().to_owned(), vec![Handler::Judge(judge), refused()])).collect()
 }
 
-/// The gates of tools that say which answers they take.
+/// Returns the gates of tools whose `ask_permission` restricts the answers.
 pub(super) fn asking(flow: &Flow) -> HashMap<String, Gate> {
     let asks = flow.tools.iter().filter_map(|(name, tool)| {
         let allowed_decisions = Some(tool.ask_permission.allowed_decisions()?.to_vec());

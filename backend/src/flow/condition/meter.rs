@@ -1,12 +1,12 @@
 //! The budget of one condition: how much work its evaluation may take.
 //!
-//! CEL has no budget of its own. So a condition is rewritten before it is kept: every operand of a call, every element
-//! of a list or map, and every range, guard and step of a comprehension is wrapped in a call of `@weigh`, which takes
-//! from the budget what evaluating it cost and what the operation on it may cost (the size of the value). With nothing
-//! left it fails. Names with `@` cannot be written in CEL, so no condition can reach any of this.
+//! CEL has no budget of its own. So a condition is rewritten when it is compiled: every operand of a call, every
+//! element of a list or map, and every range, guard and step of a comprehension is wrapped in a call of `@weigh`. The
+//! call takes from the budget the cost of evaluating the operand, and of the operation on it (the size of the value).
+//! It fails if nothing is left. Names with `@` cannot be written in CEL, so no condition can reach any of this.
 //!
-//! That is sound: between two calls of `@weigh` no more than the nodes that it is charged for are evaluated, and every
-//! operation is linear in the sizes of its operands. After the budget is spent every comprehension ends at its next
+//! This is sound: between two calls of `@weigh`, no nodes are evaluated except those that it charges for, and every
+//! operation is linear in the sizes of its operands. Once the budget is spent, every comprehension ends at its next
 //! element.
 
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use parking_lot::Mutex;
 
 use crate::flow::pattern::{BadPattern, Pattern, Scratch, Spent, Work};
 
-/// What one evaluation may take: a step is a node that is evaluated, or a value, or 32 bytes of a text that are looked
-/// at or copied. Matching takes one for 8 bytes of the text, and for every [`MATCHING`] steps of the search.
+/// The budget of one evaluation, in steps. A step is an evaluated node, a value, or 32 bytes of a text that are read or
+/// copied. Matching takes a step for 8 bytes of the text, and one for every [`MATCHING`] steps of the search.
 pub const STEPS: u64 = 200_000;
-/// The name under which a condition sees its budget.
+/// The variable that holds the budget in a condition.
 pub const METER: &str = "@meter";
 
 const WEIGH: &str = "@weigh";
 const INDEX: &str = "@index";
 const MATCHES: &str = "@matches";
-/// The longest regular expression, in bytes, and what it may take when it is compiled.
+/// The maximum length of a regular expression, and of its compiled form, in bytes.
 const MAX_PATTERN: usize = 1000;
 const MAX_COMPILED: usize = 512 * 1024;
-/// The steps that compiling a regular expression takes, beside one for 32 bytes of what it is compiled to.
+/// The steps for compiling a regular expression, in addition to one per 32 bytes of the compiled form.
 const COMPILING: u64 = 5_000;
-/// How many steps of a search count as one here.
+/// The number of steps of a search that count as one step of the budget.
 const MATCHING: u64 = 32;
 
 static TYPE: Type = Type::new_unspecified_type("@meter");
@@ -50,12 +50,12 @@ pub struct Meter(Arc<EvalBudget>);
 struct EvalBudget {
     left: AtomicU64,
     spent: AtomicBool,
-    /// The regular expressions that were compiled.
+    /// The regular expressions compiled so far.
     patterns: Mutex<Vec<(String, Pattern, Scratch)>>,
 }
 
 impl Meter {
-    /// A budget of so many steps.
+    /// Creates a budget of so many steps.
     pub fn new(steps: u64) -> Self {
         Self(Arc::new(EvalBudget {
             left: AtomicU64::new(steps),
@@ -64,7 +64,7 @@ impl Meter {
         }))
     }
 
-    /// Whether more was asked of it than there was.
+    /// Whether the budget was exceeded.
     pub fn is_spent(&self) -> bool {
         self.0.spent.load(Ordering::Relaxed)
     }
@@ -109,7 +109,7 @@ impl Meter {
         let all = self.0.left.load(Ordering::Relaxed).saturating_mul(MATCHING);
         let mut work = Work::new(all);
         let found = pattern.is_match(scratch, text, &mut work);
-        // With nothing left there is less than a step of this budget.
+        // If the search ran out of steps, take one more, so that the budget counts as exceeded.
         self.take((all - work.left()).div_ceil(MATCHING) + u64::from(found == Err(Spent)))?;
         found.map_err(|Spent| wrong())
     }
@@ -141,7 +141,7 @@ fn subtract(left: &mut u64, steps: u64) -> bool {
     rest.is_some()
 }
 
-/// Takes the size of a value; false where there is less left.
+/// Takes the size of a value from `left`. Returns `false` if less is left.
 fn size(value: &dyn Val, left: &mut u64) -> bool {
     if let Some(text) = value.downcast_ref::<CelString<'_>>() {
         return subtract(left, 1 + text.inner().len() as u64 / 32);
@@ -159,7 +159,7 @@ fn size(value: &dyn Val, left: &mut u64) -> bool {
     subtract(left, 1)
 }
 
-/// Declares what a metered condition calls.
+/// Declares the functions that metered conditions call.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let anything = || vec![DYN_TYPE, DYN_TYPE, DYN_TYPE];
     env.add_overload(WEIGH, WEIGH, anything(), weigh)?;
@@ -167,7 +167,7 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(MATCHES, MATCHES, anything(), matches)
 }
 
-/// `(value, meter, nodes)`: the value, where its size and these nodes were left.
+/// Implements `@weigh(value, meter, nodes)`: returns the value if its size and the nodes are within the budget.
 fn weigh<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [value, meter, nodes] = &args[..] else { return Err(wrong()) };
     let (Some(meter), Some(nodes)) = (meter.downcast_ref::<Meter>(), nodes.downcast_ref::<CelInt>()) else {
@@ -177,8 +177,8 @@ fn weigh<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execut
     Ok(args.swap_remove(0))
 }
 
-/// The same for what stands in `[ ]`. A number that is not whole is refused here: the error of the interpreter would
-/// hold a copy of the whole list.
+/// Implements `@index`: `@weigh` for an index. Refuses fractional numbers here, since the interpreter's error would
+/// contain a copy of the whole list.
 fn index<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let at = args.first().and_then(|at| at.downcast_ref::<CelDouble>());
     if at.is_some_and(|at| at.inner().fract() != 0.0) {
@@ -187,7 +187,7 @@ fn index<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionE
     weigh(args)
 }
 
-/// `(text, pattern, meter)`.
+/// Implements `@matches(text, pattern, meter)`.
 fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let Ok([text, pattern, meter]) = <[CowVal<'b, 'v>; 3]>::try_from(args) else { return Err(wrong()) };
     let Some(meter) = meter.downcast_ref::<Meter>() else { return Err(wrong()) };
@@ -208,12 +208,13 @@ fn wrong() -> ExecutionError {
     failed("it was not prepared")
 }
 
-/// A condition that takes from its budget.
+/// Rewrites a condition so that it takes from its budget.
 pub fn metered(expr: IdedExpr) -> IdedExpr {
     weighed(expr)
 }
 
-/// An expression that is charged for with its value. A literal is charged for where it stands.
+/// Wraps an expression so that it is charged for, together with its value. Literals are charged for by the node that
+/// contains them.
 fn weighed(expr: IdedExpr) -> IdedExpr {
     charged(WEIGH, expr)
 }
@@ -238,7 +239,7 @@ fn integer(id: u64, value: usize) -> IdedExpr {
     IdedExpr { id, expr: Expr::Literal(LiteralValue::Int(CelInt::from(value))) }
 }
 
-/// The same expression with everything in it charged for, but itself: its own nodes are added to `nodes`.
+/// Charges for everything inside an expression. The nodes of the expression itself are added to `nodes`.
 fn rewritten(IdedExpr { id, expr }: IdedExpr, nodes: &mut usize) -> IdedExpr {
     *nodes += 1;
     let expr = match expr {
@@ -296,9 +297,9 @@ fn entry(IdedEntryExpr { id, expr }: IdedEntryExpr) -> IdedEntryExpr {
     IdedEntryExpr { id, expr }
 }
 
-/// Each element copies the element, so the range is charged for with its size, and each step by its nodes. The
-/// accumulated list of `map` and `filter` is not weighed again at each step: the interpreter appends in place where the
-/// step keeps the shape that its macro made.
+/// Each iteration copies the element, so the range is charged for with its size, and each step by its nodes. The
+/// accumulated list of `map` and `filter` is not weighed again at each step: the interpreter appends in place if the
+/// step has the shape that the macro generates.
 fn comprehension(each: ComprehensionExpr, nodes: &mut usize) -> ComprehensionExpr {
     let loop_cond = match each.loop_cond.expr {
         Expr::Literal(_) => each.loop_cond,

@@ -1,4 +1,4 @@
-//! Conditions: CEL, compiled once when a flow is made ready, and found again by their own text.
+//! Conditions: CEL, compiled once when a flow is compiled, and found by their text.
 //!
 //! Length and depth are bounded when a condition is compiled, and the work of evaluating it by a budget of steps; see
 //! [`meter`]. Both run on a large stack.
@@ -28,7 +28,7 @@ static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// What conditions may call, beside operators and macros.
+/// The functions that conditions may call, in addition to operators and macros.
 const FUNCTIONS: [&str; 29] = [
     "bool",
     "bytes",
@@ -61,7 +61,7 @@ const FUNCTIONS: [&str; 29] = [
     "not_strictly_false",
 ];
 
-/// Compiled conditions. One that was not added is compiled where it is asked.
+/// Compiled conditions. A condition that was not added is compiled for each evaluation.
 #[derive(Debug, Default)]
 pub struct Conditions {
     conditions: HashMap<String, Condition>,
@@ -70,14 +70,14 @@ pub struct Conditions {
 /// A compiled condition.
 #[derive(Debug)]
 struct Condition {
-    /// As it was written.
+    /// The condition as it was written.
     program: Program,
-    /// The same, with a budget.
+    /// The condition with calls that take from its budget.
     metered: IdedExpr,
 }
 
 impl Conditions {
-    /// Compiles a condition and keeps it. The error says what is wrong with it.
+    /// Compiles and stores a condition. The error says why it is not valid.
     pub fn add(&mut self, condition: &str) -> Result<(), EvalError> {
         if !self.conditions.contains_key(condition) {
             self.conditions.insert(condition.to_owned(), compile(condition)?);
@@ -85,7 +85,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// The names that an added condition reads; not those that stand for the items of a list in it.
+    /// Returns the names that an added condition reads, except variables of its comprehensions.
     pub fn names(&self, condition: &str) -> Vec<String> {
         let Some(Condition { program, .. }) = self.conditions.get(condition) else { return Vec::new() };
         let mut own = BTreeSet::new();
@@ -99,7 +99,7 @@ impl Conditions {
         read.filter(|name| !own.contains(name)).collect()
     }
 
-    /// The fields of a name that an added condition reads; not those that it only looks for with `has`.
+    /// Returns the fields of a name that an added condition reads, except those that it only tests with `has`.
     pub fn fields(&self, condition: &str, name: &str) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         if let Some(Condition { program, .. }) = self.conditions.get(condition) {
@@ -108,8 +108,8 @@ impl Conditions {
         found
     }
 
-    /// Whether a condition holds; none where it meets a missing name or field, or a field of null. Anything but a
-    /// boolean is an error, and so is more work than the budget.
+    /// Evaluates a condition. Returns `None` if it meets a missing name or field, or a field of null. Fails if the
+    /// result is not a boolean, or if the budget is exceeded.
     pub fn answer(&self, condition: &str, scope: &Scope) -> Result<Option<bool>, EvalError> {
         match self.conditions.get(condition) {
             Some(compiled) => answer(compiled, condition, scope),
@@ -146,7 +146,7 @@ fn compile(condition: &str) -> Result<Condition, EvalError> {
     })
 }
 
-/// The parser's words without its list of everything that it would have taken.
+/// Shortens a message of the parser: removes the list of expected tokens.
 fn plain(message: &str) -> String {
     let message = message.split(" expecting ").next().unwrap_or(message);
     message.trim().trim_start_matches("Syntax error: ").replace("'<EOF>'", "end")
@@ -183,7 +183,7 @@ fn answer(compiled: &Condition, condition: &str, scope: &Scope) -> Result<Option
     }
 }
 
-/// The field that an expression reads of a name: `name.field`, or `name["field"]`.
+/// Returns the field of a name that an expression reads: `name.field` or `name["field"]`.
 fn field_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e str> {
     let is_name = |of: &IdedExpr| matches!(&of.expr, Expr::Ident(ident) if ident == name);
     match expr {
@@ -198,7 +198,7 @@ fn field_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e str> {
     }
 }
 
-/// Calls `seen` with an expression and everything in it.
+/// Calls `seen` with an expression and all its subexpressions.
 fn visit<'e>(expr: &'e Expr, seen: &mut dyn FnMut(&'e Expr)) {
     seen(expr);
     for inner in inner(expr) {
@@ -206,12 +206,12 @@ fn visit<'e>(expr: &'e Expr, seen: &mut dyn FnMut(&'e Expr)) {
     }
 }
 
-/// How deep an expression is nested; 1 for a name.
+/// Returns the depth of an expression; 1 for a name.
 fn depth(expr: &Expr) -> usize {
     1 + inner(expr).into_iter().map(|inner| depth(&inner.expr)).max().unwrap_or(0)
 }
 
-/// The expressions right in an expression.
+/// Returns the direct subexpressions of an expression.
 fn inner<'e>(expr: &'e Expr) -> Vec<&'e IdedExpr> {
     let entry = |entry: &'e IdedEntryExpr| match &entry.expr {
         EntryExpr::StructField(field) => [None, Some(&field.value)],
@@ -230,7 +230,7 @@ fn inner<'e>(expr: &'e Expr) -> Vec<&'e IdedExpr> {
     }
 }
 
-/// Whether an error means that something asked for is not there.
+/// Whether an error means that a name or field is missing.
 fn is_missing(error: &ExecutionError, is_variable: impl Fn(&str) -> bool) -> bool {
     match error {
         ExecutionError::NoSuchKey(_) | ExecutionError::IndexOutOfBounds(_) => true,
@@ -243,7 +243,8 @@ fn is_missing(error: &ExecutionError, is_variable: impl Fn(&str) -> bool) -> boo
     }
 }
 
-/// Every integer becomes a CEL `int` where it fits: JSON has no unsigned numbers, and `count + 1` must work.
+/// Converts JSON to CEL. Every integer becomes an `int` if it fits: JSON has no unsigned numbers, and `count + 1` must
+/// work.
 fn from_json(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
