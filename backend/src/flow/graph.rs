@@ -13,30 +13,30 @@ use super::calls::calls;
 use super::limits::MAX_DRAWN;
 use super::reachability::{EdgeKind, Reachability, edges_of, mapped};
 
-/// The id of the node that stands for the end of a branch; no node of a flow can have it.
+/// The id of the node that represents the end of a branch. No node of a flow can have it.
 const END: &str = "end";
 const NODE_HEIGHT: f64 = 28.0;
 const CHARACTER: f64 = 7.5;
-/// Around a node's text, with its icon.
+/// The width of a node in addition to its text: margins and an icon.
 const NODE_PADDING: f64 = 44.0;
 const LABEL_HEIGHT: f64 = 16.0;
 const LONGEST_LABEL: usize = 32;
 const MARGIN: f64 = 12.0;
 
-/// Lays a flow out. Edges to nodes that are not there are left out; a flow that is too large to draw gives no nodes.
+/// Lays out a flow. Edges to missing nodes are left out. A flow that is too large to draw results in an empty graph.
 pub fn graph(flow: &Flow) -> Graph {
     drawn(Parts::of(flow))
 }
 
-/// The same, with the flows that it calls, whose nodes have the ids of [`NodeId::place`]; without them where that would be
-/// too large.
+/// Lays out a flow with the flows that it calls, whose nodes have the ids of [`NodeId::place`]. The called flows are
+/// left out if the graph would be too large.
 pub fn graph_of(flow: &Compiled) -> Graph {
     let mut parts = Parts::of(&flow.flow);
     parts.add_called(flow, "");
     if parts.is_too_large() { graph(&flow.flow) } else { drawn(parts) }
 }
 
-/// What is to be drawn.
+/// The nodes and edges to draw.
 struct Parts {
     nodes: Vec<GraphNode>,
     edges: Vec<GraphEdge>,
@@ -53,14 +53,14 @@ impl Parts {
         Self { nodes, edges }
     }
 
-    /// Adds the flows that a flow calls, which stands under `prefix`.
+    /// Adds the flows that a flow calls. `prefix` is prepended to the ids of that flow's nodes.
     fn add_called(&mut self, flow: &Compiled, prefix: &str) {
         for (id, _) in calls(&flow.flow) {
             let (Some(called), false) = (flow.called(id), self.is_too_large()) else { continue };
             let caller = format!("{prefix}{id}");
             let inside = format!("{caller}/");
             let of_called = Self::of(&called.flow);
-            // Its ends are not those of the run: the branch that called goes on.
+            // The ends of a called flow are not drawn, since the calling branch continues.
             let nodes = of_called.nodes.into_iter().filter(|node| node.id != END);
             self.nodes.extend(nodes.map(|node| node_of(&format!("{inside}{}", node.id), &node.kind)));
             let edges = of_called.edges.into_iter().filter(|edge| edge.to != END);
@@ -99,7 +99,7 @@ fn drawn(parts: Parts) -> Graph {
         let is_next = edge.kind == GraphEdgeKind::Next;
         let characters = edge.label.as_ref().map_or(0, |label| label.chars().count());
         let label = EdgeLabel {
-            // What goes on decides the order from top to bottom; ways back bend around it.
+            // Edges of `next` determine the order from top to bottom; others bend around it.
             weight: if is_next { 4 } else { 1 },
             width: width(characters),
             height: if characters == 0 { 0.0 } else { LABEL_HEIGHT },
@@ -169,12 +169,12 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
         for (kind, to) in edges_of(flow, node) {
             let label = match kind {
                 EdgeKind::Next => continue,
-                // They are drawn from the node that the map runs.
+                // These edges are drawn from the mapped node.
                 EdgeKind::Reject | EdgeKind::Timeout if matches!(node.kind, NodeKind::Map(_)) => continue,
                 EdgeKind::Reject => "rejected",
                 EdgeKind::Timeout => "nobody decided",
                 EdgeKind::VisitLimit => "no visits left",
-                // The way that the defaults name would lead out of every node.
+                // The `goto` of the defaults would lead out of every node.
                 EdgeKind::Failure if node.failure.is_none() && !node.kind.is_source() => continue,
                 EdgeKind::Failure => "failed",
             };
@@ -184,7 +184,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
     edges
 }
 
-/// The way back of a correction, where the person has options beside which they may write.
+/// Returns the step that a correction runs again, if the human node has options, so that free text is a correction.
 fn correction<'a>(flow: &Flow, ways: &'a Reachability, id: &NodeId) -> Option<&'a NodeId> {
     match &flow.nodes.get(id)?.kind {
         NodeKind::Human(human) if human.has_options() => ways.source_of(id),
@@ -192,7 +192,8 @@ fn correction<'a>(flow: &Flow, ways: &'a Reachability, id: &NodeId) -> Option<&'
     }
 }
 
-/// What a person chose is said without the name of where that stands: a picture of many such edges would be too wide.
+/// Shortens a condition on the chosen option to the option itself, so that graphs with many such edges do not get too
+/// wide.
 fn spoken(when: &str) -> String {
     match when.trim().strip_prefix("decision.option == ") {
         Some("null") => "no decision".to_owned(),

@@ -11,15 +11,16 @@ use super::schema_work;
 use super::stack::on_large_stack;
 use super::value_size::{ValueSize, value_size};
 
-/// How often a pattern may go back in a text before it counts as not matched.
+/// The maximum number of backtracking steps of a pattern, after which it counts as not matched.
 const MAX_BACKTRACKING: usize = 20_000;
-/// How large a pattern may become when it is compiled, in bytes.
+/// The maximum size of a compiled pattern, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
-/// What a pattern counts for that looks around or refers back, and so is not made of states alone.
+/// The number of states counted for a pattern with lookaround or backreferences, which is not a plain automaton.
 const STATES_OF_OTHERS: usize = 1000;
 
-/// How much checking a value may take: how often the schema may look at one value, or of how many it is made itself, times
-/// the values of what is checked, and of how many states its patterns are made, times the bytes of that. A list whose items may each have many forms is looked at once for each of them.
+/// The maximum work of checking a value. It limits two products: the number of times that the schema may check a value
+/// (at least its own number of values) times the number of checked values, and the number of states of its patterns
+/// times the bytes of the value. A list whose items may have many forms is checked once for each form.
 const MAX_WORK: usize = 200_000_000;
 
 /// A compiled schema.
@@ -29,16 +30,17 @@ pub enum Schema {
     Bounded {
         /// The compiled schema, which checks formats too.
         validator: Box<Validator>,
-        /// Of how many values it is made, or how often it may look at one value, where that is more.
+        /// The maximum number of times that it may check one value, at least its own number of values.
         work: usize,
-        /// Of how many states its patterns are made.
+        /// The number of states of all its patterns.
         states: usize,
     },
-    /// One that could look at a value for ever, for this reason: no value fits it.
+    /// A schema that could check a value endlessly, with the reason. No value is valid.
     Unbounded(String),
 }
 
-/// Compiles a schema that is to be saved. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
+/// Compiles a schema for a flow that is being saved. Formats are checked, and nothing is fetched. The path of a mistake
+/// begins at the schema.
 pub fn compile(schema: &Value) -> Result<Schema, Mistake> {
     match compile_stored(schema)? {
         Schema::Unbounded(why) => Err(Mistake::new("", FlowCode::FlowInvalid.as_str(), why)),
@@ -46,7 +48,7 @@ pub fn compile(schema: &Value) -> Result<Schema, Mistake> {
     }
 }
 
-/// The same of a flow that was saved, perhaps before there was a bound: its other parts go on.
+/// Compiles a schema of a saved flow, which may be older than the limit of work: the rest of the flow stays usable.
 pub fn compile_stored(schema: &Value) -> Result<Schema, Mistake> {
     let invalid = |path: &str, message: String| Mistake::new(path, FlowCode::FlowInvalid.as_str(), message);
     let ValueSize { values, nesting, .. } = on_large_stack(|| value_size(schema));
@@ -73,7 +75,7 @@ pub fn compile_stored(schema: &Value) -> Result<Schema, Mistake> {
     })
 }
 
-/// Whether a schema may be one of an object: it says nothing of the type, or names it.
+/// Whether a schema may describe an object: it names this type, or none.
 pub fn is_of_object(schema: &Value) -> bool {
     match schema.get("type") {
         None => true,
@@ -82,7 +84,8 @@ pub fn is_of_object(schema: &Value) -> bool {
     }
 }
 
-/// Every mistake of a value against a JSON Schema, with paths below `base`. A schema that cannot be compiled is one.
+/// Returns all mistakes of a value against a JSON Schema, with paths below `base`. A schema that does not compile is a
+/// mistake.
 pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
     match compile(schema) {
         Ok(schema) => schema.check(value, base),
@@ -90,14 +93,15 @@ pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
     }
 }
 
-/// How many regular expressions a schema has: each takes far longer to compile than the rest of it.
+/// Counts the regular expressions of a schema, which take far longer to compile than the rest.
 pub fn patterns(schema: &Value) -> usize {
     let mut count = 0;
     each_pattern(schema, &mut |_| count += 1);
     count
 }
 
-/// Of how many states the regular expressions of a schema are made: at worst, all are looked at for each byte of a text.
+/// Counts the states of a schema's regular expressions. In the worst case, all of them are visited for each byte of a
+/// text.
 fn pattern_states(schema: &Value) -> usize {
     let mut states = 0_usize;
     each_pattern(schema, &mut |pattern| {
@@ -125,7 +129,7 @@ fn each_pattern(schema: &Value, seen: &mut dyn FnMut(&str)) {
 }
 
 impl Schema {
-    /// Every mistake of a value, with paths below `base`.
+    /// Returns all mistakes of a value, with paths below `base`.
     pub fn check(&self, value: &Value, base: &str) -> Vec<Mistake> {
         let (validator, work, states) = match self {
             Self::Bounded { validator, work, states } => (validator, *work, *states),

@@ -10,7 +10,7 @@ use shared::error::pointer;
 pub const RESERVED: [&str; 11] =
     ["agent", "arguments", "context", "decision", "decisions", "env", "input", "response", "run", "secret", "visit"];
 
-/// In `write_keys`: any key that nothing else writes at the same time.
+/// The entry of `write_keys` that stands for any key that no other node writes at the same time.
 pub const ANY: &str = "*";
 
 /// Whether a node may write any key that nothing else writes at the same time.
@@ -18,7 +18,7 @@ pub fn writes_any(node: &Node) -> bool {
     node.write_keys.iter().flatten().any(|key| key == ANY)
 }
 
-/// Why a name cannot be that of a state key; none where it can.
+/// Returns why a name is not allowed for a state key. `None` if it is allowed.
 pub fn refused(key: &str) -> Option<String> {
     let mut chars = key.chars();
     let first = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
@@ -31,8 +31,8 @@ pub fn refused(key: &str) -> Option<String> {
     }
 }
 
-/// The keys that a node may write, with the place that says so, below the flow. [`ANY`] stands beside those that it writes
-/// in any case.
+/// Returns the keys that a node may write, each with the place that names it. If the node may write any key, [`ANY`] is
+/// included beside the keys that it always writes.
 pub fn writes(id: &str, node: &Node) -> Vec<(String, String)> {
     let base = pointer(["nodes", id]);
     let named = node.write_keys.iter().flatten().enumerate();
@@ -60,7 +60,7 @@ fn written_by_default(id: &str, node: &Node, base: &str) -> Vec<(String, String)
     }
 }
 
-/// The keys that a node may write, those of its agent's answers among them.
+/// Returns the keys that a node may write, including those of its agent's output schema.
 pub fn may_write(flow: &Flow, id: &str, node: &Node) -> BTreeSet<String> {
     let mut keys: BTreeSet<String> = writes(id, node).into_iter().map(|(_, key)| key).collect();
     let agent = match &node.kind {
@@ -76,7 +76,7 @@ pub fn may_write(flow: &Flow, id: &str, node: &Node) -> BTreeSet<String> {
     keys
 }
 
-/// Every name that the state keys of a run, and the items of its maps, can have; none where the flow lets it have any.
+/// Returns all possible names of a run's state keys and map items. `None` if the flow allows any name.
 pub fn known(flow: &Flow) -> Option<BTreeSet<String>> {
     let sets_any = |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SetState));
     if flow.tools.values().any(|tool| sets_any(&tool.kind)) || flow.nodes.values().any(writes_any) {

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// Ends a command's own words.
+/// The arguments of a command, up to its end.
 const WORDS: &str = r"([^;|&\n]*)";
-/// Stands before the name of a command: nothing that would make it part of another word.
+/// What may precede the name of a command, so that it is not part of another word.
 const BEFORE: &str = r"(?:^|[^\w.-])";
 
 static RM: LazyLock<Regex> = LazyLock::new(|| regex(&format!(r"{BEFORE}rm\s{WORDS}")));
@@ -22,14 +22,15 @@ static FORK_BOMB: LazyLock<Regex> =
     LazyLock::new(|| regex(r"([\w:.]+)\s*\(\s*\)\s*\{\s*([\w:.]+)\s*\|\s*([\w:.]+)\s*&\s*\}"));
 static FORMAT: LazyLock<Regex> =
     LazyLock::new(|| regex(&format!(r"{BEFORE}format(?:\.com)?\s+(?:/\S+\s+)*[a-z]:/?\s*(?:$|[;&|\n)}}\]]|/[a-z])")));
-/// As a command: where one can begin, and with what can follow. In a sentence both are words.
+/// `shutdown` or `reboot` as a command: only where a command can begin, and with arguments that it can have. In
+/// sentences both are ordinary words.
 static POWER: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?:^|[;&|({`\n\[]|/s?bin/|-c\s|\b(?:sudo|doas)\s(?:-\S+\s+)*|\b(?:systemctl|exec|nohup|command)\s|\bssh\s[^;|&\n]*\s)\s*(shutdown|reboot)(?:\.exe)?(?:\s+(?:-|/[a-z]\b|now\b|\+\d|\d{1,2}:\d\d)|\s*(?:$|[;&|)\n}`>\]]))",
     )
 });
 static DROP: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(?:drop\s+(table|database)|truncate\s+table)\b"));
-/// What follows the name of the table: nothing, or nothing that chooses rows.
+/// A `DELETE` whose table name is followed by nothing, or by nothing that selects rows.
 static DELETE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"\bdelete\s+from\s+(?:only\s+)?[\w.$`-]+(?:\s+as\s+\w+)?\s*(?:$|[;)}\]]|(?:returning|limit|order\s+by)\b|\w+\s*;)",
@@ -37,20 +38,20 @@ static DELETE: LazyLock<Regex> = LazyLock::new(|| {
 });
 static COMMENT: LazyLock<Regex> = LazyLock::new(|| regex(r"(?s)/\*.*?\*/|--[^\n]*"));
 
-/// One of these stands in everything of the list: most texts are looked at no further.
+/// A quick first test: everything in the list contains one of these.
 static WORD: LazyLock<Regex> =
     LazyLock::new(|| regex(r"rm\s|chmod|kill|dd\s|mkfs|/dev/|\(\s*\)|format|shutdown|reboot|drop|truncate|delete"));
-/// The length of the shortest of them (`reboot`), in bytes.
+/// The length in bytes of the shortest command in the list, `reboot`.
 const SHORTEST: usize = 6;
 
-/// Devices that lose nothing when they are written to.
+/// Devices for which writing is harmless.
 const HARMLESS: [&str; 7] = ["null", "zero", "stdout", "stderr", "tty", "fd/", "shm/"];
 
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the patterns of this file are sound")
 }
 
-/// What a text would destroy, in words; none where it holds nothing of the list.
+/// Returns what a text would destroy, in words. `None` if it contains nothing in the list.
 pub fn find(text: &str) -> Option<&'static str> {
     if text.len() < SHORTEST {
         return None;
@@ -104,7 +105,7 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().map(|word| word.trim_end_matches([')', '}', ']', ',', '`', '>'])).collect()
 }
 
-/// Whether flags ask for what is in folders too.
+/// Whether flags make the command recursive.
 fn is_recursive(words: &[&str]) -> bool {
     words.iter().any(|word| *word == "--recursive" || (is_short(word) && word.contains('r')))
 }
@@ -144,14 +145,15 @@ fn is_dd_to_device(words: &[&str]) -> bool {
     words.iter().filter_map(device).any(|harms| harms)
 }
 
-/// A function that calls itself twice.
+/// Whether the three names are the same, so that the function calls itself twice.
 fn is_fork_bomb(found: &Captures<'_>) -> bool {
     let name = |group| found.get(group).map(|name| name.as_str());
     name(1) == name(2) && name(2) == name(3)
 }
 
-/// A text as a shell would see it: in lower case, without quotes, with one kind of blank and dash. Where it has a
-/// backslash it is read in two ways, since `\n` is a new line to some and a letter to others.
+/// Returns a text as a shell would see it: in lower case, without quotes, and with one kind of blank and dash. A text
+/// with backslashes is read in two ways, since `
+/// ` may be a new line or an escaped letter.
 fn plain(text: &str) -> Vec<String> {
     let folded: String = text.chars().filter_map(fold).flat_map(char::to_lowercase).collect();
     let spaced = ["${ifs}", "$ifs$9", "$ifs"].iter().fold(Cow::Owned(folded), |text: Cow<'_, str>, separator| {
@@ -165,7 +167,7 @@ fn plain(text: &str) -> Vec<String> {
     read
 }
 
-/// One character in its plain form; none where it cannot be seen.
+/// Returns the plain form of a character. `None` if the character is invisible.
 pub fn fold(c: char) -> Option<char> {
     match c {
         '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
@@ -183,7 +185,7 @@ pub fn fold(c: char) -> Option<char> {
         '\u{2044}' | '\u{2215}' => Some('/'),
         '\u{2018}' | '\u{2019}' => Some('\''),
         '\u{201c}' | '\u{201d}' => Some('"'),
-        // The forms of full width have the order of ASCII.
+        // Full-width forms are in the order of ASCII.
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
         c => Some(c),
     }

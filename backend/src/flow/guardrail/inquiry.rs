@@ -13,63 +13,62 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Finding, Matter, Rule};
 
-/// What a program is asked.
+/// A question to a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inquiry {
-    /// Names what is looked at: two calls are two, also where they are alike.
+    /// The id of the matter: two calls have different ids even if they are alike.
     pub id: String,
-    /// Which guardrail asks.
+    /// The name of the guardrail.
     pub guardrail: String,
     /// The webhook that is asked, as the flow declares it.
     pub webhook: GuardrailWebhook,
-    /// What is looked at.
+    /// The kind of matter: an action, edits or an output.
     pub on: GuardrailScope,
-    /// Its type, name and agent.
+    /// The type, name and agent of the action.
     pub action: Value,
-    /// The arguments of an action; edits and outputs by their keys. As the guardrails before it left them.
+    /// The arguments of an action, or edits or outputs by their keys, after redaction by earlier guardrails.
     pub values: JsonMap,
-    /// What a call sends beside its arguments.
+    /// The request that a call sends in addition to its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
 }
 
-/// What it answered.
+/// The answer of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum GuardrailAnswer {
-    /// It may happen.
+    /// The matter is allowed.
     Allows,
-    /// It may not.
+    /// The program objects.
     Objects {
-        /// Why, in its words.
+        /// The reason in the program's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// There is no answer, because of this.
+    /// The program could not be asked, or its answer could not be read.
     Fails {
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
-    /// There is no answer, since a deadline left no time for it. Whoever decides chooses when, so it never lets pass what
-    /// nobody looked at.
+    /// A deadline left no time for an answer. The person who decides chooses the time, so this never allows anything.
     CutOff,
 }
 
-/// Asks the programs of guardrails.
+/// The client for programs of guardrails.
 #[async_trait]
 pub trait GuardrailPrograms: Send + Sync {
-    /// What the program says of this; within the time that it has.
+    /// Asks a program, within the timeout of its webhook.
     async fn look(&self, inquiry: &Inquiry) -> GuardrailAnswer;
 }
 
-/// How many programs the whole process asks at once for people, and how many for agents: each takes a connection, and
-/// agents that wait for a slow program hold up no decision.
+/// The maximum number of programs that the process asks concurrently, for people and for agents each. A slow program
+/// that agents wait for must not delay decisions.
 const AT_ONCE: usize = 64;
 static FOR_PEOPLE: Semaphore = Semaphore::const_new(AT_ONCE);
 static FOR_AGENTS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Asks all of this, so many at once and each until then at most; the answers in its order. People wait until a time, and
-/// agents as long as it takes.
+/// Asks all inquiries, at most `at_once` at a time, and returns the answers in their order. People wait at most
+/// `until`; for agents, that is `None`.
 pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
     programs: &P,
     inquiries: &[Inquiry],
@@ -91,11 +90,12 @@ pub async fn ask_all<P: GuardrailPrograms + ?Sized>(
     stream::iter(asked).buffered(at_once.clamp(1, AT_ONCE)).collect().await
 }
 
-/// What is known of the answers of programs.
+/// Looks up the answer of a program, if it was asked already.
 pub type Answered<'a> = &'a dyn Fn(&Inquiry) -> Option<GuardrailAnswer>;
 
 impl Rule {
-    /// What its program says of this, where it was asked; else what is to be asked.
+    /// Returns the finding of the program if it was asked, otherwise a veto with the inquiry. `None` if it allows the
+    /// matter.
     pub(super) fn ask(
         &self,
         webhook: &GuardrailWebhook,
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// Programs that count how many of them are asked, and answer when others have had their turn.
+    /// Programs that count how many of them are asked concurrently.
     #[derive(Default)]
     struct Counted {
         now: AtomicUsize,

@@ -1,5 +1,5 @@
-//! Guardrails made ready: what they find in what is about to happen, and what follows from it. They look in their order,
-//! each at what the ones before it left, and the first that blocks ends it.
+//! Compiled guardrails: what they find in a matter, and the effect. They are applied in their order, each to what
+//! earlier ones left, and the first that blocks ends the check.
 
 mod code_safety;
 mod inquiry;
@@ -26,61 +26,61 @@ use text_values::Texts;
 
 pub use inquiry::{Answered, GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
 
-/// The names of those that are built in. The first two are asked where a flow says nothing.
+/// The names of the built-in guardrails. Without settings in the flow, the first [`BY_DEFAULT`] apply.
 pub const BUILT_IN: [&str; 3] = ["pii-redaction", "code-safety", "secrets"];
-/// How many of them are asked where a flow says nothing.
+/// The number of guardrails that apply without settings in the flow.
 const BY_DEFAULT: usize = 2;
-/// The longest pattern, in bytes.
+/// The maximum length of a pattern, in bytes.
 const MAX_PATTERN: usize = 8 * 1024;
-/// How large a pattern may become when it is compiled, in bytes.
+/// The maximum size of a compiled pattern, in bytes.
 const MAX_COMPILED: usize = 1024 * 1024;
 
-/// What is looked at.
+/// The matter that guardrails check: an action, edits or an output.
 #[derive(Debug)]
 pub struct Matter<'a> {
-    /// Names it among all that is ever looked at, for programs.
+    /// An id that distinguishes the matter from all others, for programs.
     pub id: String,
-    /// What it is.
+    /// The kind of matter.
     pub subject: GuardrailScope,
-    /// What conditions see as `action`: its type, name and agent.
+    /// The value of `action` in conditions: type, name and agent.
     pub action: Value,
-    /// The arguments of an action; edits and outputs by their keys.
+    /// The arguments of an action, or edits or outputs by their keys.
     pub values: JsonMap,
-    /// What a call sends beside its arguments.
+    /// The request that a call sends in addition to its arguments.
     pub request: Option<&'a Request>,
 }
 
-/// What a guardrail found.
+/// A finding of a guardrail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// The name of the guardrail, of the flow or built in.
+    /// The name of the guardrail.
     pub guardrail: String,
-    /// Whether it blocks, redacts, or only warns.
+    /// The effect: block, redact or only warn.
     pub effect: Effect,
-    /// The key where it stands; none for actions, and for what is said of all keys together.
+    /// The key of the value concerned. `None` for actions, and for findings about all keys together.
     pub key: Option<String>,
-    /// Why, in words; never what was found.
+    /// The reason in words, without the content that was found.
     pub reason: String,
-    /// What its program is to be asked before it can say anything.
+    /// The question that a program has to answer first. Until then, the finding is a veto.
     pub inquiry: Option<Box<Inquiry>>,
 }
 
-/// What all guardrails found.
+/// The findings of all guardrails.
 #[derive(Debug, Default, PartialEq)]
 pub struct GuardrailVerdict {
-    /// What they found, in their order.
+    /// The findings, in the order of the guardrails.
     pub findings: Vec<Finding>,
-    /// The values as they are redacted; none where nothing is.
+    /// The redacted values. `None` if nothing was redacted.
     pub redacted: Option<JsonMap>,
 }
 
 impl GuardrailVerdict {
-    /// What is blocked.
+    /// Returns the findings that block.
     pub fn vetoes(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.effect == Effect::Block)
     }
 
-    /// Whether something is blocked.
+    /// Whether any finding blocks.
     pub fn is_veto(&self) -> bool {
         self.vetoes().next().is_some()
     }
@@ -111,7 +111,7 @@ enum Check {
 }
 
 impl GuardrailRules {
-    /// Those of a flow; the default ones where it says nothing. A mistake has its place below `/guardrails`.
+    /// Compiles the guardrails of a flow, or the default ones. A mistake has its place below `/guardrails`.
     pub fn new(flow: &Flow) -> Result<Self, (String, String)> {
         let by_default =
             || BUILT_IN[..BY_DEFAULT].iter().map(|name| GuardrailSetting::Name((*name).to_owned())).collect();
@@ -127,17 +127,17 @@ impl GuardrailRules {
         rules.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether there are none.
+    /// Whether there are no guardrails.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one of them asks a program.
+    /// Whether any guardrail asks a program.
     pub fn asks_programs(&self) -> bool {
         self.0.iter().any(|rule| matches!(rule.check, Check::Program(_)))
     }
 
-    /// What they find. `scope` is what conditions see beside the matter itself.
+    /// Applies the guardrails. `scope` has the values that conditions see in addition to the matter.
     pub fn look(
         &self,
         matter: &Matter<'_>,
@@ -151,14 +151,14 @@ impl GuardrailRules {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {
                 Check::When(when) => (rule.answer(when, matter, values, conditions, scope), None),
-                // What it sends is rendered and looked at again where something of it is redacted.
+                // A redacted request is rendered and checked again, so the program is asked then.
                 Check::Program(_) if verdict.redacted.is_some() && matter.request.is_some() => continue,
                 Check::Program(webhook) => (rule.ask(webhook, matter, values, answered).into_iter().collect(), None),
                 _ => rule.search(matter, values, &work),
             };
             verdict.findings.extend(findings);
             verdict.redacted = redacted.or(verdict.redacted);
-            // What a program would say does not hide what those after it find.
+            // A pending inquiry must not hide what later guardrails find.
             if verdict.vetoes().any(|veto| veto.inquiry.is_none()) {
                 break;
             }
@@ -190,7 +190,7 @@ fn rule(setting: &GuardrailSetting) -> Result<Rule, (String, String)> {
     })
 }
 
-/// Compiles a pattern. What is wrong is said in one line.
+/// Compiles a pattern. The error is one line.
 pub fn compile(pattern: &str) -> Result<Pattern, String> {
     if pattern.len() > MAX_PATTERN {
         return Err(format!("a pattern has at most {MAX_PATTERN} bytes"));
@@ -230,8 +230,8 @@ impl Rule {
         Finding { guardrail: self.name.clone(), effect, key: key.map(str::to_owned), reason, inquiry: None }
     }
 
-    /// A condition that cannot be answered blocks, and so does one over an argument that is not there. Edits and outputs
-    /// have the keys of the flow as their names: one that is not there says nothing of them.
+    /// Evaluates a condition. An error blocks, unless `on_error` says otherwise, and so does a missing argument of an
+    /// action. In edits and outputs, the keys depend on the flow, so a missing key means nothing.
     fn answer(
         &self,
         when: &str,
@@ -259,14 +259,14 @@ impl Rule {
             Ok(None) if matter.subject == GuardrailScope::Actions => {
                 blocks("its condition reads a value that does not exist".to_owned())
             }
-            // Of edits and outputs, what is not there says nothing.
+            // A key that is missing in edits or outputs means nothing.
             Ok(Some(false) | None) => Vec::new(),
             Err(error) => blocks(error.to_string()),
         }
     }
 
-    /// What stands in the texts: of an action as a whole, of edits and outputs key by key. What could not be searched to its
-    /// end is blocked.
+    /// Searches the texts: those of an action together, those of edits and outputs key by key. If the search runs out
+    /// of work, the matter is blocked.
     fn search(&self, matter: &Matter<'_>, values: &JsonMap, work: &RefCell<Work>) -> (Vec<Finding>, Option<JsonMap>) {
         let effect = self.effect(matter.subject);
         let search = Search::new(&self.check, work);
@@ -321,7 +321,7 @@ impl Rule {
     }
 }
 
-/// What conditions see as `action`.
+/// Builds the value of `action` in conditions.
 pub fn action(kind: &str, name: &str, agent: Option<&str>) -> Value {
     json!({ "type": kind, "name": name, "agent": agent })
 }

@@ -1,4 +1,5 @@
-//! `pii-redaction`: numbers that identify people or that they pay with: US social security numbers and card numbers.
+//! `pii-redaction`: numbers that identify people or that people pay with, namely US social security numbers and card
+//! numbers.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,16 +8,16 @@ use regex::Regex;
 
 use super::code_safety::fold;
 
-/// Digits with at most a few blanks, dots or dashes between two of them.
+/// Groups of digits, separated by at most three blanks, dots or dashes.
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[0-9]+(?:[ .-]{1,3}[0-9]+)*").expect("a sound pattern"));
 static GROUP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[0-9]+").expect("a sound pattern"));
 
-/// How many digits a card number has.
+/// The possible numbers of digits of a card number.
 const CARD: std::ops::RangeInclusive<usize> = 13..=19;
-/// In groups such a number has at least and at most so many digits in each; fewer in the last only.
+/// The possible lengths of groups in a grouped card number. Only the last group may be shorter.
 const GROUPED: std::ops::RangeInclusive<usize> = 3..=6;
 
-/// A text in plain digits, blanks and dashes, with the place of each of its bytes in the text as it was.
+/// A text with digits, blanks and dashes in plain form, and for each byte its position in the original text.
 struct Folded {
     text: String,
     places: Vec<usize>,
@@ -35,14 +36,14 @@ impl Folded {
         folded
     }
 
-    /// The part of the text as it was, up to the character that follows.
+    /// Converts a range to one of the original text, up to the next visible character.
     fn original(&self, range: &Range<usize>) -> Range<usize> {
         let place = |at: usize| self.places.get(at).copied().unwrap_or(self.end);
         place(range.start)..place(range.end)
     }
 }
 
-/// A decimal digit of another script as ASCII: blocks of ten that begin where their zero is.
+/// Converts a decimal digit of another script to ASCII, by blocks of ten that begin with the zero.
 fn digit(c: char) -> Option<char> {
     const ZEROS: [u32; 6] = [0x660, 0x6f0, 0x966, 0x9e6, 0xe50, 0xff10];
     let code = u32::from(c);
@@ -50,7 +51,7 @@ fn digit(c: char) -> Option<char> {
     char::from_digit(code - zero, 10)
 }
 
-/// Where such numbers stand in a text, with what they are.
+/// Returns the ranges of such numbers in a text, with their kind.
 pub fn find(text: &str) -> Vec<(Range<usize>, &'static str)> {
     if text.bytes().filter(u8::is_ascii_digit).count() < 9 && text.is_ascii() {
         return Vec::new();
@@ -75,7 +76,7 @@ pub fn find(text: &str) -> Vec<(Range<usize>, &'static str)> {
     found
 }
 
-/// The number that begins with the first of these groups, and how many of them it has.
+/// Returns the number that begins with the first group: how many groups it has, and its kind.
 fn at(text: &str, groups: &[Range<usize>]) -> Option<(usize, &'static str)> {
     if !stands_alone_before(text, groups[0].start) {
         return None;
@@ -89,7 +90,7 @@ fn at(text: &str, groups: &[Range<usize>]) -> Option<(usize, &'static str)> {
     three.map(|_| (3, "a social security number"))
 }
 
-/// No part of a word, a fraction or a longer number.
+/// Whether a number that begins here is not part of a word, a fraction or a longer number.
 fn stands_alone_before(text: &str, start: usize) -> bool {
     let mut before = text[..start].chars().rev();
     match before.next() {
@@ -116,7 +117,8 @@ fn is_card(text: &str, groups: &[Range<usize>]) -> bool {
     }
 }
 
-/// Whether cards can begin so. Times in milliseconds begin with 1 and would pass as cards one time in ten.
+/// Whether card numbers can begin like this. Timestamps in milliseconds begin with 1, and one in ten would pass as a
+/// card number.
 fn is_of_a_network(number: &str) -> bool {
     match number.as_bytes().first() {
         Some(b'2') => (2221..=2720).contains(&number[..4].parse().unwrap_or(0)),
@@ -125,7 +127,7 @@ fn is_of_a_network(number: &str) -> bool {
     }
 }
 
-/// The check digit of card numbers (ISO/IEC 7812-1).
+/// Checks the check digit of card numbers (ISO/IEC 7812-1).
 fn luhn(number: &str) -> bool {
     let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
     let digits = number.chars().rev().filter_map(|c| c.to_digit(10)).enumerate();
@@ -133,7 +135,7 @@ fn luhn(number: &str) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// Three groups of 3, 2 and 4 digits, as they have been given out.
+/// Whether these are groups of 3, 2 and 4 digits in the ranges that have been issued.
 fn is_social_security(text: &str, groups: &[Range<usize>]) -> bool {
     let [area, group, serial] = groups else { return false };
     let digits = |range: &Range<usize>| text[range.clone()].parse::<u32>().unwrap_or(0);

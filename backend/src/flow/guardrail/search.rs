@@ -1,4 +1,4 @@
-//! Looking for what a guardrail finds in one text after another, with work that is bounded for all guardrails together.
+//! The search of guardrails in texts, with a limit of work for all guardrails together.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use super::{Check, code_safety, pii, secrets};
 use crate::flow::pattern::{Scratch, Spent, Work};
 
-/// What all patterns of a flow may take to search one matter, in steps: enough to read 128 MiB once.
+/// The work that all patterns may take for one matter, in steps: enough to read 128 MiB once.
 pub(super) const SEARCHING: u64 = 16 * 1024 * 1024;
 
-/// The search of one guardrail.
+/// The search of one guardrail in several texts.
 pub(super) struct Search<'r> {
     check: &'r Check,
     scratch: RefCell<Option<Scratch>>,
@@ -18,12 +18,12 @@ pub(super) struct Search<'r> {
 }
 
 impl<'r> Search<'r> {
-    /// A search that takes from this work.
+    /// Creates a search that takes from this work.
     pub fn new(check: &'r Check, work: &'r RefCell<Work>) -> Self {
         Self { check, scratch: RefCell::default(), work, is_spent: Cell::default() }
     }
 
-    /// Why what was found is not all, where more work was needed than was left.
+    /// Returns a reason if the search ran out of work, so that findings may be missing.
     pub fn is_cut_short(&self) -> Option<String> {
         self.is_spent.get().then(|| {
             format!(
@@ -33,7 +33,7 @@ impl<'r> Search<'r> {
         })
     }
 
-    /// What a text holds, in words.
+    /// Returns what a text contains, in words.
     pub fn found(&self, text: &str) -> Option<String> {
         let first = |found: Vec<(Range<usize>, &str)>| found.first().map(|(_, what)| format!("it holds {what}"));
         match self.check {
@@ -50,7 +50,7 @@ impl<'r> Search<'r> {
         }
     }
 
-    /// Where it stands. What `code-safety` finds is no place in a text.
+    /// Returns the ranges of what is found in a text. Findings of `code-safety` have no ranges.
     pub fn places(&self, text: &str) -> Vec<Range<usize>> {
         let places = |found: Vec<(Range<usize>, &str)>| found.into_iter().map(|(range, _)| range).collect();
         match self.check {

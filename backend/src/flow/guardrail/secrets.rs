@@ -1,5 +1,5 @@
-//! `secrets`: private keys, and the keys of large providers, by their format. The server's own secrets never get into a
-//! run: they are masked in the answers of tools and models.
+//! `secrets`: private keys, and API keys of large providers, by their format. The server's own secrets never get into a
+//! run: they are masked in results of tools and answers of models.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ static KEY: LazyLock<Regex> = LazyLock::new(|| {
     ];
     Regex::new(&formats.join("|")).expect("sound patterns")
 });
-/// A private key, to its end where it has one.
+/// A private key, up to its end, or to the end of the text.
 static PEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|.*)",
@@ -31,7 +31,7 @@ static PEM: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a sound pattern")
 });
 
-/// Where such secrets stand in a text, with what they are.
+/// Returns the ranges of such secrets in a text, with their kind.
 pub fn find(text: &str) -> Vec<(Range<usize>, &'static str)> {
     let of = |pattern: &'static Regex, what| pattern.find_iter(text).map(move |found| (found.range(), what));
     of(&PEM, "a private key").chain(of(&KEY, "a key of a provider")).collect()

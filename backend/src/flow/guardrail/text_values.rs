@@ -7,9 +7,9 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use shared::request::Request;
 
-/// What stands in the place of what was found.
+/// The replacement of what was found.
 pub const REDACTED: &str = "[redacted]";
-/// A text may hold JSON, which may hold another: so often.
+/// The maximum depth of JSON in texts within JSON.
 const NESTED: usize = 8;
 
 /// Every text that is looked at. A command can be one text, or the words of a list.
@@ -17,7 +17,7 @@ const NESTED: usize = 8;
 pub struct Texts<'v>(pub Vec<Cow<'v, str>>);
 
 impl<'v> Texts<'v> {
-    /// Those of a value, also of what is JSON in it; `name` is what the value is given to.
+    /// Collects the texts of a value, including JSON in texts. `name` is the tool that gets the value.
     pub fn of(name: Option<&'v str>, value: &'v Value) -> Self {
         let mut texts = Self::default();
         texts.0.extend(name.map(Cow::Borrowed));
@@ -28,7 +28,7 @@ impl<'v> Texts<'v> {
         texts
     }
 
-    /// Those of what a call sends, beside its arguments. Secrets stand in it by name.
+    /// Adds the texts of a call's request. Secrets appear in it only by name.
     pub fn with_request(mut self, request: &'v Request) -> Self {
         if let Request::Http(http) = request {
             self.0.push(http.url.as_str().into());
@@ -70,8 +70,8 @@ impl<'v> Texts<'v> {
     }
 }
 
-/// The values of a list or an object as one line of words, those of its lists last, as in `{"program": "rm", "args":
-/// ["-rf", "/"]}`; none where there are not several.
+/// Joins the values of a list or an object to a line of words, with the items of its lists last, as in `{"program":
+/// "rm", "args": ["-rf", "/"]}`. `None` if it contains no words.
 fn line(value: &Value) -> Option<String> {
     fn word(value: &Value) -> Option<Cow<'_, str>> {
         match value {
@@ -91,14 +91,14 @@ fn line(value: &Value) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The value in a text that is JSON of several values.
+/// Parses a text that is a JSON list or object.
 fn json(text: &str, nested: usize) -> Option<Value> {
     let is_nested = nested > 0 && text.trim_start().starts_with(['{', '[']);
     is_nested.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
-/// The value with `[redacted]` in the place of what `find` finds in its texts, also of those in JSON; none where it finds
-/// nothing. Numbers and the names of members stay as they are.
+/// Replaces what `find` finds in the texts of a value, including JSON in texts, by `[redacted]`. `None` if nothing is
+/// found. Numbers and keys stay as they are.
 pub fn redact(value: &Value, find: &dyn Fn(&str) -> Vec<Range<usize>>) -> Option<Value> {
     redact_in(value, find, NESTED)
 }
