@@ -26,7 +26,7 @@ const MAX_WORK: usize = 200_000_000;
 /// A compiled schema.
 #[derive(Debug)]
 pub enum Schema {
-    /// One whose work is bounded.
+    /// A schema whose work is bounded.
     Bounded {
         /// The compiled schema, which checks formats too.
         validator: Box<Validator>,

@@ -108,7 +108,8 @@ impl ParsedFlow {
         self
     }
 
-    /// Finds every error, including conflicts with the place where it will be saved, as far as that is known.
+    /// Finds every error, including conflicts with the server on which the flow will be saved, as far as `here`
+    /// describes it.
     pub fn check(self, here: &Here<'_>) -> CheckedFlow {
         self.check_unless(&CancelFlag::default(), here)
     }
@@ -170,7 +171,7 @@ pub fn digest(source: &str) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
 
-/// The names that templates and conditions see, as the flow format names them.
+/// The names and values that templates and conditions see, with the names of the flow format.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scope(pub JsonMap);
 

@@ -1,12 +1,12 @@
 //! Nodes that can run at the same time: those of two branches that begin at one node.
 //!
-//! For two edges of a node that can be taken at the same time, what follows each is a branch, up to the node itself. A node
-//! to which both branches come is visited by one after the other, so two such nodes are not together; behind a `join: all`
-//! at which both meet there is one branch only, so what follows it is left out.
+//! Each of two edges of a node that can be taken at the same time begins a branch: all nodes after it, up to the node
+//! itself. A node that both branches reach is visited by one after the other, so two such nodes do not run at the same
+//! time. After a `join: all` at which both meet there is one branch only, so nodes after it are left out.
 //!
-//! Two edges of a node can be taken at the same time unless one is `else` and the other has a `when`, or both have a `when`
-//! that compares the same thing with different literals (`decision.option == 'a'` and `decision.option == 'b'`). Any other
-//! two `when` may both hold, so they count.
+//! Two edges of a node can be taken at the same time unless one is `else` and the other has a `when`, or both have a
+//! `when` that compares the same expression with different literals (`decision.option == 'a'` and `decision.option ==
+//! 'b'`). Any other two conditions may both be true.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,8 +17,8 @@ use super::keys::{may_write, writes_any};
 use super::limits::MAX_EDGES;
 use super::reachability::edges_of;
 
-/// The graph by numbers, in the order of the nodes: sets of nodes are rows of bits, since many pairs of branches are
-/// compared.
+/// The graph with numbered nodes, in the order of the flow. Sets of nodes are vectors of flags, since many pairs of
+/// branches are compared.
 pub struct Branches<'f> {
     flow: &'f Flow,
     index: HashMap<&'f NodeId, usize>,
@@ -36,7 +36,7 @@ pub struct Pair {
 }
 
 impl<'f> Branches<'f> {
-    /// Those of a flow.
+    /// Builds the graph of a flow.
     pub fn of(flow: &'f Flow) -> Self {
         let index: HashMap<&NodeId, usize> = flow.nodes.keys().enumerate().map(|(at, id)| (id, at)).collect();
         let steps = flow.nodes.values().map(|node| edges_of(flow, node).iter().map(|(_, to)| index[to]).collect());
@@ -44,7 +44,7 @@ impl<'f> Branches<'f> {
         Self { flow, index, steps, joins: flow.nodes.values().map(|node| node.join == Join::All).collect() }
     }
 
-    /// Calls `visit` with each node at which two branches begin that can run at the same time, and with these.
+    /// Calls `visit` with each node that begins two branches which can run at the same time, and with this pair.
     pub fn pairs(&self, visit: &mut dyn FnMut(usize, &Pair)) {
         for (fork, node) in self.flow.nodes.values().enumerate() {
             let to = |edge: &'f Edge| match &edge.to {
@@ -77,7 +77,7 @@ impl<'f> Branches<'f> {
         Pair { left, right, joined }
     }
 
-    /// The nodes to which a branch that begins at `first` may come, without `stop`.
+    /// Returns the nodes that a branch from `first` can reach without passing `stop`.
     fn from(&self, first: usize, stop: usize) -> Nodes {
         let mut seen = vec![false; self.steps.len()];
         let mut waiting = vec![first];
@@ -92,24 +92,24 @@ impl<'f> Branches<'f> {
 }
 
 impl Pair {
-    /// The nodes of the one branch, up to where both meet.
+    /// Returns the nodes of the first branch, up to where both meet.
     pub fn left(&self) -> impl Iterator<Item = usize> {
         (0..self.left.len()).filter(|at| self.left[*at] && !self.joined[*at])
     }
 
-    /// The nodes of the other.
+    /// Returns the nodes of the second branch, up to where both meet.
     pub fn right(&self) -> impl Iterator<Item = usize> {
         (0..self.right.len()).filter(|at| self.right[*at] && !self.joined[*at])
     }
 
-    /// Whether a node of the one and a node of the other can run at the same time.
+    /// Whether a node of the first branch and a node of the second can run at the same time.
     pub fn are_together(&self, left: usize, right: usize) -> bool {
         let both_common = self.right[left] && self.left[right];
         left != right && !both_common
     }
 }
 
-/// For each node that may write any key, the keys that others may write while it runs.
+/// Returns the keys that other nodes may write at the same time, for each node that may write any key.
 pub fn written_beside(flow: &Flow) -> HashMap<NodeId, BTreeSet<String>> {
     let mut beside = HashMap::new();
     if !flow.nodes.values().any(writes_any) {
@@ -144,7 +144,7 @@ pub fn can_be_together(a: &Edge, b: &Edge) -> bool {
     }
 }
 
-/// A condition of the form `something == literal`.
+/// Splits a condition of the form `expression == literal`.
 fn comparison(condition: &str) -> Option<(String, String)> {
     let (left, right) = condition.split_once("==")?;
     let right = right.trim();

@@ -5,25 +5,25 @@ use std::collections::{BTreeSet, HashMap};
 use shared::definition::{FailureThen, Flow, Human, Node, NodeKind, OnTimeout};
 use shared::id::NodeId;
 
-/// What a way from one node to another is.
+/// The kind of an edge in the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// `next` of any node, whatever its condition.
+    /// `next` of any node, with or without a condition.
     Next,
     /// `on_reject` of a human node.
     Reject,
-    /// `on_timeout: {goto}` of a human node or the defaults, also behind escalations.
+    /// `on_timeout: {goto}` of a human node or the defaults, possibly after escalations.
     Timeout,
-    /// `on_visit_limit`: a branch that comes here and finds no visits left.
+    /// `on_visit_limit`: taken by a branch that arrives at a node without visits left.
     VisitLimit,
     /// `failure: {then: {goto}}`, of the node or the defaults.
     Failure,
 }
 
-/// The ways out of a node to other nodes, corrections left out; a target that is not in the flow is left out too.
+/// Returns the edges from a node to other nodes, except corrections. Targets that do not exist are left out.
 pub fn edges_of<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(EdgeKind, &'a NodeId)> {
     let mut edges_out: Vec<_> = node.next.nodes().map(|to| (EdgeKind::Next, to)).collect();
-    // What leads out of the node that a map runs, leads out of the map.
+    // What leads out of a mapped node, leads out of its map.
     let asks = match &node.kind {
         NodeKind::Map(map) => flow.nodes.get(&map.node).unwrap_or(node),
         _ => node,
@@ -41,7 +41,7 @@ pub fn edges_of<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(EdgeKind, &'a NodeId
     edges_out
 }
 
-/// The map of each node that one runs for each item of a list.
+/// Returns the map of each mapped node.
 pub fn mapped(flow: &Flow) -> HashMap<&NodeId, &NodeId> {
     let maps = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
         NodeKind::Map(map) => Some((&map.node, id)),
@@ -50,7 +50,7 @@ pub fn mapped(flow: &Flow) -> HashMap<&NodeId, &NodeId> {
     maps.collect()
 }
 
-/// Where the timer of a human node sends the branch.
+/// Returns the node to which the timer of a human node leads.
 fn timed_out<'a>(flow: &'a Flow, human: &'a Human) -> Option<&'a NodeId> {
     human.timeout.or(flow.defaults.timeout)?;
     match human.on_timeout.as_ref().or(flow.defaults.on_timeout.as_ref())?.last() {
@@ -59,21 +59,21 @@ fn timed_out<'a>(flow: &'a Flow, human: &'a Human) -> Option<&'a NodeId> {
     }
 }
 
-/// What follows from the graph, worked out once.
+/// The analysis of a flow's graph.
 #[derive(Debug)]
 pub struct Reachability {
     index: HashMap<NodeId, usize>,
-    /// For each node, a bit for each node that can be reached from it by at least one way.
+    /// For each node, a bit set of the nodes that can be reached from it in one step or more.
     reached: Vec<Vec<u64>>,
     sources: HashMap<NodeId, NodeId>,
 }
 
 impl Reachability {
-    /// Works them out.
+    /// Analyses the graph of a flow.
     pub fn new(flow: &Flow) -> Self {
         let index: HashMap<_, _> = flow.nodes.keys().enumerate().map(|(at, id)| (id.clone(), at)).collect();
         let incoming = incoming(flow);
-        // What came before a map was not made for one item alone.
+        // Steps before a map did not produce a single item, so mapped nodes have no source.
         let mapped = mapped(flow);
         let alone = flow.nodes.iter().filter(|(id, _)| !mapped.contains_key(id));
         let sources: HashMap<_, _> = alone
@@ -94,7 +94,7 @@ impl Reachability {
         Self { index, reached, sources }
     }
 
-    /// Whether a branch at `from` can still come to `to`, by any way but standing still.
+    /// Whether a branch at `from` can still come to `to`, in one step or more.
     pub fn reaches(&self, from: &str, to: &str) -> bool {
         match (self.index.get(from), self.index.get(to)) {
             (Some(&from), Some(&to)) => self.reached[from][to / 64] & (1 << (to % 64)) != 0,
@@ -102,7 +102,7 @@ impl Reachability {
         }
     }
 
-    /// The node that a correction at a human node runs again.
+    /// Returns the node that a correction at a human node runs again, if it is unique.
     pub fn source_of(&self, human: &str) -> Option<&NodeId> {
         self.sources.get(human)
     }
@@ -121,7 +121,7 @@ fn reach(steps: &[Vec<usize>], from: usize) -> Vec<u64> {
     reached
 }
 
-/// `corrects`, else the one step backwards that made something.
+/// Returns `corrects`, otherwise the only nearest step with a result.
 fn source(flow: &Flow, incoming: &IncomingEdges<'_>, human: &NodeId) -> Option<NodeId> {
     if let NodeKind::Human(settings) = &flow.nodes.get(human)?.kind
         && let Some(named) = &settings.corrects
@@ -132,7 +132,7 @@ fn source(flow: &Flow, incoming: &IncomingEdges<'_>, human: &NodeId) -> Option<N
     if sources.len() == 1 { sources.pop_first() } else { None }
 }
 
-/// The ways into each node, with where they come from.
+/// The edges into each node, with the nodes that they come from.
 type IncomingEdges<'a> = HashMap<&'a NodeId, Vec<(EdgeKind, &'a NodeId)>>;
 
 fn incoming(flow: &Flow) -> IncomingEdges<'_> {
@@ -145,8 +145,9 @@ fn incoming(flow: &Flow) -> IncomingEdges<'_> {
     incoming
 }
 
-/// The steps that may have made what comes to a human node: backwards, through what makes nothing (set, router, human),
-/// and through a step that failed or had no visits left, since that made nothing either.
+/// Returns the steps that may have produced what comes to a human node. Searches backwards through nodes without
+/// results (set, router, human), and through steps that failed or had no visits left, since these have no result
+/// either.
 pub fn nearest_sources(flow: &Flow, human: &NodeId) -> BTreeSet<NodeId> {
     sources_by(flow, &incoming(flow), human)
 }

@@ -9,16 +9,17 @@ use super::limits::MAX_MISTAKES;
 use super::source::{SourceText, mistake_at};
 use super::structure::fit;
 
-/// What could be read of a flow.
+/// The result of reading a flow.
 #[derive(Debug)]
 pub struct Reading {
-    /// The flow without what was wrong.
+    /// The flow without its invalid parts. `None` if it could not be read at all.
     pub flow: Option<Flow>,
-    /// What was wrong.
+    /// The mistakes in the parts that were removed.
     pub mistakes: Vec<Mistake>,
 }
 
-/// Reads the flow model from a file's value. What is wrong is taken out and named, so that the rest can be checked too.
+/// Reads the flow model from a file's value. Invalid parts are removed and reported, so that the rest can be checked
+/// too.
 pub fn read_flow(source: &SourceText) -> Reading {
     let mut value = source.value.clone();
     let mut mistakes = Vec::new();
@@ -26,7 +27,7 @@ pub fn read_flow(source: &SourceText) -> Reading {
         return Reading { flow: None, mistakes };
     }
     if let Some(map) = value.as_object_mut() {
-        // The rest of the file is checked even where these two are missing or wrong; that they are is noted above.
+        // These two may be missing or invalid, which is reported above. The rest is checked all the same.
         map.entry("id").or_insert_with(|| Value::from("flow"));
         map.entry("nodes").or_insert_with(|| Value::Object(serde_json::Map::new()));
     }
@@ -44,7 +45,7 @@ pub fn read_flow(source: &SourceText) -> Reading {
                         message,
                     ));
                 }
-                // Reading begins anew for each mistake.
+                // Reading starts anew after each mistake, so the number of mistakes is limited.
                 if mistakes.len() > MAX_MISTAKES || !remove(&mut value, &path) {
                     break None;
                 }
@@ -54,7 +55,7 @@ pub fn read_flow(source: &SourceText) -> Reading {
     Reading { flow, mistakes }
 }
 
-/// Whether a mistake only follows from another one below it that is noted already, and was taken out.
+/// Whether a mistake only results from the removal of a part below it that was reported already.
 fn follows(source: &SourceText, noted: &[Mistake], path: &str, message: &str) -> bool {
     const KINDS: [&str; 11] =
         ["agent", "tool", "set", "router", "human", "team", "map", "flow", "http", "mcp", "builtin"];
@@ -78,7 +79,7 @@ fn to_pointer(path: &Path) -> String {
     })
 }
 
-/// Takes out the value at a path, or the nearest one above it; false where nothing is left.
+/// Removes the value at a path, or the nearest one above it. Returns `false` if nothing is left.
 fn remove(value: &mut Value, path: &str) -> bool {
     let Some((parent, key)) = path.rsplit_once('/') else { return false };
     let key = key.replace("~1", "/").replace("~0", "~");

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-/// The value of a plain scalar. The error says why it is no JSON value.
+/// Converts a plain scalar. The error says why it is not a JSON value.
 pub fn core(text: &str) -> Result<Value, String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
@@ -31,7 +31,7 @@ fn is_digits(text: &str, radix: u32) -> bool {
     !text.is_empty() && text.chars().all(|digit| digit.is_digit(radix))
 }
 
-/// `[0-9]+(\.[0-9]*)?` or `\.[0-9]+`, then perhaps an exponent.
+/// Whether this is `[0-9]+(\.[0-9]*)?` or `\.[0-9]+`, with an optional exponent.
 fn is_float(unsigned: &str) -> bool {
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

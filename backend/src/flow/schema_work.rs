@@ -1,5 +1,5 @@
-//! How often a JSON Schema may check a value. With references, a short schema can check the same value more often than
-//! any computer can handle: a chain of 30 definitions that each name the previous one twice checks it a billion times.
+//! How often a JSON Schema may check a value. With references, a short schema can check one value more often than any
+//! computer can handle: a chain of 30 definitions that each name the previous one twice checks it a billion times.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::limits::MAX_DEPTH;
 
-/// How many subschemas may apply to one value.
+/// The maximum number of subschemas that apply to one value.
 const MAX_PASSES: usize = 100_000;
 
-/// Keywords with a list of schemas, a map of them, or one, for the same value.
+/// Keywords whose schemas apply to the same value: with a list of schemas, a map of them, or one.
 const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 const SINGLE: [&str; 4] = ["not", "if", "then", "else"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// The most subschemas that apply to any one value, however deep it lies in what is checked. An error says what is wrong
-/// with the schema's references. Recursive: as deep as the schema is nested.
+/// Returns the maximum number of subschemas that apply to any one value, at any depth. Fails if a reference is not
+/// valid. Recurses as deep as the schema is nested.
 pub(super) fn passes(schema: &Value) -> Result<usize, String> {
     let mut graph = SchemaGraph { root: schema, nodes: Vec::new(), known: HashMap::new() };
     let root = graph.add(schema)?;
@@ -40,23 +40,25 @@ pub(super) fn passes(schema: &Value) -> Result<usize, String> {
     Ok(most)
 }
 
-/// A subschema, with the indices of the subschemas that it leads to.
+/// A subschema, with the indices of the subschemas that it applies.
 #[derive(Default)]
 struct SchemaNode {
-    /// Those that apply to the same value.
+    /// Subschemas for the same value.
     same: Vec<usize>,
-    /// Of which at most one applies to a member of an object: by its name, or because none is named so.
+    /// Subschemas of which at most one applies to a member of an object: the one for its name, or the one for all other
+    /// names.
     members: Vec<usize>,
-    /// Which may all apply to a member.
+    /// Subschemas that may all apply to a member of an object.
     any_member: Vec<usize>,
-    /// Of which at most one applies to an item of a list.
+    /// Subschemas of which at most one applies to an item of a list.
     items: Vec<usize>,
-    /// Which may all apply to an item.
+    /// Subschemas that may all apply to an item of a list.
     any_item: Vec<usize>,
 }
 
 impl SchemaNode {
-    /// How many subschemas apply to a part of the value, of which `above` says how many apply to each.
+    /// Returns the maximum number of subschemas that apply to a part of the value. `above` has the number for each
+    /// subschema.
     fn parts(&self, above: &[usize]) -> usize {
         let most = |of: &[usize]| of.iter().map(|index| above[*index]).max().unwrap_or(0);
         let all = |of: &[usize]| of.iter().fold(0_usize, |sum, index| sum.saturating_add(above[*index]));
@@ -69,12 +71,12 @@ impl SchemaNode {
 struct SchemaGraph<'a> {
     root: &'a Value,
     nodes: Vec<SchemaNode>,
-    /// By where they stand in memory.
+    /// The indices of subschemas, by their addresses in memory.
     known: HashMap<*const Value, usize>,
 }
 
 impl<'a> SchemaGraph<'a> {
-    /// Adds a subschema with all that it leads to.
+    /// Adds a subschema and all that it refers to. Returns its index.
     fn add(&mut self, schema: &'a Value) -> Result<usize, String> {
         if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
             return Ok(*known);
@@ -89,7 +91,7 @@ impl<'a> SchemaGraph<'a> {
             let mapped = || value.as_object().into_iter().flat_map(|map| map.values());
             match keyword.as_str() {
                 of if LISTS.contains(&of) => self.add_all(&mut node.same, listed())?,
-                // What a member needs may also be a list of names.
+                // The value of a dependency may also be a list of names.
                 of if MAPS.contains(&of) => self.add_all(&mut node.same, mapped().filter(|one| !one.is_array()))?,
                 of if SINGLE.contains(&of) => self.add_all(&mut node.same, [value])?,
                 of if REFERENCES.contains(&of) => {
@@ -118,7 +120,7 @@ impl<'a> SchemaGraph<'a> {
         Ok(())
     }
 
-    /// What a reference names: the whole, a place in it, or an anchor.
+    /// Resolves a reference to the whole schema, a place in it, or an anchor.
     fn target(&self, reference: &str) -> Result<&'a Value, String> {
         let found = match reference.strip_prefix('#') {
             Some("") => Some(self.root),
@@ -132,10 +134,10 @@ impl<'a> SchemaGraph<'a> {
         found.ok_or_else(|| format!("`{reference}` is not in this schema; write `#/$defs/…` and define it there"))
     }
 
-    /// The subschemas, each behind those that apply to the same value.
+    /// Returns the subschemas, each after those that apply to the same value. Fails if there is a cycle.
     fn in_order(&self) -> Result<Vec<usize>, String> {
         let mut order = Vec::with_capacity(self.nodes.len());
-        // 0: not seen; 1: begun; 2: done.
+        // 0: not seen; 1: in progress; 2: done.
         let mut state = vec![0_u8; self.nodes.len()];
         for start in 0..self.nodes.len() {
             let mut stack = vec![(start, 0)];
@@ -162,7 +164,7 @@ impl<'a> SchemaGraph<'a> {
     }
 }
 
-/// The subschema with an anchor of this name.
+/// Finds the subschema with this anchor.
 fn anchored<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     match schema {
         Value::Object(members) => {
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_applies_more_often_than_it_is_long_is_refused() {
-        // Each definition names the one before twice.
+        // Each definition refers to the previous one twice.
         let mut defs = serde_json::Map::from_iter([("d0".to_owned(), json!({ "type": "string" }))]);
         for number in 1..=30 {
             let before = format!("#/$defs/d{}", number - 1);
@@ -193,7 +195,7 @@ mod tests {
         }
         let chain = json!({ "$ref": "#/$defs/d30", "$defs": defs });
         assert!(passes(&chain).unwrap_err().contains("100000 times"));
-        // Twice for each level of the value.
+        // Twice per level of the value.
         let twice = json!({ "properties": { "a": { "$ref": "#" } } });
         let deep = json!({ "$defs": { "s": { "allOf": [
             { "properties": { "a": { "$ref": "#/$defs/s" } } }, { "properties": { "a": { "$ref": "#/$defs/s" } } },

@@ -1,7 +1,7 @@
 //! Reading a flow file: YAML 1.2 (core schema) or JSON to a JSON value, with the line and column of every key and value.
 //!
-//! Refused with their place: doubled keys, keys that are no strings, tags, NaN and infinity, U+0000, nesting deeper
-//! than 64, aliases that blow the file up, more than one document, and files over 1 MiB.
+//! The following are refused, with their place: duplicate keys, keys that are not strings, tags, NaN and infinity,
+//! U+0000, nesting deeper than 64, aliases that inflate the file, more than one document, and files over 1 MiB.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use super::limits::{MAX_FILE, MAX_MISTAKES, MAX_NESTING, MAX_PATHS, MAX_VALUES};
 use super::scalar::core;
 use super::value_size::{ValueSize, value_size};
 
-/// A line and a column, both from 1; the column in characters.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     /// The number of the line, from 1.
@@ -31,7 +31,7 @@ impl From<&Marker> for Spot {
     }
 }
 
-/// Where a value stands.
+/// The positions of a value and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ValueSpots {
     key: Option<Spot>,
@@ -39,7 +39,7 @@ struct ValueSpots {
     scalar: bool,
 }
 
-/// A file that was read.
+/// A file that was read, with the positions of its values.
 #[derive(Debug)]
 pub struct SourceText {
     /// What it says; where a piece was refused, without it.
@@ -48,7 +48,7 @@ pub struct SourceText {
 }
 
 impl SourceText {
-    /// The path of the nearest value at or above `path` that the file has.
+    /// Returns the path of the nearest value at or above `path` that exists in the file.
     pub fn nearest<'a>(&self, path: &'a str) -> &'a str {
         let mut path = path;
         while !path.is_empty() && !self.places.contains_key(path) {
@@ -57,20 +57,21 @@ impl SourceText {
         path
     }
 
-    /// Where a mistake in the value at `path` is shown: a scalar where it stands, a list or object at its key.
+    /// Returns the position at which to report a mistake in the value at `path`: that of a scalar itself, or of the key
+    /// of a list or object.
     pub fn spot(&self, path: &str) -> Option<Spot> {
         let place = self.places.get(self.nearest(path))?;
         Some(if place.scalar { place.value } else { place.key.unwrap_or(place.value) })
     }
 
-    /// Where the key of the value at `path` stands.
+    /// Returns the position of the key of the value at `path`.
     pub fn key_spot(&self, path: &str) -> Option<Spot> {
         let place = self.places.get(self.nearest(path))?;
         Some(place.key.unwrap_or(place.value))
     }
 }
 
-/// A mistake at a place.
+/// Creates a mistake at a position.
 pub fn mistake_at(spot: Option<Spot>, path: &str, code: FlowCode, message: impl Into<String>) -> Mistake {
     Mistake {
         line: spot.map(|spot| spot.line),
@@ -79,7 +80,7 @@ pub fn mistake_at(spot: Option<Spot>, path: &str, code: FlowCode, message: impl 
     }
 }
 
-/// Reads a file. Without a value where it cannot be read on; the mistakes say why.
+/// Reads a file. The first result is `None` if reading had to stop; the mistakes say why.
 pub fn read(text: &str) -> (Option<SourceText>, Vec<Mistake>) {
     let first = Some(Spot { line: 1, column: 1 });
     if text.len() > MAX_FILE {
@@ -122,7 +123,8 @@ fn spot_at(text: &str, at: usize) -> Spot {
     Spot { line: u32::try_from(line).unwrap_or(u32::MAX), column: u32::try_from(column).unwrap_or(u32::MAX) }
 }
 
-/// YAML reads JSON but for two things: indentation with tabs, and characters beyond U+FFFF written as two escapes.
+/// Converts JSON to YAML. They differ only in tabs as indentation, and in characters beyond U+FFFF written as two
+/// escapes.
 fn json_as_yaml(text: &str) -> Cow<'_, str> {
     if !text.contains('\t') && !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
@@ -149,7 +151,7 @@ fn json_as_yaml(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character of `\ud83d\ude00`, and what follows it.
+/// Decodes a pair of surrogate escapes (`\ud83d\ude00`). Returns the character and the rest of the text.
 fn surrogates(text: &str) -> Option<(char, &str)> {
     let unit = |at: usize| {
         let escape = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -159,19 +161,19 @@ fn surrogates(text: &str) -> Option<(char, &str)> {
     (u32::from(character) > 0xFFFF).then_some((character, &text[12..]))
 }
 
-/// Reading cannot go on.
+/// The mistake with which reading stops.
 struct Stop(Box<Mistake>);
 
 struct Reader<'input> {
-    /// The end of what is written.
+    /// The position after the last visible character.
     end: Spot,
     parser: Parser<'input, StrInput<'input>>,
     places: HashMap<String, ValueSpots>,
     anchors: HashMap<usize, Value>,
     values: usize,
-    /// What anchors keep and aliases repeat.
+    /// The size of all copies: values kept for anchors and repeated by aliases.
     copied: ValueSize,
-    /// The bytes of the paths of all values.
+    /// The total length of the paths of all values, in bytes.
     paths: usize,
     mistakes: Vec<Mistake>,
 }
@@ -197,7 +199,7 @@ impl<'input> Reader<'input> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
-                // The parser notices an end that came too early in the line after it.
+                // The parser reports a premature end on the line after it.
                 let spot = Spot::from(error.marker());
                 let spot = if spot.line > self.end.line { self.end } else { spot };
                 let message = format!("the file cannot be read here: {}", error.info());
@@ -326,7 +328,7 @@ impl<'input> Reader<'input> {
         Ok(value)
     }
 
-    /// Counts a copy of a value, which must fit beside the copies before it; how deep it is nested.
+    /// Counts a copy of a value, which must fit the limits together with earlier copies. Returns how deep it is nested.
     fn copy(&mut self, value: &Value, span: &Span, path: &str) -> Result<usize, Stop> {
         let extent = value_size(value);
         self.copied.values += extent.values;
@@ -341,7 +343,7 @@ impl<'input> Reader<'input> {
         Ok(extent.nesting)
     }
 
-    /// Reads to the end of a value without keeping it.
+    /// Reads a value up to its end, without keeping it.
     fn skip(&mut self, event: Event<'input>) -> Result<(), Stop> {
         let mut open = 0_usize;
         let mut event = event;

@@ -1,16 +1,16 @@
-//! A stack that is large enough for deep recursion, whichever thread asks.
+//! A stack that is large enough for deep recursion on any thread.
 //!
-//! The parsers and the CEL interpreter recurse. Their depth is bounded before or right after parsing, but what a level
-//! takes differs by a factor of fifty between builds (0.4 KB optimised, 190 KB for nested lists of CEL without), and a
-//! server's threads have 2 MiB.
+//! The parsers and the CEL interpreter recurse. Their depth is limited before or right after parsing, but the stack per
+//! level differs by a factor of fifty between builds (0.4 KB optimised, 190 KB for nested lists of CEL without
+//! optimisation), and a server's threads have 2 MiB.
 
-/// The size of the stack. Measured without optimisation, the deepest shapes that the limits allow take 20 MiB. A thread
-/// that has such a stack itself is never given another.
+/// The size of the stack, in bytes. Measured without optimisation, the deepest inputs that the limits allow take 20
+/// MiB. A thread whose own stack has this size never gets another.
 pub const SIZE: usize = 64 * 1024 * 1024;
-/// What must be left of the current stack for it to be used.
+/// The minimum free space on the current stack, in bytes, for it to be used.
 const ENOUGH: usize = 48 * 1024 * 1024;
 
-/// Does some work on a large stack. The memory is only reserved: the system gives what is touched, and takes it back.
+/// Runs work on a large stack. The memory is only reserved: the system provides pages when they are touched.
 pub fn on_large_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ENOUGH, SIZE, work)
 }

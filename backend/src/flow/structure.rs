@@ -18,12 +18,13 @@ use super::suggest::did_you_mean;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema);
 
-/// Takes out of `value` what does not fit the shape of a flow, and says what and where. False where nothing is left.
+/// Removes the parts of `value` that do not have the structure of a flow, and reports them. Returns `false` if nothing
+/// is left.
 pub fn fit(source: &SourceText, value: &mut Value, mistakes: &mut Vec<Mistake>) -> bool {
     Fitter { source, mistakes }.fit(&SCHEMA, value, "")
 }
 
-/// The name of the type of templates that stand for a value.
+/// The name of the type of templates in place of a value.
 const TEMPLATE: &str = "TemplateText";
 
 struct Fitter<'a> {
@@ -32,7 +33,7 @@ struct Fitter<'a> {
 }
 
 impl Fitter<'_> {
-    /// Whether the value, without what was taken out, fits.
+    /// Removes and reports invalid parts. Returns whether the rest is valid.
     fn fit(&mut self, schema: &Value, value: &mut Value, path: &str) -> bool {
         let mut forms = Vec::new();
         flatten("", schema, &mut forms);
@@ -153,7 +154,7 @@ impl Fitter<'_> {
     }
 }
 
-/// Checks a text by the type that the schema names for it.
+/// Checks a text against the type that the schema names.
 fn named(name: &str, text: &str) -> Result<(), String> {
     fn parsed<T, E: ToString>(result: Result<T, E>) -> Result<(), String> {
         result.map(|_| ()).map_err(|error| error.to_string())
@@ -171,14 +172,14 @@ fn named(name: &str, text: &str) -> Result<(), String> {
     }
 }
 
-/// A form that a value may have, with the name of its type where it has one.
+/// An alternative of a schema, with the name of its type, or an empty name.
 #[derive(Clone, Copy)]
 struct NamedForm<'a> {
     name: &'a str,
     schema: &'a Value,
 }
 
-/// The forms that a value may have, with references and alternatives within alternatives followed.
+/// Collects the alternatives of a schema, resolving references and nested alternatives.
 fn flatten<'a>(name: &'a str, schema: &'a Value, forms: &mut Vec<NamedForm<'a>>) {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
         let name = name.trim_start_matches("#/$defs/");
@@ -190,7 +191,7 @@ fn flatten<'a>(name: &'a str, schema: &'a Value, forms: &mut Vec<NamedForm<'a>>)
     }
 }
 
-/// Whether a form takes values of a type.
+/// Whether a schema accepts values of a JSON type.
 fn takes(schema: &Value, json_type: &str) -> bool {
     let fits = |wanted: &str| wanted == json_type || (wanted == "number" && json_type == "integer");
     match schema.get("type") {
@@ -200,7 +201,7 @@ fn takes(schema: &Value, json_type: &str) -> bool {
     }
 }
 
-/// Of several forms of an object, the one whose keys are most like those of the value.
+/// Returns the alternative whose keys match those of the object best.
 fn best<'a>(fitting: &[NamedForm<'a>], value: &Value) -> &'a Value {
     let keys = value.as_object();
     let score = |schema: &Value| {

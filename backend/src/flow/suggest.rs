@@ -1,11 +1,11 @@
 //! "Did you mean …?"
 
-/// How many names are compared with what was written.
+/// The maximum number of names that are compared.
 const MOST: usize = 500;
-/// The longest name that is compared, in characters.
+/// The maximum length of names that are compared, in characters.
 const LONGEST: usize = 100;
 
-/// `; did you mean …?` with the name that is most like what was written, or nothing where none is like it.
+/// Returns `; did you mean …?` with the most similar name. Empty if no name is similar.
 pub fn did_you_mean<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(written, names).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

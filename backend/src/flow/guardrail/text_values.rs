@@ -12,7 +12,7 @@ pub const REDACTED: &str = "[redacted]";
 /// The maximum depth of JSON in texts within JSON.
 const NESTED: usize = 8;
 
-/// Every text that is looked at. A command can be one text, or the words of a list.
+/// All texts that are searched. A command can be one text, or the words of a list.
 #[derive(Debug, Default)]
 pub struct Texts<'v>(pub Vec<Cow<'v, str>>);
 

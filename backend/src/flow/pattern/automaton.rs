@@ -1,5 +1,5 @@
-//! The fast way through a text: a deterministic automaton whose states are made when they are first needed, and kept. It
-//! gives up where it would keep too many.
+//! The fast search: a lazy deterministic automaton, whose states are built when they are first needed, and cached. It
+//! gives up if it would need too many states.
 
 use std::ops::Range;
 
@@ -9,31 +9,31 @@ use regex_automata::{Anchored, Input, MatchKind};
 
 use super::work::{Spent, Work};
 
-/// How much it may keep, in bytes.
+/// The maximum size of the cached states, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// A pattern read forwards to where it ends, and backwards to where it begins.
+/// The automaton of a pattern, forwards to find the end of a match, and backwards to find its beginning.
 #[derive(Debug)]
 pub struct Automaton {
     forwards: DFA,
     backwards: Option<DFA>,
 }
 
-/// The states that were made.
+/// The cached states.
 #[derive(Debug)]
 pub struct Caches {
     forwards: Cache,
     backwards: Option<Cache>,
-    /// What was paid for.
+    /// The size of cached states that has been charged for, in bytes.
     paid: usize,
 }
 
-/// Why there is no answer.
+/// The reason why the automaton found no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// There is no work left.
+    /// The work ran out.
     Spent,
-    /// It cannot read this text.
+    /// The automaton cannot search this text.
     Unfit,
 }
 
@@ -44,7 +44,8 @@ impl From<Spent> for Failed {
 }
 
 impl Automaton {
-    /// That of a pattern; `backwards` is the same pattern reversed, for where it begins.
+    /// Builds the automaton of a pattern. `backwards` is the reversed pattern, needed only to find where a match
+    /// begins.
     pub fn new(forwards: NFA, backwards: Option<NFA>) -> Result<Self, String> {
         let config = DFA::config()
             .unicode_word_boundary(true)
@@ -71,7 +72,7 @@ impl Automaton {
         caches
     }
 
-    /// Where the pattern stands first at or after `from`.
+    /// Returns the range of the first match at or after `from`.
     pub fn find(
         &self,
         caches: &mut Caches,
@@ -84,7 +85,7 @@ impl Automaton {
         Ok(Some(start..end))
     }
 
-    /// Where the pattern ends that stands first at or after `from`; where the first is enough, any end of it.
+    /// Returns the end of the first match at or after `from`, or any end of a match if `is_first_enough`.
     pub fn end(
         &self,
         caches: &mut Caches,
@@ -113,7 +114,7 @@ impl Caches {
         self.forwards.memory_usage() + self.backwards.as_ref().map_or(0, Cache::memory_usage)
     }
 
-    /// Takes what was read, and what is kept for the first time.
+    /// Charges for the bytes that were read, and for newly cached states.
     fn pay(&mut self, read: usize, work: &mut Work) -> Result<(), Spent> {
         let kept = self.kept();
         let new = kept.saturating_sub(self.paid);
@@ -123,7 +124,7 @@ impl Caches {
     }
 }
 
-/// A match is known one byte behind its end.
+/// Searches forwards for the end of a match. The automaton reports a match one byte after its end.
 fn forwards(
     dfa: &DFA,
     cache: &mut Cache,
@@ -154,7 +155,7 @@ fn forwards(
     Ok(if last.is_match() { Some(bytes.len()) } else { found })
 }
 
-/// The furthest place from which the pattern leads to the end of `within`.
+/// Searches backwards for the earliest beginning of a match that ends at the end of `within`.
 fn backwards(dfa: &DFA, cache: &mut Cache, text: &str, within: Range<usize>, at: &mut usize) -> Result<usize, Failed> {
     let (bytes, mut found) = (text.as_bytes(), None);
     let start = dfa.start_state_reverse(cache, &Input::new(text).range(within.clone()).anchored(Anchored::Yes));

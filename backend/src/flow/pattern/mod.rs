@@ -1,9 +1,8 @@
-//! Regular expressions whose work is counted, so that no pattern and no text take longer than whoever searches allows.
+//! Regular expressions whose work is counted, so that no pattern and no text take longer than the caller allows.
 //!
-//! An automaton that makes its states as it needs them reads a text in a few steps for each byte. Where it cannot (it would
-//! need too many states, or a text that is not ASCII meets a Unicode word boundary), the states of the pattern are followed
-//! one by one. Both read exactly as far as they must, and take what they do from the same [`Work`]. Imports nothing of the
-//! server.
+//! A lazy automaton reads a text in a few steps per byte. Where it cannot (it would need too many states, or non-ASCII
+//! text meets a Unicode word boundary), the states of the pattern are followed one by one. Both read no further than
+//! necessary, and take their steps from the same [`Work`]. Imports nothing of the server.
 
 mod automaton;
 #[cfg(test)]
@@ -28,30 +27,30 @@ pub struct Pattern {
     automaton: Automaton,
 }
 
-/// What searches of one pattern keep between two texts. It belongs to one piece of work, so that the same work always takes
-/// the same steps.
+/// The state that searches of one pattern keep between texts. It belongs to one piece of work, so that the same work
+/// always takes the same steps.
 #[derive(Debug)]
 pub struct Scratch {
     caches: automaton::Caches,
     threads: Option<Threads>,
 }
 
-/// Why something is no pattern.
+/// The reason why a pattern was refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BadPattern {
-    /// It becomes larger than allowed when it is compiled.
+    /// The compiled pattern would be larger than allowed.
     TooLarge,
-    /// It cannot be read, for this reason; the last line says what is wrong.
+    /// The syntax is not valid. The last line of the message says what is wrong.
     Syntax(String),
 }
 
 impl Pattern {
-    /// Compiles a pattern of at most so many bytes in memory, to say whether texts match it.
+    /// Compiles a pattern for [`Pattern::is_match`], of at most `most` bytes in memory.
     pub fn new(pattern: &str, most: usize) -> Result<Self, BadPattern> {
         Self::compile(pattern, most, false)
     }
 
-    /// The same, to say where it stands in texts too.
+    /// Compiles a pattern for [`Pattern::find_all`] too.
     pub fn with_places(pattern: &str, most: usize) -> Result<Self, BadPattern> {
         Self::compile(pattern, most, true)
     }
@@ -64,7 +63,7 @@ impl Pattern {
         let config = Config::new().which_captures(WhichCaptures::None).nfa_size_limit(Some(most));
         let nfa = Compiler::new().configure(config.clone()).build(pattern).map_err(bad)?;
         let backwards = if has_places {
-            // The same bytes backwards have less in common.
+            // The reversed automaton shares fewer states, so it may be larger.
             let config = config.reverse(true).nfa_size_limit(Some(most.saturating_mul(4)));
             Some(Compiler::new().configure(config).build(pattern).map_err(bad)?)
         } else {
@@ -74,22 +73,22 @@ impl Pattern {
         Ok(Self { nfa, automaton })
     }
 
-    /// How many bytes it takes in memory.
+    /// Returns the size in memory, in bytes.
     pub fn size(&self) -> usize {
         self.nfa.memory_usage()
     }
 
-    /// Of how many states it is made: at most so many are looked at for each byte of a text.
+    /// Returns the number of states. At most all of them are visited for each byte of a text.
     pub fn states(&self) -> usize {
         self.nfa.states().len()
     }
 
-    /// What searches of it keep.
+    /// Creates the scratch state for searches.
     pub fn scratch(&self) -> Scratch {
         Scratch { caches: self.automaton.caches(), threads: None }
     }
 
-    /// Whether it stands in a text.
+    /// Whether a text contains a match.
     pub fn is_match(&self, scratch: &mut Scratch, text: &str, work: &mut Work) -> Result<bool, Spent> {
         match self.automaton.end(&mut scratch.caches, text, 0, true, work) {
             Ok(end) => Ok(end.is_some()),
@@ -98,7 +97,7 @@ impl Pattern {
         }
     }
 
-    /// Where it stands in a text, from left to right. Made for [`Pattern::with_places`].
+    /// Returns the ranges of all matches in a text, from left to right. Needs [`Pattern::with_places`].
     pub fn find_all(&self, scratch: &mut Scratch, text: &str, work: &mut Work) -> Result<Vec<Range<usize>>, Spent> {
         let (mut all, mut from): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
         while from <= text.len() {
@@ -111,7 +110,7 @@ impl Pattern {
             from = found.end;
             let mut counts = true;
             if found.is_empty() {
-                // Nothing stands within a character, and nothing right behind something.
+                // An empty match does not count inside a character, or directly after another match.
                 counts = text.is_char_boundary(from) && all.last().is_none_or(|last| last.end < from);
                 from += 1;
                 while from < text.len() && !text.is_char_boundary(from) {

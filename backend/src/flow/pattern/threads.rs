@@ -1,5 +1,5 @@
-//! The slow way through a text: every state of a pattern that a text may be in is followed at once, byte by byte, the
-//! preferred one first. It reads any text, and takes a step for each state.
+//! The slow search: all states that the text may be in are followed at once, byte by byte, in order of preference. It
+//! reads any text, and takes a step per state.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use regex_automata::util::primitives::StateID;
 
 use super::work::{Spent, Work};
 
-/// What is kept from one search to the next.
+/// The memory that is reused between searches.
 #[derive(Debug)]
 pub struct Threads {
     now: Places,
@@ -16,11 +16,11 @@ pub struct Threads {
     stack: Vec<StateID>,
 }
 
-/// States in the order in which they are preferred, each with the place where its match would begin.
+/// States in order of preference, each with the position where its match would begin.
 #[derive(Debug)]
 struct Places {
     states: Vec<(StateID, usize)>,
-    /// In which round each state was seen last.
+    /// The round in which each state was last added.
     seen: Vec<u64>,
     round: u64,
 }
@@ -35,7 +35,7 @@ impl Places {
         self.round += 1;
     }
 
-    /// Whether a state is new in this round.
+    /// Whether a state has not been added in this round yet. Marks it as added.
     fn is_new(&mut self, state: StateID) -> bool {
         std::mem::replace(&mut self.seen[state.as_usize()], self.round) != self.round
     }
@@ -47,7 +47,7 @@ impl Threads {
         Self { now: Places::new(states), next: Places::new(states), stack: Vec::new() }
     }
 
-    /// Where the pattern stands first at or after `from`; where the first is enough, with any end.
+    /// Returns the range of the first match at or after `from`, with any end if `is_first_enough`.
     pub fn find(
         &mut self,
         nfa: &NFA,
@@ -75,7 +75,7 @@ impl Threads {
                         if is_first_enough {
                             return Ok(found);
                         }
-                        // Those behind it are not preferred to it.
+                        // The states after it are less preferred.
                         break;
                     }
                     State::ByteRange { trans } => trans.matches(text, at).then_some(trans.next),
@@ -94,7 +94,7 @@ impl Threads {
     }
 }
 
-/// Adds a state and all to which it leads without reading anything; how many there were.
+/// Adds a state and all states that it leads to without reading a byte. Returns their number.
 fn follow(
     nfa: &NFA,
     places: &mut Places,

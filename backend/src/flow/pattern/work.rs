@@ -1,36 +1,36 @@
-//! What searching may take: a step is 8 bytes that an automaton reads, a byte of the states that it makes, or a state that
-//! is followed by itself. Imports nothing.
+//! The work of a search. A step is 8 bytes read by an automaton, a byte of a newly built state, or a state that is
+//! followed one by one. Imports nothing.
 
-/// How many bytes an automaton reads in one step.
+/// The number of bytes that an automaton reads per step.
 const READ: u64 = 8;
 
-/// What is left to be done.
+/// The remaining work, in steps.
 #[derive(Debug, Clone)]
 pub struct Work(u64);
 
-/// More was to be done than was left.
+/// The work ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent;
 
 impl Work {
-    /// So many steps.
+    /// Creates a budget of so many steps.
     pub fn new(steps: u64) -> Self {
         Self(steps)
     }
 
-    /// The steps that are left.
+    /// Returns the remaining steps.
     pub fn left(&self) -> u64 {
         self.0
     }
 
-    /// Takes so many steps; with fewer left, none is left.
+    /// Takes steps. If fewer are left, takes all and fails.
     pub fn take(&mut self, steps: u64) -> Result<(), Spent> {
         let rest = self.0.checked_sub(steps);
         self.0 = rest.unwrap_or(0);
         rest.map(|_| ()).ok_or(Spent)
     }
 
-    /// Takes what reading so many bytes costs.
+    /// Takes the steps for reading so many bytes.
     pub fn read(&mut self, bytes: usize) -> Result<(), Spent> {
         self.take(1 + bytes as u64 / READ)
     }

@@ -7,10 +7,10 @@ use minijinja::{Environment, Error, ErrorKind, State, filters, functions};
 
 use super::meter::{settled, take, weigh};
 
-/// How far a value is indented, padded or rounded at most.
+/// The maximum width or count in an argument of a filter.
 const WIDEST: u32 = 1000;
 
-/// Puts the bounded filters in the place of the built-in ones.
+/// Replaces the built-in filters and functions by bounded ones.
 pub fn declare(environment: &mut Environment<'_>) {
     environment.remove_global("debug");
     let cost_of_values = |state: &mut State<'_, '_>, args: &[Value]| weigh_all(state, args, 1);
@@ -59,7 +59,7 @@ pub fn declare(environment: &mut Environment<'_>) {
     environment.add_filter("chain", chain);
 }
 
-/// What is chained is one list or map from then on: otherwise, each look at it goes through all that it was made from.
+/// Implements `chain`, but returns one list or map: the lazy result would walk through all its parts at each access.
 fn chain(state: &mut State<'_, '_>, value: Value, others: Rest<Value>) -> Result<Value, Error> {
     let chained = filters::chain(state, value, others)?;
     match chained.kind() {
@@ -102,8 +102,9 @@ fn length(value: &Value) -> u64 {
     value.len().unwrap_or(0) as u64
 }
 
-/// The largest number among the arguments behind the value, also of those with names. A whole decimal number passes for an
-/// integer, so it counts; a fraction or a negative number is no count.
+/// Returns the largest number among the arguments after the first, including keyword arguments. Whole decimal numbers
+/// are accepted as integers by the filters, so they count; fractions and negative numbers do not. Fails if the number
+/// is larger than [`WIDEST`].
 fn widest(args: &[Value]) -> Result<u64, Error> {
     let number = |value: &Value| match (i64::try_from(value.clone()), f64::try_from(value.clone())) {
         (Ok(integer), _) => u64::try_from(integer).unwrap_or(0),
