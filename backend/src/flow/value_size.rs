@@ -1,15 +1,15 @@
-//! The size of a value, which limits how often a file may repeat it.
+//! The size of a value, which limits its repetition by aliases and its checks against schemas.
 
 use serde_json::Value;
 
-/// How large a value is.
+/// The size of a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ValueSize {
-    /// Itself and everything in it.
+    /// The number of values, including itself.
     pub values: usize,
-    /// Of texts and keys.
+    /// The total length of texts and keys, in bytes.
     pub bytes: usize,
-    /// How deep lists and objects are nested in it; 0 for neither.
+    /// The depth of nested lists and objects; 0 for other values.
     pub nesting: usize,
 }
 

@@ -128,7 +128,7 @@ async fn a_host_that_the_settings_allow_is_reached() {
     assert_eq!(tools.call(&request(json!({ "http": { "url": url } }), json!({}))).await.unwrap(), Value::Null);
 }
 
-/// Whoever hears of a failure calls again; where the first call did something, that would be done twice.
+/// A failure that is retried repeats the call. If the first one took effect, the effect would be repeated.
 #[tokio::test]
 async fn an_answer_without_end_is_cut_off_and_is_no_failure_of_what_was_done() {
     let server = MockServer::start().await;
@@ -170,7 +170,7 @@ async fn what_was_never_sent_is_certain_and_what_broke_off_is_not() {
     assert!(failure.retryable && failure.uncertain, "{failure:?}");
     hangs_up.await.unwrap();
 
-    // A status says what became of the call, whatever of the body is missing.
+    // The status alone says whether the call took effect, even if the body is cut off.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let refuses = tokio::spawn(async move {

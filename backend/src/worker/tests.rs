@@ -89,7 +89,7 @@ impl House {
         self.commit(Operation::Review { review: review.id, input: Box::new(input) }).await;
     }
 
-    /// Waits until something shows in the store.
+    /// Waits until `look` finds something in the store.
     async fn until<T, F: Future<Output = Option<T>>>(&self, look: impl Fn() -> F) -> T {
         let found = async {
             loop {
@@ -146,7 +146,7 @@ fn tools() -> Tools {
     Tools::new(tool::Options::default()).unwrap()
 }
 
-/// A model that never answers; counts its calls.
+/// A model that never answers, and counts its calls.
 #[derive(Clone, Default)]
 struct Silent(Arc<AtomicUsize>);
 
@@ -164,7 +164,7 @@ impl Model for Silent {
     }
 }
 
-/// A model that breaks down.
+/// A model that panics.
 struct Broken;
 
 #[async_trait]
@@ -174,7 +174,7 @@ impl Model for Broken {
     }
 }
 
-/// Counts its calls.
+/// A tool that counts its calls.
 #[derive(Clone, Default)]
 struct Counting(Arc<AtomicUsize>);
 
@@ -294,7 +294,7 @@ async fn a_timer_fires_on_its_time_while_every_slot_is_held_by_a_call() {
     let asked = house.pending(run).await;
 
     clock.advance(Duration::from_hours(1));
-    // Wakes the worker, and waits for its one slot.
+    // Wakes the worker, and occupies its only slot.
     house.launch().await;
     let look = async || {
         let reviews = house.store.run_reviews(run).await.unwrap();
@@ -316,7 +316,7 @@ async fn what_a_lost_worker_held_is_done_by_another() {
     let state = house.ended(run).await;
     assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
 
-    // The lost worker's answer, should it come after all, changes nothing.
+    // An answer of the lost worker changes nothing.
     let answer = ModelAnswer { text: "too late".to_owned(), ..ModelAnswer::default() };
     let input = Input::ModelAnswered { task: lost[0].task.id, attempt: lost[0].attempt, answer };
     let late = Change::by_server(Operation::Run { run, input: Box::new(input) });
@@ -347,7 +347,7 @@ async fn a_call_that_may_not_be_repeated_asks_a_person_when_its_worker_was_lost(
 #[tokio::test]
 async fn a_call_whose_task_was_taken_away_is_broken_off() {
     let house = House::with(agent_flow()).await;
-    // Its leases are too short for its heartbeats, so that the task comes free under its hands.
+    // The lease is shorter than the heartbeat, so the task is claimed again while the worker still runs it.
     let model = Silent::default();
     let mut options = house.worker(model.clone(), tools());
     (options.terms.lease, options.terms.heartbeat) = (Duration::from_millis(50), Duration::from_millis(300));
@@ -357,7 +357,7 @@ async fn a_call_whose_task_was_taken_away_is_broken_off() {
     model.called(&house, 1).await;
     let thief = async || house.store.claim("thief", ROOM, Duration::from_mins(1)).await.unwrap().into_iter().next();
     assert_eq!(house.until(thief).await.task.run, first);
-    // The only slot comes free: the worker takes the next task.
+    // The only slot is free again, so the worker claims the next task.
     house.launch().await;
     model.called(&house, 2).await;
     worker.stop().await;

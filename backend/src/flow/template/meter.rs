@@ -1,11 +1,11 @@
-//! The budget of one rendering: how much work and memory it may take, beside the fuel of the template machine, which
-//! counts instructions and not what they work on.
+//! The budget of one rendering: how much work and memory it may take. The fuel of the template engine counts
+//! instructions only, not the size of the values that they work on.
 //!
-//! A compiled template is rewritten before it runs: in front of every operator, filter and test whose cost grows with
-//! the values it works on, a call takes their sizes from the budget and puts the values back. Plain text goes through
-//! the formatter, which counts bytes, like every value that is shown. So nothing is multiplied that was not paid for.
-//! What makes more of its arguments than their size is bounded in [`super::filters`]. Names with `@` cannot be written
-//! in a template.
+//! A compiled template is rewritten before it runs: before every operator, filter and test whose cost grows with its
+//! operands, a call takes their sizes from the budget and puts the values back. Plain text goes through the formatter,
+//! which counts bytes, as every rendered value does. So no value is copied or compared without being paid for.
+//! Functions whose results are larger than their arguments are bounded in [`super::filters`]. Names with `@` cannot be
+//! written in a template.
 
 use minijinja::machinery::{Instruction, Instructions};
 use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
@@ -13,11 +13,11 @@ use minijinja::{Environment, Error, ErrorKind, State};
 
 use crate::flow::limits::MAX_NESTING;
 
-/// What one rendering may take, in bytes that are read, copied or shown.
+/// The budget of one rendering, in bytes that are read, copied or rendered.
 pub const WORK: u64 = 8 * 1024 * 1024;
-/// What a value counts for, beside the bytes of a text.
+/// The cost of a value in addition to the bytes of a text.
 const VALUE: u64 = 32;
-/// How often sorting looks at each value.
+/// The assumed number of times that sorting reads each value.
 const SORTING: u64 = 8;
 
 const WEIGH: &str = "@weigh";
@@ -32,10 +32,10 @@ const SETTLE: &str = "@settle";
 const JOINED: &str = "@joined";
 const RESULT: &str = "@result";
 
-/// What is left.
+/// The remaining budget, kept in the state of a rendering.
 struct Left(u64);
 
-/// Takes from the budget of a rendering.
+/// Takes from the budget of a rendering. Fails if less is left.
 pub fn take(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
     let left = state.get_or_insert_extension(Left(WORK));
     if let Some(rest) = left.0.checked_sub(cost) {
@@ -52,7 +52,7 @@ fn spent() -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// Takes the size of a value from the budget, so many times.
+/// Takes the size of a value from the budget, `times` times. Returns the size.
 pub fn weigh(state: &mut State<'_, '_>, value: &Value, times: u64) -> Result<u64, Error> {
     let all = state.get_or_insert_extension(Left(WORK)).0 / times.max(1);
     let mut left = all;
@@ -77,7 +77,7 @@ fn size(value: &Value, depth: usize, left: &mut u64) -> Result<(), Error> {
     }
 }
 
-/// Declares what a rewritten template calls.
+/// Declares the functions that rewritten templates call.
 pub fn declare(environment: &mut Environment<'_>) {
     type Args = Rest<ValueOrKwargs>;
     type Put = Result<Value, Error>;
@@ -119,7 +119,8 @@ pub fn declare(environment: &mut Environment<'_>) {
         for value in &args {
             weigh(state, value, 1)?;
         }
-        // The engine steps back from the last item also where there is none, and panics.
+        // The engine steps back from the last item even of an empty list, and panics. So an empty list is sliced
+        // without a step.
         if args[0].try_iter().is_ok_and(|mut items| items.next().is_none()) {
             args[3] = Value::from(());
         }
@@ -132,7 +133,7 @@ pub fn declare(environment: &mut Environment<'_>) {
         }
         Ok(put_back(args))
     });
-    // What a template evaluates to is copied once more, with everything that stands in it several times.
+    // The result is copied once more, with every value that occurs in it several times.
     environment.add_function(RESULT, |args: Args| -> Put {
         let value = args.into_values().pop().unwrap_or_default();
         let large = |_| {
@@ -151,14 +152,14 @@ pub fn declare(environment: &mut Environment<'_>) {
         take(state, VALUE + value.as_str().map_or(0, |text| text.len() as u64))?;
         Ok(value)
     });
-    // What is joined or cut has been paid for. Left as it is, it would go through all that it was made from each time.
+    // The result has been paid for. If it stayed lazy, each access would walk through all its parts.
     environment.add_function(JOINED, |state: &mut State<'_, '_>, args: Args| -> Put {
         let value = args.into_values().pop().unwrap_or_default();
         if value.kind() == ValueKind::Iterable { settled(state, &value) } else { Ok(value) }
     });
 }
 
-/// The items of what is iterated over or joined, as one list.
+/// Collects the items of an iterable as a list.
 pub fn settled(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let mut items = Vec::new();
     for item in value.try_iter()? {
@@ -168,7 +169,7 @@ pub fn settled(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error>
     Ok(Value::from(items))
 }
 
-/// What is passed on the way to an item: texts and what is iterated over have no places.
+/// Returns the cost of reaching an item by its index: texts and iterables have no random access.
 fn passed(of: &Value, key: &Value) -> u64 {
     let Ok(at) = i64::try_from(key.clone()) else { return 0 };
     let up_to = |all: u64, each: u64| match u64::try_from(at) {
@@ -190,13 +191,14 @@ fn weighed(state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>, times: u64) -> 
     Ok(put_back(args))
 }
 
-/// The arguments in the order in which [`Instruction::UnpackList`] puts them back where they were.
+/// Returns the arguments in the order in which [`Instruction::UnpackList`] restores them.
 fn put_back(mut args: Vec<Value>) -> Value {
     args.reverse();
     Value::from(args)
 }
 
-/// The same template with a budget. `is_value`: it is one expression, and its value is wanted, not its text.
+/// Rewrites a template so that it takes from its budget. `is_value`: the template is one expression, whose value is the
+/// result instead of a text.
 pub fn metered<'s>(code: &Instructions<'s>, is_value: bool) -> Instructions<'s> {
     let all: Vec<&Instruction<'s>> = (0..).map_while(|at| code.get(at)).collect();
     let is_result = is_value && matches!(all.last(), Some(Instruction::Emit));
@@ -246,7 +248,7 @@ pub fn metered<'s>(code: &Instructions<'s>, is_value: bool) -> Instructions<'s> 
     metered
 }
 
-/// Whether an instruction becomes two.
+/// Whether an instruction gets an additional one after it.
 fn has_second(instruction: &Instruction<'_>) -> bool {
     matches!(
         instruction,
@@ -254,7 +256,8 @@ fn has_second(instruction: &Instruction<'_>) -> bool {
     )
 }
 
-/// What looks at the values on which an instruction works, and at how many.
+/// Returns the function that charges for an instruction's operands, and their number. `None` if the instruction is
+/// free.
 fn check(instruction: &Instruction<'_>) -> Option<(&'static str, u16)> {
     Some(match instruction {
         Instruction::Add

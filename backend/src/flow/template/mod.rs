@@ -1,8 +1,8 @@
 //! Templates: minijinja with strict undefined names, a limit of work, and no HTML escaping. Strings are rendered as
 //! they are, everything else as JSON.
 //!
-//! Templates are compiled once, when a flow is made ready, and found again by their own text. Both compiling and
-//! rendering run on a large stack.
+//! Templates are compiled once, when a flow is compiled, and found by their text. Both compiling and rendering run on a
+//! large stack.
 
 mod filters;
 mod meter;
@@ -25,18 +25,18 @@ use super::{EvalError, Scope};
 use crate::flow::limits::{MAX_NESTING, MAX_TEMPLATE};
 use crate::limits::{self, Exceeded, Size};
 
-/// What stands for itself in a piece of a URL (RFC 3986, unreserved).
+/// The characters that are not encoded in a component of a URL (RFC 3986, unreserved).
 const PIECE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// How many steps of the template machine one rendering may take.
+/// The maximum number of instructions of the template engine per rendering.
 const FUEL: u64 = 200_000;
-/// The longest text that a template may render to, in bytes.
+/// The maximum length of a rendered text, in bytes.
 const MAX_RENDERED: usize = 4 * 1024 * 1024;
 
-/// Compiled templates. One that was not added is compiled where it is rendered.
+/// Compiled templates. A template that was not added is compiled for each rendering.
 #[derive(Debug)]
 pub struct Templates {
     environment: Environment<'static>,
-    /// The names that each added template reads, so that only these are handed to it.
+    /// The names that each added template reads, so that only these are converted.
     names: HashMap<String, HashSet<String>>,
 }
 
@@ -67,7 +67,7 @@ impl Default for Templates {
 }
 
 impl Templates {
-    /// Compiles a template and keeps it. The error says what is wrong with it.
+    /// Compiles and stores a template. The error says why it is not valid.
     pub fn add(&mut self, template: &str) -> Result<(), EvalError> {
         if is_plain(template) || self.names.contains_key(template) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Templates {
         Ok(())
     }
 
-    /// The names that an added template reads, in order.
+    /// Returns the names that an added template reads, sorted.
     pub fn names(&self, template: &str) -> Vec<String> {
         let mut names: Vec<String> = self.names.get(template).into_iter().flatten().cloned().collect();
         names.retain(|name| !self.environment.globals().any(|(global, _)| global == name));
@@ -97,8 +97,8 @@ impl Templates {
         })
     }
 
-    /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type. What is
-    /// rendered is within the limits of a value, and so is what is rendered so far.
+    /// Renders every string in a value. A string that consists of one `{{ expression }}` keeps its JSON type. Fails as
+    /// soon as the result exceeds the limits of a value.
     pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
         let rendered = self.render_parts(value, scope, &mut Size::default())?;
         limits::check(&rendered).map_err(too_large)?;
@@ -145,7 +145,7 @@ impl Templates {
         }
     }
 
-    /// Runs an added template within its budget: the value of a whole expression, else the text.
+    /// Runs an added template within its budget. Returns the value of a single expression, otherwise the text.
     fn run(&self, template: &str, context: Rendered) -> Result<(Option<Rendered>, String), Error> {
         let is_value = whole_expression(template).is_some();
         let compiled = self.environment.get_template(template)?;
@@ -158,7 +158,7 @@ impl Templates {
     }
 }
 
-/// Compiles a template into an environment, under its own text; the names that it reads.
+/// Compiles a template into an environment, under its own text. Returns the names that it reads.
 fn compile(environment: &mut Environment<'static>, template: &str) -> Result<HashSet<String>, String> {
     let why = |error: Error| reason(&error);
     let source = match whole_expression(template) {
@@ -171,12 +171,12 @@ fn compile(environment: &mut Environment<'static>, template: &str) -> Result<Has
     Ok(names)
 }
 
-/// Whether a string holds nothing of the template language.
+/// Whether a string contains no template syntax.
 fn is_plain(text: &str) -> bool {
     !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }
 
-/// The expression of a string that is one whole `{{ expression }}`. `{{ a }} and {{ b }}` is none.
+/// Returns the expression of a string that consists of one `{{ expression }}`. `None` for `{{ a }} and {{ b }}`.
 fn whole_expression(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
@@ -184,7 +184,7 @@ fn whole_expression(text: &str) -> Option<&str> {
     (!inside.contains("{{") && !inside.contains("}}") && !inside.contains("{%")).then_some(inside)
 }
 
-/// What a template sees: of the scope, only the names that it reads.
+/// Builds the context of a template: the names of the scope that it reads.
 fn context(scope: &Scope, names: &HashSet<String>) -> Rendered {
     let wanted = scope.0.iter().filter(|(name, _)| names.contains(name.as_str()));
     Rendered::from_object(
@@ -249,8 +249,8 @@ fn number(value: &Rendered) -> Result<Value, Error> {
         .ok_or_else(|| Error::new(ErrorKind::BadSerialization, format!("{float} is not a JSON number")))
 }
 
-/// A value as one piece of a URL: nothing in it is a `/`, `?` or `#` to whoever reads the URL. What would lead to
-/// another place even so (WHATWG URL, double-dot segments) is refused.
+/// Encodes a value as a component of a URL, so that it contains no `/`, `?` or `#`. Refuses `.` and `..`, which would
+/// lead to another path in any case (WHATWG URL, double-dot segments).
 fn urlencode(piece: &Rendered) -> Result<Rendered, Error> {
     if let Some(secret) = secret::encoded(piece) {
         return Ok(secret);
@@ -263,7 +263,7 @@ fn urlencode(piece: &Rendered) -> Result<Rendered, Error> {
     Ok(url_piece(&piece).into())
 }
 
-/// A text as one piece of a URL.
+/// Encodes a text as a component of a URL.
 pub fn url_piece(piece: &str) -> String {
     utf8_percent_encode(piece, PIECE).to_string()
 }
@@ -284,7 +284,7 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// The beginning of a template or condition, for messages.
+/// Returns the beginning of a template or condition, for messages.
 pub(super) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     let line = text.trim().lines().next().unwrap_or_default();

@@ -1,10 +1,10 @@
 //! Restrictions of templates, which are checked before compiling.
 //!
-//! The compiler recurses over expressions and blocks, looks at a chain of operators again for each of its parts, and
-//! calculates constants. So tokens are counted by the engine's own lexer, which no text or comment deceives, and
-//! constants that repeat a text or list are refused. Other templates are out of reach: there is nothing to include.
+//! The compiler recurses over expressions and blocks, visits chains of operators repeatedly, and evaluates constants.
+//! So tokens are counted by the engine's own lexer, which texts and comments cannot deceive, and constants that repeat
+//! a text or list are refused. There are no other templates to include.
 //!
-//! The names that the engine misses are found on the way: its own search does not look at what is sliced.
+//! The check also finds names that the engine's own search misses, because it does not visit slices.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ use crate::flow::limits::{MAX_TAG_TOKENS, MAX_TOKENS};
 
 type Vetted = Result<(), String>;
 
-/// Looks at a template; the names that it reads where it slices something. To be called on a large stack, like all
-/// that follows.
+/// Checks a template. If it slices something, returns the names that it reads. To be called on a large stack, like all
+/// functions below.
 pub fn template(source: &str) -> Result<HashSet<String>, String> {
     count(source)?;
     let parsed = parse(source, "template", SyntaxConfig::default()).map_err(|error| reason(&error))?;
@@ -49,19 +49,19 @@ fn count(source: &str) -> Vetted {
     Ok(())
 }
 
-/// What was found in a template so far.
+/// The findings in a template so far.
 #[derive(Default)]
 struct Looked<'a> {
-    /// The names that stand in expressions.
+    /// The names in expressions.
     read: HashSet<&'a str>,
-    /// Those that the template gives to values of its own.
+    /// The names of the template's own variables.
     bound: HashSet<&'a str>,
-    /// Whether it slices something.
+    /// Whether the template slices something.
     slices: bool,
 }
 
 impl<'a> Looked<'a> {
-    /// Looks at what a value of the template's own is given to.
+    /// Visits the target of an assignment.
     fn target(&mut self, of: &Expr<'a>) -> Vetted {
         match of {
             Expr::Var(of) => self.bound.extend([of.id]),

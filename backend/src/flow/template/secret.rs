@@ -1,5 +1,5 @@
-//! Secrets in templates. Their values are not known here: a template that inserts a secret records its place by
-//! position, not by a mark in the text, so that no value can pass for a secret.
+//! Secrets in templates. Their values are unknown here: a template that inserts a secret records its position, and no
+//! marker in the text, so no value can pass for a secret.
 
 use std::collections::HashSet;
 use std::io;
@@ -18,19 +18,19 @@ use crate::flow::stack::on_large_stack;
 use crate::flow::{EvalError, Scope};
 use crate::limits::Size;
 
-/// The name under which templates see secrets.
+/// The name of the secrets in templates.
 const NAMESPACE: &str = "secret";
 
-/// A text as it was rendered so far.
+/// The text rendered so far, with the positions of secrets.
 #[derive(Debug, Default)]
 struct RenderedText {
     text: Vec<u8>,
     places: Vec<SecretSpan>,
-    /// A secret of which something else was made than is inserted.
+    /// The name of a secret that the template tried to change instead of inserting it.
     changed: Option<String>,
 }
 
-/// Where a secret goes, and whether it is percent-encoded there.
+/// The position of a secret, and whether it is percent-encoded there.
 #[derive(Debug)]
 struct SecretSpan {
     start: usize,
@@ -63,7 +63,7 @@ impl io::Write for Pages {
     }
 }
 
-/// What templates see as `secret`.
+/// The value of `secret` in templates.
 #[derive(Debug)]
 struct Namespace(Pages);
 
@@ -78,7 +78,7 @@ impl Object for Namespace {
     }
 }
 
-/// One secret, by name.
+/// A secret, by name.
 #[derive(Debug, Clone)]
 struct SecretObject {
     name: String,
@@ -97,7 +97,8 @@ impl Object for SecretObject {
         ObjectRepr::Plain
     }
 
-    /// Somebody makes a text of it (`~`, a filter): what comes of it would not be the secret.
+    /// Called when a secret is converted to a text (`~`, a filter). The result would not be the secret, so this is
+    /// recorded as an error.
     fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.pages.with(|page| page.changed = Some(self.name.clone()));
         f.write_str(&SecretUse::shown(&self.name))
@@ -108,7 +109,7 @@ fn is_name(name: &str) -> bool {
     (1..=100).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Inserts a secret's place, where a template inserts a secret.
+/// Writes the placeholder of a secret and records its position. `None` if the value is not a secret.
 pub(super) fn insert(out: &mut minijinja::Output<'_>, value: &Rendered) -> Option<Result<(), Error>> {
     let secret = value.downcast_object_ref::<SecretObject>()?;
     let shown = SecretUse::shown(&secret.name);
@@ -117,7 +118,7 @@ pub(super) fn insert(out: &mut minijinja::Output<'_>, value: &Rendered) -> Optio
         return Some(Err(error.into()));
     }
     secret.pages.with(|page| {
-        // What a block, filter or macro takes in is not yet on the page.
+        // Text inside a block, filter or macro is not written to the page directly.
         if page.text.len() == start + shown.len() {
             page.places.push(secret.at(start));
         } else {
@@ -127,14 +128,14 @@ pub(super) fn insert(out: &mut minijinja::Output<'_>, value: &Rendered) -> Optio
     Some(Ok(()))
 }
 
-/// A secret that will be percent-encoded as one piece of a URL.
+/// Returns a secret that will be percent-encoded as a component of a URL. `None` if the value is not a secret.
 pub(super) fn encoded(value: &Rendered) -> Option<Rendered> {
     let secret = value.downcast_object_ref::<SecretObject>()?;
     Some(Rendered::from_object(SecretObject { encoded: true, ..secret.clone() }))
 }
 
 impl Templates {
-    /// Renders a template to text; `secrets` gets the places where secrets go in it, as places of the text at `at`.
+    /// Renders a template to text. Adds the positions of secrets to `secrets`, as positions in the text at `at`.
     pub fn render_request_text(
         &self,
         template: &str,
@@ -148,8 +149,8 @@ impl Templates {
         }
     }
 
-    /// The same for every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type. What is
-    /// rendered so far is within the limits of a value.
+    /// Renders every string in a value, like [`Self::render_request_text`]. A string that consists of one `{{
+    /// expression }}` keeps its JSON type. Fails as soon as the result exceeds the limits of a value.
     pub fn render_request_value(
         &self,
         value: &Value,
@@ -206,7 +207,7 @@ impl Templates {
         };
         let pages = Pages::default();
         let seen = |pages: &Pages| context(scope, names, pages);
-        // What is written to a page by position is written without a budget, so the same is done before within one.
+        // Writing to a page by position has no budget, so the template is first rendered within one.
         let value = on_large_stack(|| {
             if let (Some(value), _) = self.run(template, seen(&pages))? {
                 match value.downcast_object_ref::<SecretObject>() {
@@ -245,7 +246,7 @@ impl Templates {
     }
 }
 
-/// What a template sees: of the scope, only the names that it reads, and secrets by name.
+/// Builds the context of a template: the names of the scope that it reads, and secrets by name.
 fn context(scope: &Scope, wanted: &HashSet<String>, pages: &Pages) -> Rendered {
     let names = scope.0.iter().filter(|(name, _)| wanted.contains(name.as_str()));
     let names = names.filter(|(name, _)| *name != NAMESPACE).map(|(name, value)| (name.as_str(), from_json(value)));

@@ -1,4 +1,4 @@
-//! Secrets in every form in which they are promised to be found.
+//! Secrets in every form that masking promises to find.
 
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A secret in every form in which it is promised to be found.
+/// Returns a secret in every form that masking promises to find.
 fn forms(secret: &str, before: &str) -> Vec<String> {
     let percent = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
     let json = json!(secret).to_string();

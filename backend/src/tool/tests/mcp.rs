@@ -15,7 +15,7 @@ use super::*;
 use crate::engine::ToolSpec;
 use crate::tool::mcp::Mcp;
 
-/// An MCP server with a few tools; tells when a call was cancelled.
+/// An MCP server with a few tools, which reports when a call was cancelled.
 #[derive(Clone, Default)]
 struct Server(Arc<tokio::sync::Notify>);
 
@@ -97,7 +97,7 @@ async fn an_mcp_call_carries_its_key_and_is_cancelled_when_its_time_is_up() {
 }
 
 /// A program that speaks MCP over its standard input and output. It writes its process id to `pids` when it starts, and
-/// what it was told to give up to `cancelled`.
+/// the calls that it was told to cancel to `cancelled`.
 const PROGRAM: &str = r#"
 echo $$ >> "$DIR/pids"
 [ -e "$DIR/broken" ] && exit 1
@@ -126,7 +126,7 @@ while :; do
 done
 "#;
 
-/// That program, as the only server of the settings.
+/// That program, as the only MCP server of the settings.
 pub(crate) struct Program {
     pub(super) mcp: Mcp,
     pub(super) folder: TempDir,
@@ -145,7 +145,7 @@ impl Program {
         std::fs::write(self.path("tools"), tools.collect::<Vec<_>>().join(",")).unwrap();
     }
 
-    /// The settings by which others start it.
+    /// Returns the settings that start the program.
     pub(crate) fn settings(&self) -> BTreeMap<String, McpServer> {
         settings(self.folder.path())
     }
@@ -200,7 +200,7 @@ pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
-/// Whether a process runs; one that has ended and waits for its parent does not.
+/// Whether a process runs. A zombie does not.
 pub(crate) fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
@@ -235,7 +235,7 @@ async fn a_server_that_dies_fails_its_call_and_is_started_again_after_a_wait() {
     let program = Program::new();
     let died = program.call("die").await.unwrap_err();
     assert!(died.uncertain && died.retryable, "it may have done it: {died:?}");
-    // Meanwhile nothing is called, and nothing is started.
+    // Before the wait is over, no call is made and nothing is started.
     let mut waits = Vec::new();
     let result = loop {
         match program.call("work").await {
@@ -295,14 +295,14 @@ async fn nothing_is_left_of_a_server_that_is_closed() {
     for stubborn in [false, true] {
         let program = Program::new();
         if stubborn {
-            // Neither the end of its input nor SIGTERM ends it.
+            // Neither closing its input nor SIGTERM ends it.
             program.has("stubborn");
         }
         assert_eq!(program.call("leave").await, Ok(json!("left")));
         let pids = program.lines("pids");
         assert!(pids.len() == 2 && pids.iter().all(|pid| runs(pid)), "{pids:?}");
         program.mcp.close().await;
-        // The system takes a moment to end what was killed.
+        // The system takes a moment to end killed processes.
         eventually("all have ended", || pids.iter().all(|pid| !runs(pid))).await;
     }
 }
@@ -313,7 +313,7 @@ async fn nothing_is_left_of_a_server_that_has_died() {
     let program = Program::new();
     assert_eq!(program.call("leave").await, Ok(json!("left")));
     program.call("die").await.unwrap_err();
-    // Whoever calls next finds it dead.
+    // The next caller finds it dead.
     let _ = program.call("work").await;
     let pids = program.lines("pids");
     eventually("all have ended", || pids.iter().take(2).all(|pid| !runs(pid))).await;
@@ -341,14 +341,14 @@ async fn a_model_is_told_what_the_server_says_of_its_tools_where_the_flow_says_n
     assert_eq!(kept.parameters, Some(own), "what the flow says holds");
     assert_eq!((gone.description, gone.parameters), (None, None));
 
-    // A server that cannot be reached keeps no turn from being taken.
+    // A server that cannot be reached does not keep a turn from being carried out.
     let away = Mcp::new(settings(Path::new("/no/such/folder")));
     let mut tools = [ToolSpec { mcp: Some(McpTool { server: "nobody".to_owned(), tool: "x".to_owned() }), ..sum }];
     away.describe(&mut tools).await;
     assert_eq!(tools[0].description.as_deref(), Some("Adds up."));
 }
 
-/// A server that speaks MCP over HTTP, as far as is needed for a call.
+/// Starts an MCP server over HTTP that supports just what a call needs.
 async fn over_http() -> String {
     use axum::http::StatusCode;
     use axum::response::IntoResponse as _;

@@ -1,4 +1,4 @@
-//! Starts of MCP servers that take their time.
+//! Slow starts of MCP servers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::tool::mcp::Mcp;
 async fn a_server_that_starts_slowly_is_started_once_however_briefly_each_waits() {
     let program = Program::new();
     program.has("slow");
-    // The time that a model's turn has for what is said of its tools passes at once.
+    // The time that a model's turn waits for descriptions passes at once.
     tokio::time::pause();
     let mut tools = [told_by("sh", "work")];
     program.mcp.describe(&mut tools).await;

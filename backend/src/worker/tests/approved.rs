@@ -1,11 +1,11 @@
-//! What is sent is what was approved: calls on their whole way, against a server that keeps what it gets.
+//! Calls from approval to request: a server records what it gets, which must be what was approved.
 
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::*;
 
-/// A payment whose request uses the state, and beside it a question that lets somebody change the state.
+/// A payment whose request uses the state, and at the same time a question with which a person can change the state.
 fn payment(server: &MockServer, tool: &Value) -> Value {
     let mut pay = json!({
         "http": {
@@ -51,7 +51,7 @@ fn reaching(server: &MockServer) -> Tools {
 }
 
 impl House {
-    /// The pending review at a node.
+    /// Returns the pending review at a node.
     async fn at_node(&self, run: RunId, node: &str) -> Review {
         let here = |review: &Review| review.is_pending() && review.node.as_ref().is_some_and(|at| &**at == node);
         self.until(async || self.store.run_reviews(run).await.unwrap().into_iter().find(here)).await
@@ -66,7 +66,7 @@ impl House {
         self.decide(review, json!({ "type": "actions", "decisions": decisions })).await;
     }
 
-    /// Somebody else changes what the payment was made of.
+    /// Changes the state that the payment was rendered from.
     async fn change(&self, run: RunId, edits: Value) {
         let review = self.at_node(run, "ask").await;
         let request: DecisionRequest = serde_json::from_value(json!({

@@ -11,7 +11,7 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 use super::*;
 use crate::handler::{self, CallbackKey, CallbackUrl, SigningKeys, Webhooks};
 
-/// Secrets of the specification of webhooks.
+/// The secrets of the webhook specification's examples.
 const SECRETS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 fn asking(url: &str) -> Value {
@@ -36,13 +36,13 @@ fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
     Webhooks::new(options).unwrap()
 }
 
-/// A worker that asks receivers on loopback.
+/// Starts a worker that may ask webhooks on loopback.
 fn worker(house: &House) -> BackgroundTask {
     let programs = Arc::new(webhooks(house, SECRETS, &["127.0.0.1"]));
     start(Options { programs, ..house.worker(demo(), tools()) })
 }
 
-/// What comes of a run whose webhook answers so.
+/// Runs a flow whose webhook gives this answer. Returns the run, and the requests.
 async fn answered(answer: ResponseTemplate) -> (RunState, Vec<Request>) {
     let receiver = MockServer::start().await;
     Mock::given(method("POST")).and(path("/decide")).respond_with(answer).mount(&receiver).await;
@@ -133,7 +133,7 @@ async fn a_webhook_that_wants_to_be_left_alone_is_asked_no_sooner() {
     assert_eq!(receiver.received_requests().await.unwrap().len(), 2);
 }
 
-/// Its time is two seconds: a first try, and at least one more a second later where that may help.
+/// The webhook's timeout is two seconds: a first attempt and, if a retry may help, at least one more a second later.
 #[tokio::test]
 async fn a_webhook_that_has_not_decided_in_its_time_rejects_or_passes_on_as_the_flow_says() {
     let down = || ResponseTemplate::new(503);

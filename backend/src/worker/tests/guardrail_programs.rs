@@ -1,5 +1,5 @@
-//! Programs that guardrails ask over HTTP: by a worker about leave that a handler gives, and by the store about what somebody
-//! decides.
+//! Programs that guardrails ask over HTTP: by a worker about a handler's approval, and by the store about a person's
+//! decision.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::store::CommitError;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// A call that its gate holds back, and whose output a person may edit.
+/// A flow with a gated call, and an output that a person may edit.
 fn guarded(url: &str, gate: &Value, more: &Value) -> Value {
     let mut rules =
         json!({ "name": "house-rules", "on": ["actions", "edits"], "webhook": { "url": url, "timeout": "2s" } });
@@ -56,7 +56,8 @@ async fn answering(answer: ResponseTemplate) -> MockServer {
     receiver
 }
 
-/// What became of the call that an `auto` handler approves.
+/// Runs a flow with a call that an `auto` handler approves. Returns whether the guardrail blocked it, with the number of
+/// requests to the program.
 async fn outcome(answer: ResponseTemplate, more: &Value) -> (Result<(), String>, usize) {
     let receiver = answering(answer).await;
     let house = House::with(guarded(&receiver.uri(), &json!({ "handlers": [{ "auto": "approve" }] }), more)).await;

@@ -10,12 +10,12 @@ use super::*;
 use crate::engine::ModelToolCall;
 use crate::store::Form;
 
-/// `[[…1…]]`, so deep.
+/// Builds `[[…1…]]` with this depth.
 fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |value, _| json!([value]))
 }
 
-/// A tool that answers so deep.
+/// A tool whose result has this depth.
 struct Deep(usize);
 
 #[async_trait]
@@ -25,7 +25,7 @@ impl Tool for Deep {
     }
 }
 
-/// A model whose call has arguments so deep.
+/// A model whose call has arguments of this depth.
 struct DeepCall(usize);
 
 #[async_trait]
@@ -37,7 +37,7 @@ impl Model for DeepCall {
     }
 }
 
-/// Whether everything that happened can be read.
+/// Checks that the lists and every entry of the audit log can be read.
 async fn reads_all(house: &House) {
     let admin = Principal::new("boss".parse().unwrap(), ["admin".to_owned()].into());
     house.store.runs(&admin, &RunQuery::default()).await.unwrap();

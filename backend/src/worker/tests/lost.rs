@@ -1,11 +1,12 @@
-//! Tasks whose workers keep dying: given up after some attempts, and found among those that died beside them.
+//! Tasks that keep losing their workers: they are given up after some attempts, and told apart from tasks that were
+//! lost beside them.
 
 use shared::error::FlowCode;
 
 use super::*;
 use crate::worker::call::MOST_LOST;
 
-/// A call whose failure has a way on.
+/// A flow with a call whose failure is handled.
 fn forgiving() -> Value {
     let mut flow = flow(&json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } }), true);
     flow["nodes"]["draft"]["failure"] = json!({ "then": { "goto": "told" } });
@@ -13,7 +14,7 @@ fn forgiving() -> Value {
     flow
 }
 
-/// Claims by workers that die at once; answers with how many tasks the last of them held.
+/// Claims tasks as workers that die at once. Returns the number of tasks that the last of them held.
 async fn die(house: &House, times: u32) -> usize {
     let mut held = 0;
     for n in 0..times {
@@ -63,7 +64,7 @@ async fn those_who_may_be_to_blame_are_tried_one_at_a_time_and_a_stop_is_no_loss
     assert_eq!(suspect[0].lost, 3);
     let none = Room { suspects: 0, ..ROOM };
     assert_eq!(house.store.claim("one", none, Duration::from_mins(1)).await.unwrap(), Vec::new());
-    // A worker that stops gives its tasks back.
+    // A worker that stops releases its tasks.
     house.store.release(WorkTable::Tasks, "one", &[suspect[0].lease()], Duration::ZERO).await.unwrap();
     let again = house.store.claim("two", ROOM, Duration::from_mins(1)).await.unwrap();
     assert_eq!((again.len(), again[0].lost <= 3), (1, true), "{again:?}");
