@@ -1,4 +1,4 @@
-//! Demo models here; real ones against servers that speak their wire formats in the modules below.
+//! Demo models. The other providers are tested in the modules below, against servers with their wire formats.
 
 mod answers;
 mod costs;

@@ -1,5 +1,5 @@
-//! What archiving promises, on both databases: nothing is lost or doubled, whatever ends when; the record holds; and what
-//! somebody still needs stays.
+//! The guarantees of archiving, on both databases: nothing is lost or duplicated, whenever a process ends; the audit
+//! log stays valid; and what is still needed stays in the database.
 
 mod crash;
 mod held;

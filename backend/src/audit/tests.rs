@@ -1,4 +1,4 @@
-//! What the seals promise, on both databases: nothing in the record changes unnoticed, and what changed is named.
+//! The guarantees of seals, on both databases: no change of the audit log goes unnoticed, and each is named.
 
 mod forgery;
 mod proof;

@@ -1,4 +1,4 @@
-//! Programs that embed Countersign: who is asked, what comes of it, and what is never touched.
+//! Programs that embed Countersign: who is asked, what the outcome is, and what is left untouched.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn ask(human: Human) -> Flow {
     builder::Flow::new("ask").human("ask", human).build().unwrap()
 }
 
-/// A tool node whose tool asks for permission by itself.
+/// A tool node whose tool asks for permission itself.
 fn deletes() -> Flow {
     let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
     let tool = shared::definition::Tool {
@@ -45,7 +45,7 @@ fn with_deletion(deleted: &Arc<AtomicU32>) -> Options {
     })
 }
 
-/// MCP servers are processes beside this one.
+/// MCP servers are child processes, which must end with the program.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_cancelled_run_cancels_its_mcp_call_and_a_shutdown_ends_the_server() {

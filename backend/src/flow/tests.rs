@@ -1,4 +1,4 @@
-//! The promises of `check`: every mistake is found at once, at its line and column.
+//! The guarantees of `check`: every mistake is found at once, with its line and column.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ mod budgets;
 mod handled;
 mod teams;
 
-/// `line:column code message` of every mistake, and of every warning with `?`.
+/// Formats every mistake as `line:column code message`, and every warning with a `?`.
 fn found(source: &str) -> Vec<String> {
     let checked = check(source);
     let line = |mark: &str, m: &Mistake| {
@@ -27,7 +27,7 @@ fn the_example_flows_have_no_mistakes_and_nothing_doubtful() {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     let source = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
-    // Those that call others come after them.
+    // Called flows come before their callers.
     files.sort_by_key(|path| calls(read(&source(path)).flow().unwrap()).count());
     let mut library = Library::default();
     for path in &files {
@@ -44,7 +44,7 @@ fn the_example_flows_have_no_mistakes_and_nothing_doubtful() {
     assert!(files.len() >= 5);
 }
 
-/// Checks that a source has exactly these mistakes: `line:column CODE` and a piece of the message.
+/// Checks that a source has exactly these mistakes, given as `line:column CODE` and a part of the message.
 fn expect(source: &str, wanted: &[(&str, &str)]) {
     let found = found(source);
     let fits = found.len() == wanted.len()
@@ -306,7 +306,7 @@ fn the_schema_for_editors_accepts_the_examples_and_refuses_an_unknown_key() {
     assert_eq!(check_value(&schema, &flow, "").len(), 1);
 }
 
-/// Layers of 20 nodes, each of which leads to all of the next layer.
+/// Builds layers of 20 nodes, each of which leads to all nodes of the next layer.
 fn dense(layers: usize) -> String {
     let mut source = HEAD.to_owned();
     for layer in 0..layers {

@@ -1,4 +1,4 @@
-//! Sessions without a socket, on a real store.
+//! Sessions without a real socket, on a real store.
 
 mod inbox;
 mod replay;
@@ -26,13 +26,13 @@ use crate::store::testing::Database;
 use crate::store::{Actor, Store};
 use crate::token_stream::Streams;
 
-/// The server's end of a socket that is no socket.
+/// The server's end of an in-memory socket.
 struct Line {
     incoming: mpsc::UnboundedReceiver<Message>,
     outgoing: mpsc::Sender<Message>,
 }
 
-/// The client's end.
+/// The client's end of the socket.
 struct Client {
     outgoing: mpsc::UnboundedSender<Message>,
     incoming: mpsc::Receiver<Message>,
@@ -67,7 +67,7 @@ impl Sink<Message> for Line {
     }
 }
 
-/// Lets in one person, whose rights do not change.
+/// Authenticates one person, whose rights do not change.
 struct One(Actor);
 
 #[async_trait]
@@ -83,7 +83,7 @@ impl Authenticate for One {
     }
 }
 
-/// Lets in one person, who stands in for somebody from the first look on.
+/// Authenticates one person, who is a deputy from the first refresh on.
 struct Deputy(Actor);
 
 #[async_trait]

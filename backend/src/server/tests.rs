@@ -1,4 +1,4 @@
-//! Clients that do not go on, and callers who must get in all the same.
+//! Clients that stall, and others who must be served nevertheless.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 const HALF: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A request for `/slow` has been taken up.
+/// Notified when a request for `/slow` has arrived.
 static TAKEN_UP: Notify = Notify::const_new();
 
 fn router() -> Router {
@@ -46,14 +46,14 @@ async fn start(connections: usize) -> Server {
     Server::start(listener, router(), limits, TrustedProxies::default(), &background, CancellationToken::new()).unwrap()
 }
 
-/// A new connection on which these bytes were sent.
+/// Opens a connection and sends these bytes.
 async fn send(server: &Server, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     stream
 }
 
-/// The status of the next answer; none: the connection was closed.
+/// Reads the status of the next response. `None` if the connection was closed.
 async fn status(stream: &mut (impl AsyncRead + Unpin)) -> Option<u16> {
     let mut head = [0; 12];
     timeout(TIMEOUT, stream.read_exact(&mut head)).await.expect("answered or closed").ok()?;
@@ -102,7 +102,7 @@ async fn one_address_has_its_share_of_the_connections() {
     assert!(room.enter(network([203, 0, 113, 7])).await.is_some());
 }
 
-/// A connection over a pipe, in a time that passes when nothing else happens.
+/// Opens a connection over a pipe. The paused clock advances when nothing else happens.
 fn connect() -> DuplexStream {
     let (client, server) = duplex(1024);
     tokio::spawn(async move {

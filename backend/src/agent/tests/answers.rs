@@ -1,4 +1,4 @@
-//! Answers of the three kinds of servers: text as it comes, calls of tools, and how they are cut into pieces.
+//! Answers of the three kinds of servers: text as it arrives, tool calls, and any split into pieces.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::server::{Answer, Body, Server};
 use super::wire::{Call, WIRES, Wire};
 use super::*;
 
-/// What a server's answer is taken for, and the pieces that were streamed.
+/// Returns what a server's answer is read as, and the pieces of text that were streamed.
 async fn heard(wire: Wire, answer: Answer) -> (Result<ModelAnswer, TaskFailure>, Vec<String>) {
     let server = Server::start(answer).await;
     let pieces = Mutex::new(Vec::new());
@@ -95,13 +95,13 @@ async fn arguments_that_are_no_json_are_given_on_as_they_were_written() {
     for wire in WIRES {
         let body = wire.answer(&[], &[Call::new("call_a", "publish", &["{\"title\": \"A", "\", }"])]);
         assert_eq!(calls(wire, body).await, [call("call_a", "publish", json!("{\"title\": \"A\", }"))], "{wire:?}");
-        // JSON, but no object: the engine says so.
+        // JSON, but not an object: the engine reports it.
         let body = wire.answer(&[], &[Call::new("call_a", "publish", &["[1]"])]);
         assert_eq!(calls(wire, body).await, [call("call_a", "publish", json!([1]))], "{wire:?}");
     }
 }
 
-/// Compatible servers number calls as they please.
+/// Compatible servers number tool calls differently.
 #[tokio::test]
 async fn calls_are_told_apart_by_id_and_index_whatever_the_server_makes_of_them() {
     let piece = |call: Value| {
@@ -118,7 +118,7 @@ async fn calls_are_told_apart_by_id_and_index_whatever_the_server_makes_of_them(
     let expected = [call("a", "x", json!({ "n": 1 })), call("b", "y", json!({}))];
     assert_eq!(calls(Wire::OpenAi, answer(&[one.clone(), two.clone()])).await, expected, "one index for all");
 
-    // Indexes with gaps, as large as they can be.
+    // Indexes with gaps, up to the largest possible.
     let far = |index: u64, call: &Value| {
         let mut call = call.clone();
         call["index"] = json!(index);
@@ -127,13 +127,13 @@ async fn calls_are_told_apart_by_id_and_index_whatever_the_server_makes_of_them(
     let body = answer(&[far(7, &one), far(u64::from(u32::MAX), &two)]);
     assert_eq!(calls(Wire::OpenAi, body).await, expected, "gaps");
 
-    // No index and no id, and arguments as a value.
+    // No index, no id, and arguments that are a value instead of text.
     let bare = json!({ "function": { "name": "x", "arguments": { "n": 1 } } });
     let next = json!({ "function": { "name": "y", "arguments": "" } });
     let expected = [call("call_1", "x", json!({ "n": 1 })), call("call_2", "y", json!({}))];
     assert_eq!(calls(Wire::OpenAi, answer(&[bare, next])).await, expected, "neither index nor id");
 
-    // Name and id in each piece; calls whose pieces alternate.
+    // Name and id in each piece, and calls whose pieces alternate.
     let again = |index: u32, id: &str, arguments: &str| json!({ "index": index, "id": id, "function": { "name": "x", "arguments": arguments } });
     let pieces = [again(0, "a", "{\"n\""), again(1, "b", "{\"n\""), again(0, "a", ":1}"), again(1, "", ":2}")];
     let expected = [call("a", "x", json!({ "n": 1 })), call("b", "x", json!({ "n": 2 }))];
@@ -177,7 +177,7 @@ async fn frames_are_read_as_their_standard_has_them() {
             assert_eq!(answer.unwrap().text, "Hi", "{wire:?}: {body}");
         }
     }
-    // An end in order is an end, also without `[DONE]`, and a last line needs no line feed.
+    // A regular end is enough, even without `[DONE]`, and the last line needs no line feed.
     let body = String::from_utf8(Wire::OpenAi.answer(&["Hi"], &[])).unwrap();
     let (answer, _) = heard(Wire::OpenAi, Answer::whole(body.replace("data: [DONE]\n\n", ""))).await;
     assert_eq!(answer.unwrap().text, "Hi");

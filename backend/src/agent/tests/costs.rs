@@ -1,4 +1,4 @@
-//! What a call costs, and budgets that could not be kept.
+//! The costs of calls, and budgets that could not be enforced.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What goes wrong between here and a model: what it is called, whether and when trying again helps, and what is never told.
+//! Failures between the worker and a model: their messages, whether and when a retry helps, and what is never revealed.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ async fn a_refusal_says_what_the_provider_said_and_whether_trying_again_could_he
         (529, "overloaded_error", true),
     ] {
         for wire in WIRES {
-            // Ollama has no key that it could give away.
+            // Ollama has no key that could leak.
             let key = if wire == Wire::Ollama { "" } else { KEY };
             let body = wire.error(kind, &format!("no luck with {key}"));
             let answer = Answer::refusal(status, &body).header("location", "http://127.0.0.1:1/elsewhere");
@@ -51,7 +51,7 @@ async fn a_refusal_says_what_the_provider_said_and_whether_trying_again_could_he
 #[tokio::test]
 async fn an_answer_that_came_to_its_limit_of_tokens_is_no_answer() {
     for wire in WIRES {
-        // Of a call that was cut before its arguments, a call without arguments would be made.
+        // If a tool call was cut off before its arguments, it must not be made without arguments.
         let cut = Call::new("call_1", "pay", if wire == Wire::Ollama { &["{}"] } else { &[] });
         for (texts, calls) in [(&["Half a sen"][..], &[][..]), (&[], &[cut])] {
             let failure = failure(wire, Answer::whole(wire.cut_off(texts, calls))).await;
@@ -122,7 +122,7 @@ async fn an_answer_that_breaks_off_is_a_failure_and_no_answer() {
             let whole = wire.answer(&["Hello"], &[]);
             whole[..whole.len() / 2].to_vec()
         }] {
-            // Cut, or ended in order before it was complete.
+            // The connection broke, or it ended regularly before the answer was complete.
             for answer in [Answer::new(Body::Cut(begun.clone())), Answer::whole(begun.clone())] {
                 let failure = failure(wire, answer).await;
                 let is_nothing = begun.is_empty();
@@ -168,7 +168,7 @@ async fn a_silent_server_is_given_up_after_the_timeout() {
 async fn an_answer_without_end_is_cut_off_at_the_limit_of_a_value() {
     let many = "x".repeat(64 * 1024);
     for wire in WIRES {
-        // Text, arguments, calls, and a frame that never ends.
+        // Too much text, arguments, or calls, and a frame that never ends.
         let text = wire.begun(&[&many]);
         let calls = wire.calls(&vec![Call::new("call_a", "publish", &["{\"text\": \"and so on, and so on\"}"]); 100]);
         let frame = match wire {
@@ -221,7 +221,7 @@ async fn a_missing_key_is_named() {
     assert!(!failure.message.contains("broken"), "{failure:?}");
 }
 
-/// Collects what is logged.
+/// Collects log messages.
 #[derive(Clone, Default)]
 struct Log(std::sync::Arc<Mutex<Vec<u8>>>);
 

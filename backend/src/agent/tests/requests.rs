@@ -1,4 +1,4 @@
-//! What the three kinds of servers are sent.
+//! The requests that the three kinds of servers get.
 
 use serde_json::{Value, json};
 use shared::definition::Effort;
@@ -9,7 +9,7 @@ use super::*;
 use crate::agent::wire::Wire as _;
 use crate::engine::ToolSpec;
 
-/// The request that a server of this kind gets.
+/// Returns the request that a server of this kind gets.
 async fn sent(wire: Wire, request: &ModelRequest) -> Heard {
     let server = Server::start(Answer::whole(wire.answer(&["Hi"], &[]))).await;
     wire.models(&server).call(request, &|_| {}).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_conversation_with_several_calls_goes_back_as_each_server_wants_it() {
         result("a", "search", json!({ "hits": [1] })),
         result("b", "publish", json!("TOOL_FAILED: the arguments are not a JSON object")),
         user("Mind the tone."),
-        // A model that said nothing at all.
+        // An answer without text and calls.
         assistant(""),
         user("Again."),
     ];
@@ -194,7 +194,7 @@ async fn a_conversation_with_several_calls_goes_back_as_each_server_wants_it() {
                 { "type": "tool_use", "id": "a", "name": "search", "input": { "q": "x" } },
                 { "type": "tool_use", "id": "b", "name": "publish", "input": {} },
             ] },
-            // All results in one message, before anything else; and no empty message, which is refused.
+            // All results are in one message, first. There is no empty message, since it would be refused.
             { "role": "user", "content": [
                 { "type": "tool_result", "tool_use_id": "a", "content": "{\"hits\":[1]}" },
                 { "type": "tool_result", "tool_use_id": "b", "content": broken },
@@ -231,7 +231,7 @@ async fn a_conversation_with_several_calls_goes_back_as_each_server_wants_it() {
     assert_eq!(ollama["tools"], functions);
 }
 
-/// One schema that every provider can hold a model to, and one that only some can.
+/// One schema that every provider can enforce, and one that only some can.
 #[tokio::test]
 async fn an_answer_in_a_schema_is_asked_for_in_the_way_that_holds() {
     let exact = json!({ "type": "object", "required": ["score"], "additionalProperties": false,

@@ -1,4 +1,5 @@
-//! A server that says exactly what a test wants, byte for byte: in pieces of any size, cut off, without an end.
+//! A server whose response is under the test's control, byte for byte: in pieces of any size, cut off, or without an
+//! end.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,16 +8,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// What is sent after the head of an answer.
+/// The body of a response.
 #[derive(Clone)]
 pub enum Body {
-    /// These pieces, each by itself, and an end in order.
+    /// These pieces, sent one by one, and a regular end.
     Pieces(Vec<Vec<u8>>),
-    /// This, and then the connection breaks.
+    /// These bytes, after which the connection breaks.
     Cut(Vec<u8>),
-    /// This, and then nothing more, without an end.
+    /// These bytes, then nothing more, and no end.
     Silence(Vec<u8>),
-    /// This, again and again.
+    /// These bytes, repeated endlessly.
     Endless(Vec<u8>),
 }
 
@@ -36,7 +37,7 @@ impl Answer {
         Self::new(Body::Pieces(vec![body.into()]))
     }
 
-    /// In pieces of so many bytes, wherever that cuts characters and frames.
+    /// Splits a body into pieces of so many bytes, even inside characters and frames.
     pub fn cut_up(body: &[u8], size: usize) -> Self {
         Self::new(Body::Pieces(body.chunks(size).map(<[u8]>::to_vec).collect()))
     }
@@ -51,16 +52,16 @@ impl Answer {
     }
 }
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone)]
 pub struct Heard {
     pub path: String,
-    /// The head, in lower case.
+    /// The head of the request, in lower case.
     pub head: String,
     pub body: Value,
 }
 
-/// A server that gives the same answer to everybody; it ends with the test.
+/// A server that gives the same response to every request. It ends with the test.
 pub struct Server {
     pub url: String,
     heard: Arc<Mutex<Vec<Heard>>>,
@@ -83,12 +84,12 @@ impl Server {
         Self { url, heard, _serving: serving }
     }
 
-    /// What was heard so far.
+    /// Returns the requests received so far.
     pub fn heard(&self) -> Vec<Heard> {
         self.heard.lock().unwrap().clone()
     }
 
-    /// The only request.
+    /// Returns the only request.
     pub fn request(&self) -> Heard {
         let heard = self.heard();
         assert_eq!(heard.len(), 1, "requests");
@@ -100,7 +101,7 @@ async fn serve(mut socket: TcpStream, answer: Answer, heard: Arc<Mutex<Vec<Heard
     socket.set_nodelay(true).unwrap();
     let Some(request) = read(&mut socket).await else { return };
     heard.lock().unwrap().push(request);
-    // What is not written any more is no failure of the server: its client has heard enough.
+    // If writing fails, the client has read enough and closed the connection.
     let _ = write(socket, answer).await;
 }
 
@@ -132,7 +133,7 @@ async fn write(mut socket: TcpStream, answer: Answer) -> std::io::Result<()> {
         Body::Pieces(pieces) => {
             for piece in pieces {
                 chunk(&mut socket, &piece).await?;
-                // The reader takes this piece before the next one comes.
+                // Lets the client read this piece before the next one is sent.
                 tokio::task::yield_now().await;
             }
             socket.write_all(b"0\r\n\r\n").await
@@ -150,7 +151,7 @@ async fn write(mut socket: TcpStream, answer: Answer) -> std::io::Result<()> {
 
 async fn chunk(socket: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
     if bytes.is_empty() {
-        // It would say that the answer has ended.
+        // A final chunk would mark the end of the response.
         return Ok(());
     }
     socket.write_all(format!("{:x}\r\n", bytes.len()).as_bytes()).await?;

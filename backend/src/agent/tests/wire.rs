@@ -1,4 +1,4 @@
-//! What the three kinds of servers send and want, as their vendors document it.
+//! The wire formats of the three kinds of servers, as their vendors document them.
 
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ pub enum Wire {
 
 pub const WIRES: [Wire; 3] = [Wire::OpenAi, Wire::Anthropic, Wire::Ollama];
 
-/// The key that no log and no message may show.
+/// The key that no log and no message may contain.
 pub const KEY: &str = "sk-very-secret";
 
-/// A call as a model makes it: its arguments as they are written, in pieces.
+/// A tool call as the model writes it, with the arguments in pieces.
 #[derive(Clone)]
 pub struct Call {
     pub id: &'static str,
@@ -33,7 +33,7 @@ impl Call {
 }
 
 impl Wire {
-    /// The model of this name, as a flow names it.
+    /// Returns the name of a model as written in flows.
     pub fn model(self, name: &str) -> String {
         let provider = match self {
             Self::OpenAi => "openai",
@@ -51,7 +51,7 @@ impl Wire {
         }
     }
 
-    /// The settings by which its models are those of `server`.
+    /// Returns the settings for which `server` serves this kind of models.
     pub fn options(self, server: &Server) -> Options {
         let url = server.url.clone();
         let key = Some(KEY.to_owned());
@@ -66,12 +66,12 @@ impl Wire {
         Models::new(self.options(server)).unwrap()
     }
 
-    /// A whole answer that used 5 tokens in and 4 out.
+    /// Builds a complete answer with a usage of 5 input and 4 output tokens.
     pub fn answer(self, texts: &[&str], calls: &[Call]) -> Vec<u8> {
         [self.begun(texts), self.calls(calls), self.end(!calls.is_empty())].concat()
     }
 
-    /// The calls of an answer that has begun.
+    /// Builds the tool calls of an answer.
     pub fn calls(self, calls: &[Call]) -> Vec<u8> {
         match self {
             Self::OpenAi => openai_calls(calls),
@@ -81,7 +81,7 @@ impl Wire {
         }
     }
 
-    /// The beginning of an answer.
+    /// Builds the beginning of an answer.
     pub fn begun(self, texts: &[&str]) -> Vec<u8> {
         match self {
             Self::OpenAi => {
@@ -117,7 +117,7 @@ impl Wire {
         }
     }
 
-    /// An answer that came to its limit of tokens in the middle of a text or of a call's arguments.
+    /// Builds an answer that reached its token limit within a text or a call's arguments.
     pub fn cut_off(self, texts: &[&str], calls: &[Call]) -> Vec<u8> {
         let last = match self {
             Self::OpenAi => {
@@ -165,7 +165,7 @@ impl Wire {
         }
     }
 
-    /// The body of a refusal, or of an error in the middle of an answer.
+    /// Builds the body of a refusal, or of an error within an answer.
     pub fn error(self, kind: &str, message: &str) -> Value {
         match self {
             Self::OpenAi => json!({ "error": { "message": message, "type": kind, "param": null, "code": kind } }),
@@ -174,7 +174,7 @@ impl Wire {
         }
     }
 
-    /// A value as one frame of a streamed answer, framed as this kind of server does.
+    /// Builds a frame of a streamed answer from a value.
     pub fn frame(self, value: &Value) -> Vec<u8> {
         match self {
             Self::OpenAi => format!("data: {value}\n\n").into_bytes(),
@@ -219,7 +219,7 @@ fn anthropic_calls(calls: &[Call]) -> Vec<u8> {
     anthropic_events(&events)
 }
 
-/// Ollama sends arguments as values; where a model wrote none, as a text.
+/// Builds calls in Ollama's format: arguments are values, or a text if the model wrote none.
 fn ollama_calls(calls: &[Call]) -> Vec<u8> {
     let calls = calls.iter().map(|call| {
         let text = call.arguments.concat();

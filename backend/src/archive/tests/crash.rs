@@ -1,4 +1,4 @@
-//! Whatever ends when: each run stands in the database or in the file, and in the file once.
+//! Crashes at any point: each run is in the database or in the file, and at most once in the file.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -19,7 +19,7 @@ on_both! {
 }
 
 impl World {
-    /// How often each run stands in the file.
+    /// Counts how often each run occurs in the file.
     fn in_file(&self) -> BTreeMap<RunId, usize> {
         let bytes = std::fs::read(self.file()).expect("reads");
         let (mut rest, mut runs) = (&bytes[..], BTreeMap::new());
@@ -44,7 +44,7 @@ async fn what_a_crash_left_in_the_file_is_written_over(mut world: World) {
     let first = world.finished(2).await;
     world.grow_old().await;
     world.archiver().pass().await.expect("archives");
-    // The day of the next ones is the same as that of the first.
+    // The next runs have the same day as the first.
     let file = world.file();
     let name = file.file_name().expect("a name").to_string_lossy().into_owned();
     let known = std::fs::read(&file).expect("reads").len() as u64;
@@ -64,7 +64,7 @@ async fn what_a_crash_left_in_the_file_is_written_over(mut world: World) {
         let open = std::fs::OpenOptions::new().write(true).open(&file).expect("opens");
         open.set_len(known).expect("cuts");
     }
-    // What is not its own stays: archives of another database, and those that an older database knows nothing of.
+    // Foreign data stay: archives of another database, and those that an older backup does not know.
     for foreign in [whole("another"), [&ours[..], &ours[..]].concat()] {
         append(&foreign);
         write(&world.folder()).expect_err("it is not written over");
@@ -87,7 +87,8 @@ async fn what_a_crash_left_in_the_database_is_removed_by_the_next(mut world: Wor
     for (day, found) in killed.find(&mut sources).await.expect("looks") {
         killed.archive(&day, &mut found.into()).await.expect("archives");
     }
-    // Killed here: the file is there, the record says so, and nothing but the runs themselves is removed.
+    // The server is killed here: the file and its record exist, and of the database only the runs themselves were
+    // removed.
     drop(lock);
     assert!(world.rows("blobs").await >= 1);
     assert!(world.verify().await.valid);
@@ -111,7 +112,7 @@ async fn a_run_that_changes_meanwhile_stays(mut world: World) {
     let mut sources = archiver.sources().await.expect("looks");
     let (day, all) = archiver.find(&mut sources).await.expect("looks").pop_first().expect("a run");
     archiver.archive(&day, &mut all.into()).await.expect("archives");
-    // As if another server had read the same runs: it comes second.
+    // Another server that read the same runs comes second.
     let told = world.store().archives(0, 1).await.expect("reads").remove(0);
     let entry = crate::audit::archive_entry(world.store(), &told).await.expect("reads").expect("it is told");
     let again = |archive, last_row| {
@@ -150,7 +151,7 @@ async fn runs_start_and_end_while_others_are_archived(mut world: World) {
         }
         runs
     });
-    // Two servers on one folder: one of them archives.
+    // Of two servers on one folder, one archives.
     let (mut one, mut other) = (world.archiver(), world.archiver());
     let (one, other) = tokio::join!(one.pass(), other.pass());
     let archived = one.expect("archives") + other.expect("archives");

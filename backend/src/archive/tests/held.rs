@@ -1,4 +1,4 @@
-//! What somebody still needs stays, and each flow says for how long.
+//! Runs that are still needed stay in the database, and each flow has its own retention.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn a_run_with_an_answer_under_a_key_stays(mut world: World) {
     let mut archiver = world.archiver_of(Some(Duration::from_mins(5)));
     assert_eq!(archiver.pass().await.expect("archives"), 1);
     assert!(world.store().find_run(run).await.expect("reads").is_some());
-    // The same request is still answered the same.
+    // The same request still gets the same answer.
     launch(world.store(), "note", "with a key", Some(key)).await;
     world.record.behind_its_back("DELETE FROM idempotency").await;
     assert_eq!(archiver.pass().await.expect("archives"), 1);
@@ -47,7 +47,7 @@ async fn a_run_with_an_answer_under_a_key_stays(mut world: World) {
 async fn a_run_with_a_pending_review_stays(mut world: World) {
     let run = world.launch("ask", "may it?").await;
     world.record.seal_all().await;
-    // A run that is over, and has handed something over that nobody has taken yet.
+    // A finished run with a handoff that nobody has taken yet.
     let of_run = if world.record.is_postgres() { format!("'{run}'") } else { format!("x'{}'", run.0.simple()) };
     world.record.behind_its_back(&format!("UPDATE runs SET status = 'completed' WHERE id = {of_run}")).await;
     world.record.clock.advance(KEPT + DAY);
@@ -70,7 +70,7 @@ async fn each_flow_says_for_how_long(mut world: World) {
     }
 }
 
-/// Asks people something without a flow.
+/// Asks people a question without a flow.
 async fn ask(world: &World) -> ReviewId {
     let asked = json!({"kind": "handoff", "to": "reviewer", "reason": "Not mine."});
     let question = Carrier::of(&serde_json::from_value(asked).expect("a question")).expect("it can be asked");
@@ -81,7 +81,7 @@ async fn ask(world: &World) -> ReviewId {
     review.id
 }
 
-/// The place before what is told next.
+/// Returns the position before the next entry.
 async fn end_of_the_log(world: &World) -> Cursor {
     let origin = world.store().origin();
     let page = world.store().log(&origin, None, 1000).await.expect("reads").expect("of this log");
@@ -107,7 +107,7 @@ async fn what_a_message_tells_of_is_found_where_the_run_before_it_is_archived(mu
     world.grow_old().await;
     assert_eq!(world.archiver().pass().await.expect("archives"), 3);
 
-    // A server that has read none of it before.
+    // A server that has not read any of it before.
     let store = world.record.another_store().await;
     let told = [
         (before_question, question, EntryKind::ReviewRequested),

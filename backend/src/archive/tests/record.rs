@@ -1,4 +1,4 @@
-//! The record holds over what was archived, and says what of it was changed by whom.
+//! The audit log stays valid for archived entries, and reports which were changed.
 
 use shared::api::AuditQuery;
 use shared::id::RunId;
@@ -66,7 +66,7 @@ async fn an_export_is_verified_by_itself_after_archiving(mut world: World) {
     let archived = world.record.check(None).await.archived;
     let found = verify_file(whole.as_bytes(), &world.record.trusted, None).expect("reads").check;
     assert!(found.valid && found.archived == archived && archived > 0, "{found:?}");
-    // Without the entry that tells of them they are missing.
+    // Without the record of the archive, its entries are missing.
     let cut: String = whole.split_inclusive('\n').filter(|line| !line.contains("runs.archived")).collect();
     let found = verify_file(cut.as_bytes(), &world.record.trusted, None).expect("reads").check;
     assert!(!found.valid, "{found:?}");
@@ -98,7 +98,7 @@ async fn a_run_that_somebody_deleted_is_not_taken_for_archived(mut world: World)
     let young = world.archived_and_young().await;
     let of_run = if world.record.is_postgres() { format!("'{young}'") } else { format!("x'{}'", young.0.simple()) };
     let bad = world.removed(&format!("DELETE FROM log WHERE run_id = {of_run}")).await;
-    // Saying so in the table of archived runs changes nothing.
+    // A forged row in the table of archived runs explains nothing.
     let archived = format!("INSERT INTO archived_runs VALUES ({of_run}, 'note', 'dev', 1, 1, 1)");
     assert_eq!(world.removed(&archived).await, bad);
 }
@@ -114,7 +114,7 @@ async fn what_no_row_leads_to_was_removed(mut world: World) {
 }
 
 impl World {
-    /// Runs that are archived, and one that is not, all of it sealed.
+    /// Archives some runs, and leaves one that is too young. All of it is sealed.
     async fn archived_and_young(&mut self) -> RunId {
         self.finished(3).await;
         self.grow_old().await;
@@ -124,7 +124,7 @@ impl World {
         young
     }
 
-    /// What is found after somebody did this to the database.
+    /// Returns the first finding after a statement was executed in the database.
     async fn removed(&self, sql: &str) -> FirstBad {
         self.record.behind_its_back(sql).await;
         let (what, bad) = self.record.first_bad(None).await;
@@ -144,7 +144,7 @@ async fn whoever_stands_where_something_was_archived_reads_a_snapshot_again(mut 
     let another = world.record.another_store().await;
     assert!(another.log(&archived, None, 10).await.expect("reads").is_none(), "entries behind it are gone");
     assert!(another.log(&late, None, 10).await.expect("reads").is_some());
-    // Whoever reads from the first entry on, page by page, gets all that is left.
+    // Reading from the first entry on, page by page, yields everything that is left.
     let (mut place, mut read) = (another.origin(), 0);
     loop {
         let page = another.log(&place, None, 1).await.expect("reads").expect("a page");

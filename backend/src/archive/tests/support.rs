@@ -16,7 +16,7 @@ use crate::clock::{Moment, SystemClock};
 use crate::store::{Actor, Change, IdempotencyKey, NewFlow, Operation, Store};
 
 pub const DAY: Duration = Duration::from_hours(24);
-/// For how long runs are kept.
+/// The retention of runs.
 pub const KEPT: Duration = Duration::from_hours(90 * 24);
 
 pub struct World {
@@ -63,7 +63,7 @@ impl World {
         self.folder.path().join("archive")
     }
 
-    /// The only file of archives.
+    /// Returns the path of the only archive file.
     pub fn file(&self) -> PathBuf {
         let files = std::fs::read_dir(self.path()).expect("a folder").map(|file| file.expect("a file").path());
         let mut files: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "gz")).collect();
@@ -71,7 +71,7 @@ impl World {
         files.remove(0)
     }
 
-    /// One that archives what is older than [`KEPT`], as a server that was started anew has it.
+    /// Creates an archiver with the retention [`KEPT`], as after a restart of the server.
     pub fn archiver(&self) -> Archiver {
         self.archiver_of(Some(KEPT))
     }
@@ -85,7 +85,7 @@ impl World {
         launch(self.store(), flow, text, None).await
     }
 
-    /// So many finished runs, half of them with a value that is stored beside the log.
+    /// Runs so many flows to their end. Half of the runs have a value that is stored beside the log.
     pub async fn finished(&self, count: usize) -> Vec<RunId> {
         let mut runs = Vec::new();
         for n in 0..count {
@@ -95,19 +95,19 @@ impl World {
         runs
     }
 
-    /// Seals everything, and lets the time pass after which what is over may be archived.
+    /// Seals everything, and lets the retention of finished runs pass.
     pub async fn grow_old(&mut self) {
         self.record.seal_all().await;
         self.record.clock.advance(KEPT + DAY);
     }
 
-    /// Whether the record holds, with the files of the archive.
+    /// Verifies the audit log together with the archive files.
     pub async fn verify(&self) -> SealCheck {
         let checked: Result<_, ArchiveError> = verify(self.store(), &self.record.trusted, &[], &self.folder()).await;
         checked.expect("reads")
     }
 
-    /// How many rows a table has.
+    /// Counts the rows of a table.
     pub async fn rows(&self, table: &str) -> u64 {
         self.store().counts().await.expect("counts")[table]
     }
@@ -128,7 +128,7 @@ pub async fn launch(store: &Store, flow: &str, text: &str, key: Option<Idempoten
     run
 }
 
-/// A key that nobody has used.
+/// Creates an unused idempotency key.
 pub fn key() -> IdempotencyKey {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let key = NEXT.fetch_add(1, Ordering::Relaxed).to_string();

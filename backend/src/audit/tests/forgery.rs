@@ -1,5 +1,5 @@
-//! Somebody who can write the database beside the server, but has no key: what they put in, change, copy or move before it
-//! is sealed is never sealed, and is named.
+//! An attacker who can write the database, but does not have the key: entries that are inserted, changed, copied or
+//! moved before they are sealed are never sealed, and are named.
 
 use shared::log::EntryKind;
 use shared::seal::Tampering;
@@ -16,7 +16,7 @@ on_both! {
     rows_from_before_the_first_key_are_sealed_and_none_behind_them,
 }
 
-/// A statement that puts a row behind all others, with this body and HMAC, and else as the row of somebody has it.
+/// Builds a statement that appends a row with this body and HMAC, and otherwise the columns of the row about `of`.
 fn insert(body: &str, mac: &str, of: &str) -> String {
     format!(
         "INSERT INTO log (commit_id, at, run_id, body, mac) \
@@ -31,7 +31,7 @@ async fn an_entry_that_was_put_in_is_never_sealed(mut world: World) {
     let (what, bad) = world.first_bad(None).await;
     assert_eq!((what, bad.entry, bad.kind), (Tampering::Added, Some(8), Some(EntryKind::UserCreated)));
     assert!(bad.message.contains("was not written with the key"), "{}", bad.message);
-    // What comes before it is sealed; once it is deleted, so is what follows.
+    // The entry before it is sealed. Once the forged row is deleted, so are the entries after it.
     world.sealer.seal().await.expect("the entry before it is as it was written");
     assert_eq!(world.head().await.number, 4);
     world.nothing_is_sealed_on_top("was not written with the key").await;
@@ -82,7 +82,7 @@ async fn a_commit_that_is_changed_after_it_was_sealed_is_found(mut world: World)
     world.three_seals().await;
     let one = if world.is_postgres() { "'00000000-0000-0000-0000-000000000001'" } else { "zeroblob(16)" };
     for change in [format!("commit_id = {one}"), "at = at + 1".to_owned(), "mac = NULL".to_owned()] {
-        // Entries have times of their own only where they differ from their row's.
+        // Entries store a time only if it differs from that of their row.
         world.behind_its_back(&format!("UPDATE log SET {change} WHERE body LIKE '%dot%'")).await;
         let (what, bad) = world.first_bad(None).await;
         assert_eq!((what, bad.entry, bad.seal), (Tampering::Changed, Some(4), Some(2)));
@@ -90,17 +90,17 @@ async fn a_commit_that_is_changed_after_it_was_sealed_is_found(mut world: World)
 }
 
 async fn rows_from_before_the_first_key_are_sealed_and_none_behind_them(mut world: World) {
-    // As a version that knew nothing of keys for rows has left it.
+    // A database as a version without row keys has left it.
     world.people(&["ada", "bob"]).await;
     world
         .behind_its_back("UPDATE log SET mac = NULL; UPDATE meta SET unauthenticated_to = (SELECT MAX(seq) FROM log)")
         .await;
     world.people(&["cem"]).await;
     world.seal(3).await;
-    // What is authenticated and what is not have seals of their own.
+    // Authenticated rows and others are in separate seals.
     assert_eq!(world.head().await.number, 2);
     assert!(world.check(None).await.valid);
-    // From then on the place in the database counts no more.
+    // From then on, the note in the database no longer counts.
     world.behind_its_back(&insert("replace(body, 'ada', 'mal')", "NULL", "ada")).await;
     world.behind_its_back("UPDATE meta SET unauthenticated_to = (SELECT MAX(seq) FROM log)").await;
     world.nothing_is_sealed_on_top("was not written with the key").await;

@@ -1,4 +1,4 @@
-//! How seals come to be, and how they are verified without the server.
+//! How seals are made, and how exports are verified without the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ async fn nothing_is_lost_while_many_write_and_two_seal(mut world: World) {
     let (stop, clock) = (Arc::clone(&done), Arc::clone(&world.clock));
     let sealing = tokio::spawn(async move {
         while !stop.load(Ordering::Acquire) {
-            // As if both had been silent: each tries for every number.
+            // Both servers consider the other one silent, so both try for every number.
             clock.advance(Duration::from_secs(10));
             second.seal().await.expect("seals");
             tokio::task::yield_now().await;
@@ -97,7 +97,7 @@ async fn a_clock_that_was_ahead_does_not_stop_the_seals(mut world: World) {
 async fn a_server_with_another_key_is_refused_before_it_writes_or_seals(mut world: World) {
     let (mine, trusted) = SealKey::open(&world.key_path(), &SystemClock).expect("the key is read");
     let (other, others) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
-    // Also where nothing is sealed yet: who comes first is registered.
+    // Even if nothing is sealed yet, the first key is registered.
     register(&world.store, &mine, &trusted).await.expect("the first key is taken");
     let refused = register(&world.store, &other, &others).await.expect_err("there is another").to_string();
     for word in [&mine.public().to_string(), &other.public().to_string(), "COUNTERSIGN_SEAL_KEY"] {
@@ -106,13 +106,13 @@ async fn a_server_with_another_key_is_refused_before_it_writes_or_seals(mut worl
     let mut stranger = Sealer::new(world.store.clone(), other, world.seals(others), world.clock.clone());
     let error = stranger.seal().await.expect_err("another key is registered").to_string();
     assert!(error.contains("give it the same seal.key"), "{error}");
-    // Of a database that was sealed before keys were registered, the newest seal tells.
+    // If seals are older than registered keys, the newest seal identifies the key.
     world.three_seals().await;
     world.behind_its_back("UPDATE meta SET seal_key = NULL").await;
     let (other, others) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("the key is read");
     assert!(register(&world.store, &other, &others).await.is_err());
     register(&world.store, &mine, &trusted).await.expect("it is the key of the newest seal");
-    // A new key in the place of an old one is registered, and the old one is not taken any more.
+    // A renewed key is registered in place of the old one, which is no longer accepted.
     let (new, both) = SealKey::renew(&world.key_path(), &SystemClock).expect("a new key");
     register(&world.store, &new, &both).await.expect("it replaces the old one");
     assert!(register(&world.store, &mine, &trusted).await.is_err());
@@ -124,7 +124,7 @@ async fn an_old_key_stays_trusted_when_a_new_one_takes_its_place(mut world: Worl
     world.three_seals().await;
     let old = world.trusted.clone();
     let (new, trusted) = SealKey::renew(&world.key_path(), &SystemClock).expect("a new key");
-    // What was written before the server was started anew still counts.
+    // Rows that were written before the restart still count.
     world.people(&["gus"]).await;
     register(&world.store, &new, &trusted).await.expect("it replaces the old one");
     world.store = world.another_store().await;
@@ -156,15 +156,15 @@ async fn an_export_is_verified_by_itself(mut world: World) {
         assert_eq!(check.sealed, world.check(None).await.sealed);
         assert_eq!(check.head, Some(head.to_string()));
     }
-    // Whoever has the file alone and another key is not fooled.
+    // The file alone and another key do not deceive the verification.
     let (_, stranger) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
     assert!(!verify_file(text.as_bytes(), &stranger, None).expect("reads").check.valid);
     assert!(!verify_file(text.as_bytes(), &Trusted::default(), None).expect("reads").check.valid);
-    // A part of the record holds too, and says what it is.
+    // A filtered export is valid too, and says that it is filtered.
     let query = AuditQuery { run: Some(run.to_string()), ..AuditQuery::default() };
     let FileCheck { check, part } = checked(&world, &world.export(query).await, None);
     assert!(check.valid && part && check.sealed > 1, "{check:?}");
-    // An older head is in the file; a later one is not: its end was cut.
+    // The file contains an older head, but not a later one, so its end was cut off.
     let later: Head = format!("{}:{}", head.number + 1, "0".repeat(64)).parse().expect("a head");
     assert_eq!(checked(&world, &text, Some(&later)).check.first_bad.map(|bad| bad.what), Some(Tampering::Cut));
 }
@@ -187,7 +187,7 @@ async fn each_changed_line_of_an_export_is_named(mut world: World) {
 
         let mut without = lines.clone();
         without.remove(at);
-        // Where the seal itself went with the line, the chain has a gap or the next line tells of it.
+        // If the line contained a seal, the chain has a gap, or the next line reports it.
         let found = bad(&without).expect("a missing line is found");
         assert!(matches!(found.what, Tampering::Removed | Tampering::Seal), "{found:?}");
 
@@ -195,7 +195,7 @@ async fn each_changed_line_of_an_export_is_named(mut world: World) {
         twice.insert(at, lines[at]);
         assert!(bad(&twice).is_some(), "a line that is there twice is found");
 
-        // A member that a reader might take for the entry's own.
+        // A member that readers might take for one of the entry.
         let forged = lines[at].replacen("\"kind\"", "\"actor\":\"mal\",\"kind\"", 1);
         with[at] = &forged;
         assert!(bad(&with).is_some(), "what stands before an entry is the place and the seal, and nothing else");
@@ -240,7 +240,7 @@ async fn a_backup_is_verified_where_nothing_can_be_written() {
     assert!(check.valid, "{check:?}");
     assert_eq!((check.sealed, check.entries), (6, 7));
     store.close().await;
-    // What is not in the file itself cannot be read there, and is not left out silently.
+    // Data that are outside of the file are not left out silently.
     let log = world.folder.path().join("backup #1 %41?.db-wal");
     std::fs::write(&log, "entries").expect("written");
     let error = Store::open(options).await.map(drop).expect_err("a part is missing").to_string();

@@ -1,4 +1,4 @@
-//! A sealed log on either database, and whoever changes it behind the server's back.
+//! A sealed log on either database, and changes behind the server's back.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl World {
         Self { store, clock, database, folder, trusted, sealer }
     }
 
-    /// The store of another server, or of this one after a start.
+    /// Opens the store of another server, or of this one after a restart.
     pub async fn another_store(&self) -> Store {
         let (key, _) = SealKey::open(&self.key_path(), &SystemClock).expect("the key is read");
         let options = Options { row_keys: Some(key.row_keys()), ..self.database.options(self.clock.clone()) };
@@ -61,13 +61,13 @@ impl World {
         self.folder.path().join("seal.key")
     }
 
-    /// Another server's sealer, or this one's after it was killed.
+    /// Creates the sealer of another server, or of this one after a crash.
     pub fn another_sealer(&self) -> Sealer {
         let (key, trusted) = SealKey::open(&self.key_path(), &SystemClock).expect("the key is read");
         Sealer::new(self.store.clone(), key, self.seals(trusted), self.clock.clone())
     }
 
-    /// What a server knows that trusts these keys.
+    /// Creates the state of a server that trusts these keys.
     pub fn seals(&self, trusted: Trusted) -> Seals {
         Seals::new(trusted, self.kept())
     }
@@ -76,14 +76,15 @@ impl World {
         HeadFile::at(self.folder.path().join("seal.head"))
     }
 
-    /// Neither the server that runs nor one that is started anew seals anything, and each says why.
+    /// Checks that neither the running server nor a restarted one seals anything, and that each reports why.
     pub async fn nothing_is_sealed_on_top(&mut self, why: &str) {
         self.people(&["zoe"]).await;
         self.clock.advance(Duration::from_mins(1));
         let before = self.store.last_seal().await.expect("reads");
         let mut restarted = self.another_sealer();
         for sealer in [&mut self.sealer, &mut restarted] {
-            // In PostgreSQL an older transaction may hide what was put in a while: then there is nothing to seal.
+            // In PostgreSQL, an older transaction may hide the inserted row for a while. Then there is nothing to seal
+            // yet.
             let refusing = async {
                 loop {
                     match sealer.seal().await {
@@ -99,21 +100,21 @@ impl World {
         assert_eq!(self.store.last_seal().await.expect("reads"), before);
     }
 
-    /// What a server answers who is asked to verify.
+    /// Returns the finding of the server's own verification.
     pub async fn bad_for_the_server(&self) -> FirstBad {
         let check = self.seals(self.trusted.clone()).check(&self.store).await.expect("reads");
         assert!(!check.valid, "{check:?}");
         check.first_bad.expect("it is named")
     }
 
-    /// Puts an entry into the log for each of these people.
+    /// Adds an entry to the log for each of these people.
     pub async fn people(&self, names: &[&str]) {
         for name in names {
             add_user(&self.store, name, self.clock.now()).await;
         }
     }
 
-    /// Six people in three seals, two each.
+    /// Adds six people, in three seals of two each.
     pub async fn three_seals(&mut self) -> Head {
         for (count, names) in [(2, ["ada", "bob"]), (4, ["cem", "dot"]), (6, ["eli", "fay"])] {
             self.people(&names).await;
@@ -122,7 +123,7 @@ impl World {
         self.head().await
     }
 
-    /// Seals so many entries: in PostgreSQL an older transaction may hide some of them a while.
+    /// Seals so many entries. In PostgreSQL, an older transaction may hide some of them for a while.
     pub async fn seal(&mut self, entries: u64) {
         let sealing = async {
             while self.check(None).await.entries < entries {
@@ -140,7 +141,7 @@ impl World {
         tokio::time::timeout(Duration::from_secs(20), sealing).await.expect("everything is sealed");
     }
 
-    /// Seals everything that there is.
+    /// Seals all existing entries.
     pub async fn seal_all(&mut self) {
         let sealing = async {
             loop {
@@ -164,7 +165,7 @@ impl World {
         self.check(None).await.head.expect("there is a seal").parse().expect("a head")
     }
 
-    /// The first thing that does not hold.
+    /// Returns the first finding.
     pub async fn first_bad(&self, expected: Option<&Head>) -> (Tampering, FirstBad) {
         let looking = async {
             loop {
@@ -172,7 +173,7 @@ impl World {
                 if !check.valid {
                     return check;
                 }
-                // In PostgreSQL an older transaction may hide it a while.
+                // In PostgreSQL, an older transaction may hide the change for a while.
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
@@ -181,7 +182,7 @@ impl World {
         (bad.what, bad)
     }
 
-    /// Does something to the database that the server knows nothing of.
+    /// Executes a statement in the database without the server.
     pub async fn behind_its_back(&self, sql: &str) {
         for statement in sql.split(';').filter(|statement| !statement.trim().is_empty()) {
             let changed = self.database.execute(statement).await.expect("runs");
@@ -193,7 +194,7 @@ impl World {
         self.database.url.starts_with("postgres")
     }
 
-    /// A run whose input is large enough to be stored beside the log; it ends at once.
+    /// Starts a run whose input is large enough to be stored beside the log. It ends at once.
     pub async fn run(&self, text: &str) -> RunId {
         self.people(&["dev"]).await;
         let flow: shared::definition::Flow = serde_json::from_value(json!({
@@ -220,7 +221,7 @@ impl World {
         run
     }
 
-    /// The JSON lines of an export.
+    /// Exports entries as JSON lines.
     pub async fn export(&self, query: AuditQuery) -> String {
         let part = query != AuditQuery::default();
         let mut lines = Lines::begin(Format::JsonLines, part, &self.store).await.expect("reads");

@@ -1,4 +1,5 @@
-//! Somebody who owns the database, but not the key: each thing that they can do to what is sealed is found and named.
+//! An attacker who owns the database, but does not have the key: every possible change to sealed entries is detected
+//! and named.
 
 use shared::log::EntryKind;
 use shared::seal::Tampering;
@@ -80,7 +81,7 @@ async fn two_swapped_entries_are_found(mut world: World) {
 async fn an_entry_put_between_others_is_found(mut world: World) {
     world.three_seals().await;
     let forged = "commit_id, at, run_id, replace(body, 'cem', 'mal')";
-    // There is no room between two numbers: what follows moves up.
+    // There is no free number between two rows, so the rows after it move up.
     let sql = if world.is_postgres() {
         format!(
             "CREATE TABLE moved AS SELECT * FROM log WHERE seq > (SELECT seq FROM log WHERE body LIKE '%cem%'); \
@@ -100,7 +101,7 @@ async fn an_entry_put_between_others_is_found(mut world: World) {
     world.behind_its_back(&sql).await;
     let (what, bad) = world.first_bad(None).await;
     assert_eq!((bad.entry, bad.seal), (Some(4), Some(2)));
-    // Also where the last entry of the range was pushed out of it.
+    // This is found even if the last entry of the range was pushed out of it.
     assert_eq!(what, Tampering::Added, "{}", bad.message);
 }
 
@@ -115,12 +116,12 @@ async fn a_cut_end_is_found_by_who_kept_the_head(mut world: World) {
     let (what, bad) = world.first_bad(Some(&head)).await;
     assert_eq!((what, bad.seal), (Tampering::Cut, Some(3)));
     world.nothing_is_sealed_on_top("the end of the audit log was cut off: seal 3:").await;
-    // Accepting it is an operator's step; what follows then continues what they looked at.
+    // An operator has to accept the shorter log. Later seals continue from there.
     let shorter = world.head().await;
     world.kept().replace(Some(&shorter)).expect("the head is accepted");
     world.people(&["eva", "mal"]).await;
     world.seal(6).await;
-    // Whoever kept the head elsewhere still sees that it is another record.
+    // A head that was kept elsewhere still shows that the log was replaced.
     let (what, bad) = world.first_bad(Some(&head)).await;
     assert_eq!((what, bad.seal), (Tampering::Seal, Some(3)));
 }
@@ -144,7 +145,7 @@ async fn a_record_that_was_deleted_as_a_whole_is_missed(mut world: World) {
 }
 
 async fn another_record_of_the_same_key_is_not_continued(mut world: World) {
-    // An older state of the database, in which the record went another way.
+    // An older state of the database, after which the log continued differently.
     world.people(&["ada", "bob"]).await;
     world.seal(2).await;
     let older = world.kept().read().expect("reads").expect("a head");
@@ -170,7 +171,7 @@ async fn a_seal_of_another_key_is_found(mut world: World) {
     let first = world.store.seals(0, 1).await.expect("reads").remove(0);
     let first = Opened::open(&first, &world.trusted).expect("opens");
     let second = Opened::open(&stored, &world.trusted).expect("opens");
-    // Whoever changes an entry would have to make the seal anew.
+    // Changing an entry would require a new seal.
     let (other, _) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
     let mut hashes = second.hashes.clone();
     hashes[0] = [7; 32];
@@ -182,7 +183,7 @@ async fn a_seal_of_another_key_is_found(mut world: World) {
         if world.is_postgres() { format!("decode('{hex}', 'hex')") } else { format!("X'{hex}'") }
     };
     let (signature, hashes) = (blob(&forged.signature), blob(&forged.hashes));
-    // First with the name of the true key, then with its own.
+    // First with the id of the true key, then with its own.
     let named = forged.body.replace(&other.public().id(), &second.seal.key);
     for (body, why) in [(named, "its signature is not valid"), (forged.body, "is not trusted")] {
         let set =
@@ -192,7 +193,7 @@ async fn a_seal_of_another_key_is_found(mut world: World) {
         assert_eq!((what, bad.seal), (Tampering::Seal, Some(2)));
         assert!(bad.message.contains(why), "{}", bad.message);
     }
-    // Only the hashes, under the true signature.
+    // Only the hashes are changed, under the true signature.
     let (body, signature) = (stored.body.as_str(), blob(&stored.signature));
     world.behind_its_back(&format!("UPDATE seals SET body = '{body}', signature = {signature} WHERE number = 2")).await;
     let (what, bad) = world.first_bad(None).await;

@@ -1,4 +1,4 @@
-//! Nothing names whoever was erased, and the record holds.
+//! Nothing names the erased person, and the audit log stays valid.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,7 +26,7 @@ on_both! {
 }
 
 impl World {
-    /// Somebody who has had to do with runs of their own and of others, all of it over, sealed and indexed.
+    /// Creates a person with traces in their own runs and in those of others. All runs are over, sealed and indexed.
     async fn left(&mut self) {
         self.account().await;
         self.finished(NAME, NAME, REMARK).await;
@@ -45,7 +45,7 @@ impl World {
         tokio::time::timeout(Duration::from_secs(20), indexed).await.expect("the log is indexed");
     }
 
-    /// All of a run, as text.
+    /// Returns everything that is stored about a run, as text.
     async fn whole(&self, run: RunId) -> String {
         let whole = self.store().whole_run(run).await.expect("reads").expect("it is there");
         let WholeRun { state, steps, reviews, deliveries, mut rows } = whole;
@@ -56,7 +56,7 @@ impl World {
         text
     }
 
-    /// The entries that the audit finds.
+    /// Returns the entries that the audit log finds.
     async fn found(&self, query: AuditQuery) -> Vec<Event> {
         let query = AuditQuery { limit: Some(200), ..query };
         let page = self.store().audit(&query, Form::Whole).await.expect("reads");
@@ -97,7 +97,7 @@ async fn nothing_names_whoever_was_erased_and_the_record_holds(mut world: World)
     assert_eq!(world.whole(untouched).await, before, "others lose nothing");
     assert_eq!(world.store().user("zoe").await.expect("reads").expect("she is there").user, zoe);
 
-    // Doing it again changes nothing.
+    // Repeating the erasure changes nothing.
     let head = world.store().head().await.expect("reads");
     let erase = Operation::EraseUser(erased.username.clone());
     world.store().commit(Change::by_server(erase)).await.expect("it was done");
@@ -118,7 +118,7 @@ async fn what_was_erased_and_changed_afterwards_is_found(mut world: World) {
     let back = change("[ERASED]", "[erased]").replace("'%[erased]%'", "'%[ERASED]%'");
     world.record.behind_its_back(&back).await;
     assert!(world.record.check(None).await.valid);
-    // Where nothing leads to what explains it, it is what it is: changed.
+    // Without the row that leads to its explanation, the entry counts as changed.
     world.record.behind_its_back("DELETE FROM erasures WHERE number = 1").await;
     assert_eq!(world.record.first_bad(None).await.0, Tampering::Changed);
 }
@@ -127,7 +127,7 @@ async fn an_erasure_that_is_stopped_between_its_steps_goes_on(mut world: World) 
     world.left().await;
     world.erase().await.expect("they are erased");
     let mut rounds = 0;
-    // Each time as a server that was killed and started anew.
+    // Each time as a server that was killed and restarted.
     while world.eraser().pass(1).await.expect("erases") != Reached::End {
         let check = world.record.check(None).await;
         assert!(check.valid, "after step {rounds}: {check:?}");
@@ -176,7 +176,7 @@ async fn what_was_erased_is_still_proved_once_it_is_archived(mut world: World) {
     let archiving = async {
         let mut archived = 0;
         while archived < 2 {
-            // What is kept under idempotency keys goes after some commit.
+            // Responses under idempotency keys are removed some commits later.
             world.record.people(&[&format!("late{}", world.record.check(None).await.entries)]).await;
             archived += archiver.pass().await.expect("archives");
         }

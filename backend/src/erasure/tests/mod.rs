@@ -1,5 +1,5 @@
-//! What erasing promises, on both databases: nothing in them names the person any more, the record holds, whoever changes
-//! it is found, and nobody else loses anything.
+//! The guarantees of erasure, on both databases: nothing in them names the person any more, the audit log stays valid,
+//! manipulation is still detected, and nobody else loses anything.
 
 mod everything;
 mod refused;

@@ -1,4 +1,4 @@
-//! Whom nobody can erase yet, and what becomes of a name.
+//! People who cannot be erased yet, and what happens to their names.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn a_name_is_free_once_nothing_names_the_person(mut world: World) {
     assert!(matches!(add().await, Err(CommitError::Conflict(_))), "they would be erased with the one before");
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
     add().await.expect("the name is free");
-    // The name in its place is nobody's.
+    // The pseudonym does not belong to anyone.
     let patch = UserPatch { active: Some(true), ..UserPatch::default() };
     let change = UserChange { username: erased.username, patch, password_hash: None };
     let change = Operation::UpdateUser(Box::new(change));

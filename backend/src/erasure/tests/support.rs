@@ -1,4 +1,4 @@
-//! A database with somebody who has left traces everywhere, and somebody beside them.
+//! A database with a person who has left traces everywhere, and with others.
 
 use serde_json::json;
 use shared::JsonMap;
@@ -19,12 +19,12 @@ use crate::store::{
     NewCredential, NewFlow, NewUserRecord, Operation, SessionClient, Store, UserChange,
 };
 
-/// Who is erased.
+/// The username of the person to erase.
 pub const NAME: &str = "anastasia";
-/// What is found of them, and of what they said, in every form; a full-text index leaves out what a word has in common with
-/// the one before it.
+/// Traces of the person and of their remark, in all forms. A full-text index stores only the part of a word that
+/// differs from the previous one.
 pub const TRACES: [&str; 6] = ["stasia", "Lindqvist", "lind@mail", "xotically", "U777", "10.9.8.7"];
-/// What they say.
+/// The remark of the person.
 pub const REMARK: &str = "Quixotically put, if you ask me";
 
 pub struct World {
@@ -119,7 +119,7 @@ impl World {
         self.on_review(name, review.id, input).await;
     }
 
-    /// A run of somebody that they or somebody else decide with a remark and an edit, and that is over then.
+    /// Finishes a run: `started` starts it, and `decided` decides it with a remark and an edit.
     pub async fn finished(&self, started: &str, decided: &str, comment: &str) -> RunId {
         let (run, review) = self.launch(started, &"a long text ".repeat(300)).await;
         let said = Input::Comment {
@@ -142,7 +142,7 @@ impl World {
         run
     }
 
-    /// What lets the person in, what they want to be told, and for whom they stand in.
+    /// Sets up the person's credentials, notification settings and deputies.
     pub async fn account(&self) {
         let now = self.record.clock.now();
         for (kind, digest) in [(CredentialKind::Session, [3; 32]), (CredentialKind::Token, [4; 32])] {
@@ -189,7 +189,7 @@ impl World {
         self.change(UserPatch { active: Some(false), ..UserPatch::default() }).await;
     }
 
-    /// Erases the account; answers with what they are called since.
+    /// Erases the account. Returns the user with the pseudonym.
     pub async fn erase(&self) -> Result<User, CommitError> {
         let erase = Operation::EraseUser(NAME.parse().expect("a name"));
         match self.store().commit(Change::by_server(erase)).await? {
@@ -198,7 +198,7 @@ impl World {
         }
     }
 
-    /// The tables that have a trace of them.
+    /// Returns the tables that contain a trace of the person.
     pub async fn traces(&self) -> Vec<String> {
         let mut found = Vec::new();
         for trace in TRACES {

@@ -1,4 +1,4 @@
-//! Flows written in Rust.
+//! Flows built in Rust.
 
 use serde_json::json;
 

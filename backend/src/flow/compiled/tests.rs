@@ -1,4 +1,4 @@
-//! What a compiled flow answers.
+//! The answers of a compiled flow.
 
 use serde_json::json;
 use shared::definition::{Flow, Severity};

@@ -13,7 +13,7 @@ fn ask(condition: &str, scope: Value) -> Result<Option<bool>, EvalError> {
     conditions.answer(condition, &Scope(names))
 }
 
-/// Does the work on the stack of a small thread.
+/// Runs work on a thread with a small stack.
 fn on_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     std::thread::Builder::new().stack_size(256 * 1024).spawn(work).unwrap().join().unwrap()
 }
@@ -74,7 +74,7 @@ fn what_is_too_long_or_too_deep_is_refused_on_any_stack() {
         assert!(on_small_stack(move || ask(&shape, json!({ "a": 1, "b": 1 }))).is_err(), "{start}");
     }
     assert!(ask(&" ".repeat(MAX_CONDITION + 1), json!({})).unwrap_err().0.contains("longer than 8192 bytes"));
-    // Just deep enough.
+    // The deepest allowed nesting.
     let deepest = chain("", "1+", MAX_DEPTH - 3, "1 > 0");
     assert_eq!(on_small_stack(move || ask(&deepest, json!({}))), Ok(Some(true)));
     let many = (0..400).map(|n| format!("a == {n}")).collect::<Vec<_>>().join("||");
@@ -110,7 +110,7 @@ fn work_beyond_the_budget_is_an_error_and_never_an_answer() {
 
 #[test]
 fn matching_costs_what_the_search_takes_and_not_only_the_text() {
-    // Where an `x` may stand decides a thousand characters later, so every text leads to states of its own.
+    // The position of each `x` matters a thousand characters later, so every text leads to different states.
     let text: String = (0..50_000_u32)
         .map(|n| if (n.wrapping_mul(2_654_435_761) >> 16).count_ones() % 2 == 0 { 'x' } else { 'y' })
         .collect();
@@ -134,7 +134,7 @@ fn matching_costs_what_the_search_takes_and_not_only_the_text() {
     assert!(large.0.contains("takes more than 524288 bytes when it is compiled; repeat less in it"), "{large}");
 }
 
-/// Conditions of any nesting, over lists that are long.
+/// Conditions with any nesting, over long lists.
 fn conditions() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("xs".to_owned()),

@@ -1,4 +1,4 @@
-//! Guardrails as flows write them: what they find, in which order, and what is refused when a flow is saved.
+//! Guardrails as written in flows: their findings and order, and what is refused when a flow is saved.
 
 use serde_json::{Value, json};
 use shared::JsonMap;
@@ -24,7 +24,7 @@ fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> GuardrailV
     flow(guardrails).look(&matter, scope, &|_| None)
 }
 
-/// Each finding as `guardrail effect key`.
+/// Formats each finding as `guardrail effect key`.
 fn found(verdict: &GuardrailVerdict) -> Vec<String> {
     let words = |finding: &super::Finding| {
         format!("{} {} {}", finding.guardrail, finding.effect.as_str(), finding.key.as_deref().unwrap_or("-"))
@@ -85,7 +85,7 @@ fn the_first_that_blocks_ends_it_and_each_sees_what_the_ones_before_left() {
 
 #[test]
 fn a_text_that_takes_too_long_to_search_is_blocked_and_says_so() {
-    // Each match is short, and looks ahead to the end of the digits.
+    // Each match is short, but looks ahead to the end of the digits.
     let rules = |more: &str| {
         format!("guardrails: [{{ name: own, pattern: '\\d+ *EUR\\b|\\d{{4}}'{more}, message: No sums. }}]")
     };

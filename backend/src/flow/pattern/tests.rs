@@ -1,4 +1,4 @@
-//! That searches find what the crate `regex` finds, on both ways, and stop when their work is spent.
+//! Both kinds of search find what the crate `regex` finds, and stop when their work is spent.
 
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ fn searches_find_what_the_crate_finds() {
             let compiled = Pattern::with_places(pattern, LARGE).expect("a pattern");
             let (mut scratch, mut work) = (compiled.scratch(), Work::new(u64::MAX));
             assert_eq!(compiled.is_match(&mut scratch, text, &mut work), Ok(!all.is_empty()), "{pattern} in {text:?}");
-            // The slow way leads to the same place.
+            // The slow search finds the same range.
             let first = compiled.followed(&mut scratch, text, 0, false, &mut work).expect("enough work");
             assert_eq!(first, expected.find(text).map(|found| found.range()), "{pattern} in {text:?}");
         }

@@ -145,7 +145,7 @@ fn what_is_repeated_counts_each_time_before_it_is_copied() {
     templates.add("{{ text }}").unwrap();
     let parts = |count| Value::from(vec!["{{ text }}"; count]);
     assert!(templates.render_value(&parts(4), &scope).is_ok());
-    // The fifth is one too many, and ends it: the template behind it, which cannot be filled in, is not rendered.
+    // The fifth exceeds the limit and ends rendering: the template after it, which cannot be rendered, is not reached.
     let Value::Array(mut many) = parts(5) else { unreachable!() };
     many.push(Value::from("{{ missing }}"));
     let error = templates.render_value(&Value::from(many.clone()), &scope).unwrap_err();
@@ -192,7 +192,7 @@ fn lists_that_were_cut_or_joined_often_are_as_easy_to_read_as_others() {
     assert_eq!(render(joined, &scope).as_deref(), Ok("{\"a\": 1, \"b\": 2}2[1,0,1]"));
 }
 
-/// Templates that put pieces together in any order.
+/// Templates made of pieces in any order.
 fn templates() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec!["items", "text", "x", "n", "'a'", "2", "[]", "map"]).prop_map(str::to_owned);
     let expression = leaf.prop_recursive(12, 60, 3, |inner| {

@@ -1,5 +1,5 @@
-//! No flow file costs more than its size: deep or long expressions, aliases, long keys and thousands of mistakes end in
-//! a few mistakes with their places.
+//! Checking a flow file is never more expensive than its size justifies: deep or long expressions, aliases, long keys
+//! and thousands of mistakes result in a few mistakes with their places.
 
 use super::*;
 use crate::flow::limits::{
@@ -7,7 +7,7 @@ use crate::flow::limits::{
 };
 use crate::flow::{CancelFlag, read};
 
-/// The messages for a flow with one `set` of this template, checked on the stack of a small thread.
+/// Returns the messages for a flow with one `set` of this template, checked on the stack of a small thread.
 fn template(template: &str) -> Vec<String> {
     let flow = serde_json::json!({ "id": "f", "nodes": { "a": { "set": { "x": template } } } }).to_string();
     assert!(flow.len() < MAX_FILE);
@@ -15,7 +15,7 @@ fn template(template: &str) -> Vec<String> {
     std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(check).unwrap().join().unwrap()
 }
 
-/// So many lines, or parts of one.
+/// Concatenates so many lines, or parts of a line.
 fn many(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(line).collect::<Vec<_>>().concat()
 }
@@ -47,7 +47,7 @@ fn a_template_that_is_too_long_or_too_deep_is_a_mistake_on_any_stack() {
         let words = ["has more than", "recursion limits"];
         assert!(matches!(&found[..], [one] if words.iter().any(|words| one.contains(words))), "{link}: {found:?}");
     }
-    // The longest that is allowed.
+    // The longest allowed expression.
     let of = |count: usize| format!("{{{{ input{} }}}}!", "+1".repeat((count - 1) / 2));
     assert_eq!(template(&of(MAX_TAG_TOKENS - 2)), [""; 0]);
     let elifs = "{% elif input %}".repeat(MAX_TOKENS / 4 - 10);
@@ -75,7 +75,7 @@ fn what_aliases_repeat_counts_as_if_it_were_written() {
     };
     assert_eq!(found(&file(4)), [""; 0]);
     expect(&file(6), &[("3:", "the file is larger than 1048576 bytes, including aliases")]);
-    // Anchors within anchors: each keeps what the one within it keeps.
+    // Nested anchors: each one keeps a copy of what the next one keeps.
     let anchors = (0..60).map(|n| format!("&a{n} [")).collect::<Vec<_>>().concat();
     let file = format!("id: f\nnodes: {{ a: {{ set: {{ x: {anchors}{text}{} }} }} }}\n", "]".repeat(60));
     expect(&file, &[("2:", "including aliases")]);
@@ -109,7 +109,7 @@ fn of_thousands_of_mistakes_the_first_are_named() {
     }
 }
 
-/// A flow with so many conditions, each different and as long as one may be.
+/// Builds a flow with so many conditions, all different and as long as allowed.
 fn conditions(count: usize) -> String {
     let condition = |n: usize| format!("input.n{n} in [{}1]", "1, ".repeat((MAX_CONDITION - 100) / 3));
     let edges = |n: usize| format!("[{{ to: end, when: '{}' }}, {{ to: end, else: true }}]", condition(n));
@@ -123,7 +123,7 @@ fn the_conditions_of_a_flow_are_read_up_to_a_total() {
     let found = found(&conditions(MAX_CONDITIONS / MAX_CONDITION + 2));
     let words = "the conditions of a flow may have at most 131072 bytes in total";
     assert_eq!(found.iter().filter(|one| one.contains(words)).count(), 1, "{found:?}");
-    // One that stands at many places is read once.
+    // A condition that occurs in many places is parsed once.
     let same = "input.x == 1 || ".repeat(60) + "false";
     let edges = format!("[{{ to: end, when: '{same}' }}, {{ to: end, else: true }}]");
     let nodes = many(200, |n| format!("  a{n}: {{ set: {{ x: {n} }}, next: {edges} }}\n"));

@@ -1,8 +1,8 @@
-//! Timers, handlers and maps that could not do what they say.
+//! Timers, handlers and maps that could not work as written.
 
 use super::*;
 
-/// The last place of a piece of a source.
+/// Returns the last place of a piece of a source, as `line:column`.
 pub(super) fn place(source: &str, piece: &str) -> String {
     let before = &source[..source.rfind(piece).unwrap_or_else(|| panic!("{piece} in {source}"))];
     format!("{}:{} ", before.lines().count(), before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1)

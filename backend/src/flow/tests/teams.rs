@@ -1,4 +1,4 @@
-//! Teams, agents as tools, and gates of both that could not do what they say.
+//! Teams, agents as tools, and their gates that could not work as written.
 
 use super::found;
 use super::handled::place;

@@ -1,4 +1,4 @@
-//! The numbers of the inbox, and what is said when rights change.
+//! The numbers of the inbox, and the messages when rights change.
 
 use shared::protocol::{ClientMessage, Topic};
 
@@ -23,7 +23,7 @@ impl Heard {
         }
     }
 
-    /// Waits for these numbers; how many others came before.
+    /// Waits for these numbers. Returns how many other messages with numbers came before.
     async fn numbers(&mut self, wanted: (u64, u64)) -> usize {
         for others in 0.. {
             match self.next().await {
@@ -62,7 +62,7 @@ async fn the_numbers_follow_what_happens() {
         assert!(others <= 4, "twenty changes at once are told in few messages, not {others}");
         decided(world.store.commit(decide(&review, "tom", "yes")).await).expect("decided");
         client.numbers((20, 20)).await;
-        // What changes no number is not told: the next thing that is heard is the answer.
+        // A change that does not affect the numbers is not sent, so the next message is the pong.
         client.0.outgoing.unbounded_send(Message::text(r#"{"type":"ping"}"#)).expect("open");
         let ServerMessage::Pong { cursor, .. } = client.next().await else { panic!("no answer") };
         assert_ne!(cursor, before);

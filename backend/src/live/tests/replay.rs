@@ -1,4 +1,4 @@
-//! Replays end, and nothing else that comes keeps them from it.
+//! Replays end, and no other events keep them from it.
 
 use shared::id::RunId;
 use shared::log::{Cursor, EntryKind};
@@ -11,7 +11,7 @@ use crate::store::tests::support::{World, launch};
 use crate::store::{LogFollower as _, Resume};
 use crate::token_stream::Chunk;
 
-/// A hub over a log with entries, which replays so many.
+/// Starts a hub with this limit of replays, over a log with entries.
 async fn hub(world: &World, max_replay: usize, streams: &Streams) -> HubHandle {
     let clock = world.clock.clone();
     let options = Options { max_replay, ..Options::new(world.store.clone(), clock, streams.clone()) };
@@ -37,7 +37,7 @@ async fn heard(client: &mut Client) -> ServerMessage {
 #[tokio::test]
 async fn a_cursor_that_is_too_old_gets_a_snapshot() {
     let world = World::sqlite().await;
-    // Fewer entries than the log has now, and as many as a launch adds.
+    // The limit is less than the log has now, and as much as a launch adds.
     let hub = hub(&world, 4, &Streams::default()).await;
     let origin = world.store.origin();
     let (line, mut client) = line();
@@ -48,11 +48,11 @@ async fn a_cursor_that_is_too_old_gets_a_snapshot() {
         let ServerMessage::Snapshot { cursor, pending: 0, .. } = heard(&mut client).await else {
             panic!("no snapshot")
         };
-        // From there on, everything is heard.
+        // From there on, every entry arrives.
         let run = world.launch("hello").await.summary.id;
         let ServerMessage::Entry(entry) = heard(&mut client).await else { panic!("no entry") };
         assert_eq!(entry.event.run_id, Some(run));
-        // A place that is near enough is replayed, without a snapshot.
+        // A position that is near enough is replayed, without a snapshot.
         subscribe(&client, cursor, &topics);
         loop {
             match heard(&mut client).await {
@@ -101,7 +101,7 @@ async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     let tail = Tail::at_end(Options::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
     let mut tail = tail.expect("the log can be read");
     let (hub, _listening) = (tail.handle(), tail.handle().listen());
-    // The first is in this server's memory; of the second it knows only what the database says.
+    // The first run is in this server's cache; of the second, it knows only what is in the database.
     world.launch("on this server").await;
     other.commit(launch("on another server")).await.expect("a run");
     let mut follower = Follower::new(&hub);

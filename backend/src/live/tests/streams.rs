@@ -1,4 +1,4 @@
-//! Text of agents reaches the sockets of every server on one database.
+//! The text of agents reaches the sockets of every server on one database.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::store::tests::support::World;
 use crate::token_stream::Chunk;
 
-/// A server on the database of a world: its store exchanges text with the others.
+/// Starts a server on the database of a world. Its store exchanges text with the others.
 async fn server(store: &Store, world: &World) -> (HubHandle, Streams) {
     let streams = Streams::default();
     store.relay(streams.clone());
@@ -31,7 +31,7 @@ async fn heard(client: &mut Client) -> ServerMessage {
     }
 }
 
-/// Follows a run with the rights of a role, until this text has come, piece by piece.
+/// Follows a run as a person with this role, until the whole text has arrived piece by piece.
 async fn follow(hub: &HubHandle, role: &str, run: RunId, whole: &str) {
     let (line, mut client) = line();
     let principal = Principal::new("ana".parse().expect("a name"), [role.to_owned()].into());
@@ -44,7 +44,7 @@ async fn follow(hub: &HubHandle, role: &str, run: RunId, whole: &str) {
         client.outgoing.unbounded_send(Message::text(text)).expect("open");
         let mut come = String::new();
         while come != whole {
-            // A piece that was lost comes again, since the text is sent until it is whole.
+            // A lost piece arrives again, since the text is sent repeatedly until it is complete.
             if let ServerMessage::Stream { run: of, offset, text, .. } = heard(&mut client).await
                 && offset == come.len() as u64
             {
@@ -65,12 +65,12 @@ async fn an_agents_text_reaches_a_socket_of_another_server() {
     let (run, other) = (world.launch("hello").await.summary.id, world.launch("other").await.summary.id);
     let mut own = here_streams.subscribe();
     let mut arrived = there_streams.subscribe();
-    // Longer than one notice, with characters that JSON escapes.
+    // Longer than one notification, with characters that JSON escapes.
     let long = "\u{1}\"é".repeat(2500);
     let rounds = Arc::new(AtomicUsize::new(0));
     let (text, sender, counted) = (long.clone(), here_streams.clone(), Arc::clone(&rounds));
     let sending = tokio::spawn(async move {
-        // Until it is known over there that somebody follows the run, text is not sent.
+        // Text is sent only once the other server has announced that someone follows the run, so it is sent again.
         loop {
             sender.send(chunk(other, 0, "of nobody"));
             sender.send(chunk(run, 0, &text));
@@ -85,7 +85,7 @@ async fn an_agents_text_reaches_a_socket_of_another_server() {
     while let Ok(chunk) = arrived.try_recv() {
         assert_eq!(chunk.run, run, "what nobody follows is not sent");
     }
-    // Nothing comes back to where it was made.
+    // Text does not come back to the server that sent it.
     let mut begun = 0;
     while let Ok(chunk) = own.try_recv() {
         begun += usize::from(chunk.run == run && chunk.offset == 0);
