@@ -24,8 +24,8 @@ pub const SESSION_COOKIE: &str = "countersign_session";
 /// https.
 pub const SECURE_SESSION_COOKIE: &str = "__Host-countersign_session";
 
-/// How long an identity is cached. Changes on this database empty the cache through the log; this bounds the delay
-/// otherwise.
+/// How long an identity is cached. The log empties the cache at once when this server commits a change; this bounds the
+/// delay of changes by other processes.
 const CACHE_LIFETIME: Duration = Duration::from_secs(2);
 const CACHED: usize = 10_000;
 /// The minimum interval between updates of a session's last use.

@@ -57,8 +57,8 @@ pub struct Login {
 }
 
 impl Authenticator {
-    /// Logs a person in by password. Failures are counted for the pair of account and network, and for the network;
-    /// they are recorded in the log.
+    /// Logs a person in by password. Failures are counted for the pair of account and network and for the network, or
+    /// for a known browser, and are recorded in the log.
     pub async fn login(&self, username: &str, password: String, attempt: Attempt) -> Result<Login, Error> {
         let network = attempt.address.network();
         let known = self.known_browser(username, &attempt).await?;

@@ -45,7 +45,7 @@ fn with_deletion(deleted: &Arc<AtomicU32>) -> Options {
     })
 }
 
-/// MCP servers are child processes, which must end with the program.
+/// On Linux only, since `/proc` shows whether the MCP server still runs.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_cancelled_run_cancels_its_mcp_call_and_a_shutdown_ends_the_server() {

@@ -147,8 +147,8 @@ fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {
     tell(http_client::refusal(status, body, MAX_DETAIL), retryable)
 }
 
-/// Converts an error without a complete response to a failure. Unless the request failed before it was connected, it may
-/// have taken effect.
+/// Converts an error without a complete response to a failure. Unless the request failed before it was connected, it
+/// may have taken effect.
 fn unreached(error: &reqwest::Error) -> TaskFailure {
     match cause(error) {
         Cause::Refused(why) => failed(why, false),

@@ -1,5 +1,5 @@
-//! Secrets: inserted into requests when they are sent, only for the hosts they are bound to, and masked in everything
-//! that is shown.
+//! Secrets: inserted into requests when they are sent, only to hosts that may get them, and masked in everything that
+//! is shown.
 
 use std::collections::BTreeMap;
 use std::fmt;

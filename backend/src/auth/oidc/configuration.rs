@@ -16,7 +16,7 @@ use super::settings::is_private;
 const LIFE: Duration = Duration::from_hours(1);
 /// The minimum interval between fetches for unknown keys, which anyone who can sign in could provoke.
 const REFRESH: Duration = Duration::from_mins(1);
-/// The wait after a failed fetch. Meanwhile sign-ins fail at once.
+/// The wait after a failed fetch. Meanwhile, further fetches fail at once.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// The cached configuration of the provider.

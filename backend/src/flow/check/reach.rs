@@ -29,7 +29,7 @@ pub fn check(checker: &mut Checker<'_>, reach: Option<Reach>) {
     }
 }
 
-/// Returns the mistakes that [`check`] reports, also for a flow that was built.
+/// Returns a mistake for each handler, and each program of a guardrail, that cannot be asked.
 pub fn unreachable(flow: &Flow, reach: Reach) -> Vec<Mistake> {
     let handlers = handlers(flow).into_iter().filter_map(|(path, handler)| Some((path, reason(handler, reach)?)));
     let guardrails = guardrail_webhooks(flow).into_iter().filter(|_| !reach.webhooks).map(|path| (path, NO_WEBHOOKS));

@@ -26,7 +26,7 @@ use text_values::Texts;
 
 pub use inquiry::{Answered, GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
 
-/// The names of the built-in guardrails. Without settings in the flow, the first [`BY_DEFAULT`] apply.
+/// The names of the built-in guardrails. Without settings in the flow, the first two apply.
 pub const BUILT_IN: [&str; 3] = ["pii-redaction", "code-safety", "secrets"];
 /// The number of guardrails that apply without settings in the flow.
 const BY_DEFAULT: usize = 2;

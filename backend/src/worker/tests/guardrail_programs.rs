@@ -56,8 +56,8 @@ async fn answering(answer: ResponseTemplate) -> MockServer {
     receiver
 }
 
-/// Runs a flow with a call that an `auto` handler approves. Returns whether the guardrail blocked it, with the number of
-/// requests to the program.
+/// Runs a flow with a call that an `auto` handler approves. Returns whether the guardrail blocked it, with the number
+/// of requests to the program.
 async fn outcome(answer: ResponseTemplate, more: &Value) -> (Result<(), String>, usize) {
     let receiver = answering(answer).await;
     let house = House::with(guarded(&receiver.uri(), &json!({ "handlers": [{ "auto": "approve" }] }), more)).await;
