@@ -6,7 +6,7 @@ use serde_json::Value;
 use shared::definition::{Builtin, Flow, Node, NodeKind, ToolKind};
 use shared::error::pointer;
 
-/// The names that templates and conditions see beside the state keys, so that no state key may have them.
+/// The names that templates and conditions see in addition to the state keys. No state key may have them.
 pub const RESERVED: [&str; 11] =
     ["agent", "arguments", "context", "decision", "decisions", "env", "input", "response", "run", "secret", "visit"];
 
@@ -32,7 +32,7 @@ pub fn refused(key: &str) -> Option<String> {
 }
 
 /// Returns the keys that a node may write, each with the place that names it. If the node may write any key, [`ANY`] is
-/// included beside the keys that it always writes.
+/// included in addition to the keys that it always writes.
 pub fn writes(id: &str, node: &Node) -> Vec<(String, String)> {
     let base = pointer(["nodes", id]);
     let named = node.write_keys.iter().flatten().enumerate();

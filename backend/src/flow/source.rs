@@ -42,7 +42,7 @@ struct ValueSpots {
 /// A file that was read, with the positions of its values.
 #[derive(Debug)]
 pub struct SourceText {
-    /// What it says; where a piece was refused, without it.
+    /// The value of the file, without the parts that were refused.
     pub value: Value,
     places: HashMap<String, ValueSpots>,
 }

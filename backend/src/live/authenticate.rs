@@ -7,7 +7,7 @@ use shared::error::Problem;
 
 use crate::store::Actor;
 
-/// Who is calling. Not imported from where it is written, so that `live` does not depend on how people log in.
+/// Determines callers, their current rights and their write budgets.
 #[async_trait]
 pub trait Authenticate: Send + Sync + 'static {
     /// Whether a page with this `Origin` may open sockets. Programs send no origin, and may.

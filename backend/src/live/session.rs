@@ -267,7 +267,7 @@ where
                         }
                         self.send(frames.drain(..)).await?;
                         let changed = Box::pin(self.refresh()).await?;
-                        // In a replay, rights that this entry changed were current from the start, so `changed` is false.
+                        // In a replay, rights that this entry changed were current from the start: `changed` is false.
                         if changed || (replayed && *rights) {
                             self.stale = true;
                             return self.resync(true).await;
