@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The rest after a piece of deferrable work, as a multiple of the time that the work took: other work matters more.
 const REST: u32 = 4;
-/// The longest rest.
+/// The maximum rest.
 const LONGEST_REST: Duration = Duration::from_secs(2);
 
 /// Rests after a piece of deferrable work that began at `begun`.

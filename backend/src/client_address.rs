@@ -27,7 +27,7 @@ pub struct ClientAddress(IpAddr);
 pub struct Network([u8; 8]);
 
 impl ClientAddress {
-    /// The client of requests that come over no connection, such as a test's.
+    /// The client of requests that come over no connection, such as those of tests.
     pub const UNKNOWN: Self = Self(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
 
     /// Returns the client behind a connection from `peer` that sent these headers.

@@ -13,7 +13,7 @@ use shared::error::{Code, Mistake, Problem, pointer};
 
 use crate::limits::{self, Exceeded, MAX_DEPTH, Size};
 
-/// The longest metadata of a decision, as JSON, in bytes.
+/// The maximum length of a decision's metadata as JSON, in bytes.
 pub const MAX_METADATA: usize = 16 * 1024;
 
 /// Reads a body, which must be an object. Fails with `400` if it is not JSON, and with `422` if it breaks a rule or

@@ -14,7 +14,7 @@ pub const MAX_VALUES: usize = 100_000;
 /// The maximum total length of texts and keys, in bytes.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Which limit a value exceeds.
+/// The limit that a value exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded {
     /// It is nested deeper than [`MAX_DEPTH`].

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let chosen = std::env::var("COUNTERSIGN_LOG").ok().filter(|chosen| EnvFilter::try_new(chosen).is_ok());
     let filter = EnvFilter::new(cli.log_filter(chosen.as_deref()));
-    // In a file or a journal, colours are noise.
+    // Escape sequences for colours would be noise in a file or a journal.
     let coloured =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no_colour| no_colour.is_empty());
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured).with_writer(std::io::stderr);

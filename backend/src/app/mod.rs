@@ -46,7 +46,7 @@ pub use wiring::{flow_env, models, reach, secrets, tools, webhooks};
 /// The number of database connections for reading.
 const READERS: u32 = 8;
 
-/// The longest time of a stop. Service managers wait 30 s (Kubernetes) or 90 s (systemd) before they kill a process.
+/// The time limit of a stop. Service managers wait 30 s (Kubernetes) or 90 s (systemd) before they kill a process.
 const STOP_LIMIT: Duration = Duration::from_secs(25);
 /// How long responses in progress may take after the workers have stopped.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);

@@ -32,7 +32,7 @@ pub struct Header {
     pub format: u32,
     /// The id of the log that the runs belong to.
     pub log: String,
-    /// The number of the archive.
+    /// The number of the archive, from 1.
     pub archive: u64,
     /// The day of the last change of each of its runs.
     pub day: String,

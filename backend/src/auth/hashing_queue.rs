@@ -100,7 +100,7 @@ mod tests {
                 let work = async { done.send(who).is_ok() };
                 turns.take(Some(network(address)), work).await.is_ok()
             });
-            // Each stands in its line before the next one comes.
+            // Lets each attempt join its line before the next one.
             tokio::task::yield_now().await;
         }
         drop(held);

@@ -88,7 +88,7 @@ impl Authenticator {
             Error::Unauthenticated(_) | Error::SecondFactorRequired => wrong_at_code(),
             other => other,
         })?;
-        // There is no second factor to remove.
+        // There is no confirmed second factor to remove. `Remove(None)` is for admins.
         let Some(proof) = proof else { return Ok(()) };
         self.change(identity, FactorChange::Remove(Some(proof))).await?;
         self.invalidate();

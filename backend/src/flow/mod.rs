@@ -95,7 +95,7 @@ impl ParsedFlow {
         self.flow.as_ref()
     }
 
-    /// Sets the id under which it will be saved: another id in the file is one more error.
+    /// Sets the id under which the flow will be saved. Another id in the file is an error.
     #[must_use]
     pub fn saved_as(mut self, id: &FlowId) -> Self {
         if let Some(flow) = self.flow.as_ref().filter(|flow| flow.id != *id)

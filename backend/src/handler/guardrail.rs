@@ -16,7 +16,7 @@ use crate::json;
 
 /// The wait before a retry if the webhook is overloaded or broken and names no other time.
 const WAIT: Duration = Duration::from_millis(500);
-/// The longest reason that is kept, in characters.
+/// The maximum length of a reason, in characters. Longer ones are cut.
 const MAX_REASON: usize = 2_000;
 
 /// The response of a webhook.

@@ -153,7 +153,7 @@ where
         }
     }
 
-    // --- what the client says ---
+    // --- messages from the client ---
 
     async fn receive(&mut self, message: Message) -> Step {
         self.heard = Instant::now();
@@ -250,7 +250,7 @@ where
         self.say(&ServerMessage::Inbox { cursor: tally.cursor.clone(), pending, mine, handed_over }).await
     }
 
-    // --- what the client hears ---
+    // --- messages to the client ---
 
     async fn advance(&mut self, next: Replayed) -> Step {
         match next {

@@ -29,7 +29,7 @@ use http::Http;
 use mcp::Mcp;
 pub use secrets::{SecretSettings, Secrets};
 
-/// The largest result of a tool, in bytes.
+/// The maximum size of a tool's result, in bytes.
 const MAX_RESULT: usize = 1024 * 1024;
 /// The description of a larger result.
 const TOO_LARGE: &str = "larger than 1 MiB";

@@ -95,7 +95,7 @@ mod tests {
         let named = |name: &str| local_username(name).map(|name| name.to_string());
         assert_eq!(named("Nora.Lind").as_deref(), Some("nora.lind"));
         assert_eq!(named("nora@example.org").as_deref(), Some("nora"));
-        // Not even the sign for kelvin, which is a small k to Unicode.
+        // The Kelvin sign is not accepted either, although its lower case is `k` in Unicode.
         for wrong in ["", "@example.org", "Nora Lind", "\u{212a}arl", "nöra"] {
             assert_eq!(named(wrong), None, "{wrong}");
         }
