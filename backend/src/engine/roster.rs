@@ -1,5 +1,7 @@
 //! Changes of a team by its members: creating specialists, and changing the strategy.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::{Agent, AgentGates, Builtin, NodeKind, Team, TeamEmergent, TeamStrategy, ToolKind};
@@ -134,8 +136,8 @@ impl<'f> Builder<'f> {
         let own = caller.definition.ok_or("no agent asks")?;
         let model = text("model").unwrap_or_else(|| own.model.clone());
         if !flow.agents.values().any(|agent| agent.model == model) {
-            let mut models: Vec<_> = flow.agents.values().map(|agent| agent.model.as_str()).collect();
-            models.dedup();
+            let models: BTreeSet<_> = flow.agents.values().map(|agent| agent.model.as_str()).collect();
+            let models: Vec<_> = models.into_iter().collect();
             return Err(format!("`model`: the flow does not use `{model}`; it uses {}", models.join(", ")));
         }
         let tools = arguments.get("tools").cloned().unwrap_or_else(|| json!([]));

@@ -99,7 +99,7 @@ fn url(http: &HttpRequest, secrets: &Secrets) -> Result<Url, String> {
     let url = parsed(secrets.put_into(&http.url, "/url", &http.secrets)?)?;
     let plain = parsed(Secrets::stand_ins(&http.url, "/url", &http.secrets)?)?;
     if url.origin() != plain.origin() || url.host_str() != plain.host_str() {
-        return Err("a secret in the url would change its host or path".to_owned());
+        return Err("a secret in the url would change its scheme, host or port".to_owned());
     }
     Ok(url)
 }

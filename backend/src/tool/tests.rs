@@ -244,7 +244,7 @@ async fn a_secret_leads_nowhere_else_and_a_missing_one_is_named() {
     };
     let tool = json!({ "http": { "url": "https://user:{{ secret.TOKEN }}@shop.example/" } });
     let failure = hostile("x@evil.example/").call(&request(tool, json!({}))).await.unwrap_err();
-    assert!(failure.message.contains("host or path") && !failure.message.contains("evil"), "{failure:?}");
+    assert!(failure.message.contains("host or port") && !failure.message.contains("evil"), "{failure:?}");
     let tool = json!({ "http": { "url": "https://shop.example/", "headers": { "key": "{{ secret.OTHER }}" } } });
     let failure = hostile("x").call(&request(tool, json!({}))).await.unwrap_err();
     assert!(failure.message.contains("COUNTERSIGN_SECRET_OTHER") && !failure.uncertain, "{failure:?}");

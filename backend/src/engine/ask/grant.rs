@@ -211,7 +211,10 @@ fn tool_at(node: Option<&NodeId>, tool: &str) -> String {
 fn named(action: &Action, remember: &Remember) -> Result<JsonMap, (usize, String)> {
     let mut values = JsonMap::new();
     for (index, name) in remember.arguments.iter().enumerate() {
-        let value = action.arguments.get(name).filter(|_| index < MAX_ARGUMENTS);
+        if index >= MAX_ARGUMENTS {
+            return Err((index, format!("at most {MAX_ARGUMENTS} arguments can be remembered")));
+        }
+        let value = action.arguments.get(name);
         let value =
             value.ok_or_else(|| (index, format!("`{}` was called without the argument `{name}`", action.name)))?;
         values.insert(name.clone(), value.clone());

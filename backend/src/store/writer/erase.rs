@@ -227,7 +227,8 @@ impl Conn {
     /// Returns the people with a deputyship that names this person.
     pub(super) async fn deputies_naming(&mut self, name: &Username) -> Result<Vec<UserRecord>, Error> {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships LIKE ");
-        let rows = self.fetch(sql.bind(format!("%\"{name}\"%"))).await?;
+        let rows =
+            self.fetch(sql.bind(format!("%\"{}\"%", name.as_str().replace('_', "\\_"))).push(" ESCAPE '\\'")).await?;
         rows.iter().map(|row| user(row, 0)).collect()
     }
 
