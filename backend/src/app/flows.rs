@@ -26,7 +26,7 @@ impl FlowFile {
 /// content was stored before is skipped, even if other content was saved since. Errors are logged with line and column
 /// and do not keep other files from being loaded. Warnings are logged too; with `people`, also those about what these
 /// people could not decide.
-pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: Reach) -> anyhow::Result<()> {
+pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: &Reach) -> anyhow::Result<()> {
     let unread = |error| anyhow!("the flows in {} cannot be read: {error}", folder.display());
     let mut waiting = Vec::new();
     for path in files(folder).map_err(unread)? {
@@ -47,7 +47,7 @@ fn is_ready(file: &FlowFile, waiting: &[FlowFile]) -> bool {
     calls(flow).all(|(_, call)| call.id == flow.id || waiting.iter().all(|other| other.id() != Some(&call.id)))
 }
 
-async fn save(store: &Store, file: FlowFile, people: Option<&[Principal]>, reach: Reach) -> Result<(), store::Error> {
+async fn save(store: &Store, file: FlowFile, people: Option<&[Principal]>, reach: &Reach) -> Result<(), store::Error> {
     let FlowFile { name, source, draft } = file;
     let digest = flow::digest(&source);
     if let Some(flow) = draft.flow()

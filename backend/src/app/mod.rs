@@ -109,10 +109,10 @@ impl App {
         gauges::count_rows(store.clone(), &stopping);
         gauges::count_pending(store.clone(), &stopping);
         let links = first_people(&store, &clock, admin_password, demo).await?;
-        let reach = reach(settings.notifications.slack.is_some());
+        let reach = reach(&settings, settings.notifications.slack.is_some());
         if let Some(folder) = &settings.flows {
             let people = store.people().await?;
-            load_flows(&store, folder, Some(&people), reach).await?;
+            load_flows(&store, folder, Some(&people), &reach).await?;
         }
 
         let provider = provider.map(|checked| Provider::new(checked, &seal_key.cookie_key(), clock.clone()));

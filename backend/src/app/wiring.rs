@@ -89,10 +89,10 @@ fn handler_secret() -> Option<String> {
     std::env::var("COUNTERSIGN_HANDLER_SECRET").ok().filter(|secrets| !secrets.trim().is_empty())
 }
 
-/// Determines which handlers can be asked. `chats`: people can be reached in a chat.
-pub fn reach(chats: bool) -> Reach {
+/// Determines which handlers can be asked, and which tools can be called. `chats`: people can be reached in a chat.
+pub fn reach(settings: &SettingsFile, chats: bool) -> Reach {
     let webhooks = handler_secret().is_some_and(|secrets| SigningKeys::read(&secrets).is_some());
-    Reach { terminal: false, webhooks, chats }
+    Reach { terminal: false, webhooks, chats, mcp: settings.mcp.keys().cloned().collect() }
 }
 
 /// Creates the client for webhooks that decide. `server`: the URL at which they can answer later.

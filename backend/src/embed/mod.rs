@@ -84,7 +84,7 @@ impl Countersign {
     pub async fn add(&self, flow: &Flow) -> Result<u32, RunError> {
         let mut missing = self.inner.functions.missing(flow);
         missing.extend(self.inner.handlers.missing(flow));
-        missing.extend(flow::unreachable(flow, self.inner.reach));
+        missing.extend(flow::unreachable(flow, &self.inner.reach));
         if missing.is_empty() { self.inner.save(flow).await } else { Err(RunError::Invalid(missing)) }
     }
 

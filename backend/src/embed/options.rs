@@ -190,11 +190,12 @@ impl Options {
             }
             None => (Store::open(options).await?, None),
         };
-        let reach = Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach(true) };
+        let reach =
+            Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach(&self.settings, true) };
         let known = people.iter().map(|person| (person.username.clone(), person.roles.clone()));
         add_people(&store, &clock, &requester, known.chain(deciders.clone())).await?;
         if let Some(folder) = &self.flows {
-            app::load_flows(&store, folder, None, reach).await?;
+            app::load_flows(&store, folder, None, &reach).await?;
         }
         let links = match &listener {
             Some(_) => links(&store, &clock, &people).await?,
@@ -224,7 +225,7 @@ impl Options {
             requester,
             functions,
             handlers: self.handlers,
-            reach,
+            reach: reach.clone(),
             news: news.clone(),
             watched: Mutex::default(),
             streams: OnceLock::new(),

@@ -113,9 +113,9 @@ async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(
         None => Library::default(),
     };
     let people = state.store.people().await?;
-    let reach = Some(state.outside.reach);
+    let reach = state.outside.reach.clone();
     let check = move |abandoned: &CancelFlag| {
-        let here = Here { people: Some(&people), library: Some(&library), reach };
+        let here = Here { people: Some(&people), library: Some(&library), reach: Some(&reach) };
         (draft.check_unless(abandoned, &here), source, library)
     };
     off_thread(check).await

@@ -103,7 +103,7 @@ pub struct AppParts {
 pub struct Outside {
     /// The notification channels, if any.
     pub notifications: Option<NotificationService>,
-    /// The handlers that can be asked.
+    /// The handlers that can be asked, and the tools that can be called.
     pub reach: Reach,
     /// The key of the secrets with which webhooks answer later; none: they cannot.
     pub callbacks: Option<CallbackKey>,

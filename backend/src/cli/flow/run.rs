@@ -84,18 +84,15 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let folder = args.flows.as_deref().or_else(|| args.file.parent()).unwrap_or(Path::new("."));
     let called = Called::of(draft.flow(), folder)
         .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", folder.display())))?;
-    let checked = draft.check(&Here {
-        library: Some(&called.library()),
-        reach: Some(Reach { terminal: true, ..app::reach(true) }),
-        ..Here::default()
-    });
+    let settings = config::SettingsFile::load(args.config.as_deref())?;
+    let reach = Reach { terminal: true, ..app::reach(&settings, true) };
+    let checked = draft.check(&Here { library: Some(&called.library()), reach: Some(&reach), ..Here::default() });
     let (Some(flow), true) = (checked.flow, checked.errors.is_empty()) else {
         return Err(Quit::new(Exit::Invalid, listed(&shown, &checked.errors)).into());
     };
     let input = input(&flow, args.input_json.as_deref(), &args.inputs)?;
     let context: Context =
         args.context.as_deref().map_or_else(|| Ok(Context::default()), |json| object("--context", json))?;
-    let settings = config::SettingsFile::load(args.config.as_deref())?;
 
     let screen = Screen::stderr();
     let answers = match args.answers.as_deref() {

@@ -45,8 +45,8 @@ pub struct Here<'a> {
     pub people: Option<&'a [Principal]>,
     /// The flows that can be called; `None` if unknown.
     pub library: Option<&'a Library>,
-    /// The handlers that can be asked; `None` if unknown.
-    pub reach: Option<Reach>,
+    /// The handlers that can be asked, and the tools that can be called; `None` if unknown.
+    pub reach: Option<&'a Reach>,
 }
 
 /// A check in progress: the flow, and the findings so far.

@@ -82,22 +82,38 @@ fn a_handler_that_cannot_be_asked_at_a_place_is_refused_there() {
     let source = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { human: { prompt: hi, handlers: [cli] }, next: b }\n  \
                   b: { tool: t }\ngates:\n  before_tool: { t: { handlers: [{ webhook: { url: 'https://ok.test' } }] } }\n\
                   agents: { x: { model: demo/m, tools: [t], gates: { before_tool: { t: { handlers: [{ slack: { channel: '#ok' } }] } } } } }\n";
-    let found = |reach| {
-        let errors = read(source).check(&Here { reach, ..Here::default() }).errors;
+    let found = |reach: Option<Reach>| {
+        let errors = read(source).check(&Here { reach: Option::as_ref(&reach), ..Here::default() }).errors;
         errors.into_iter().map(|mistake| (mistake.line.unwrap(), mistake.message)).collect::<Vec<_>>()
     };
     assert_eq!(found(None), []);
-    assert_eq!(found(Some(Reach { terminal: true, webhooks: true, chats: true })), []);
+    assert_eq!(found(Some(Reach { terminal: true, webhooks: true, chats: true, ..Reach::default() })), []);
     let server = found(Some(Reach::default()));
     assert_eq!(server.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [4, 7, 8]);
     assert!(server[0].1.contains("`countersign flow run`") && server[1].1.contains("COUNTERSIGN_HANDLER_SECRET"));
     assert!(server[2].1.contains("`[notifications.slack]`"), "{}", server[2].1);
     let flow = check(source).flow.unwrap();
-    let built: Vec<_> = unreachable(&flow, Reach::default()).into_iter().map(|mistake| mistake.path).collect();
+    let built: Vec<_> = unreachable(&flow, &Reach::default()).into_iter().map(|mistake| mistake.path).collect();
     assert_eq!(
         built,
         ["/nodes/a/human/handlers/0", "/gates/before_tool/t/handlers/0", "/agents/x/gates/before_tool/t/handlers/0"]
     );
+}
+
+#[test]
+fn a_tool_of_an_mcp_server_that_the_settings_do_not_name_draws_a_warning() {
+    let source = "id: f\ntools:\n  read: { mcp: { server: flies, tool: read } }\nnodes: { a: { tool: read } }\n";
+    let found = |reach: Option<Reach>| {
+        let checked = read(source).check(&Here { reach: reach.as_ref(), ..Here::default() });
+        assert_eq!(checked.errors, [], "the settings may name it later");
+        checked.warnings.into_iter().map(|warning| (warning.path, warning.message)).collect::<Vec<_>>()
+    };
+    let with = |server: &str| Some(Reach { mcp: [server.to_owned()].into(), ..Reach::default() });
+    assert_eq!(found(None), []);
+    assert_eq!(found(with("flies")), []);
+    let [(path, message)] = found(with("files")).try_into().unwrap();
+    assert_eq!(path, "/tools/read/mcp/server");
+    assert!(message.contains("`[mcp.flies]`") && message.contains("did you mean `files`?"), "{message}");
 }
 
 #[test]
