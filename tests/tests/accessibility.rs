@@ -93,6 +93,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         ("people", "/people", "ana"),
         ("tokens", "/people?tab=tokens", "ci"),
         ("you", "/people?tab=you", "Deputy"),
+        ("approvals", "/people?tab=approvals", "Approvals that you chose to remember"),
         ("notifications", "/people?tab=notifications", "Notifications"),
         ("security", "/people?tab=security", "Second factor"),
         ("not-found", "/nowhere", "not found"),

@@ -1,10 +1,12 @@
 //! People and their roles, for admins; for everybody their own tokens, deputies, remembered approvals, notifications,
 //! password, sessions and second factor.
 
+mod deputies;
 mod erase;
+mod grants;
 mod notifications;
-mod place;
 mod roles;
+mod rows;
 mod security;
 mod token_form;
 mod tokens;
@@ -17,8 +19,9 @@ use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::error::Problem;
 
+use self::deputies::Deputies;
+use self::grants::Grants;
 use self::notifications::NotificationsTab;
-use self::place::Place;
 use self::security::Security;
 use self::tokens::Tokens;
 use self::users::Users;
@@ -31,7 +34,8 @@ use crate::state::verdict::is_at;
 enum PeopleTab {
     Users,
     Tokens,
-    Place,
+    Deputies,
+    Grants,
     Notifications,
     Security,
 }
@@ -43,7 +47,8 @@ pub fn PeoplePage() -> impl IntoView {
     let query = use_query_map();
     let manages = Memo::new(move |_| session.may(Act::ManagePeople));
     let tab = Memo::new(move |_| match query.with(|query| query.get("tab")).as_deref() {
-        Some("you") => PeopleTab::Place,
+        Some("you") => PeopleTab::Deputies,
+        Some("approvals") => PeopleTab::Grants,
         Some("notifications") => PeopleTab::Notifications,
         Some("security") => PeopleTab::Security,
         Some("tokens") => PeopleTab::Tokens,
@@ -64,12 +69,13 @@ pub fn PeoplePage() -> impl IntoView {
                 <nav class="tabs" aria-label="Sections">
                     {move || manages.get().then(|| link(PeopleTab::Users, "/people", "People"))}
                     {link(PeopleTab::Tokens, "/people?tab=tokens", "Your tokens")}
-                    {link(PeopleTab::Place, "/people?tab=you", "Out of office")}
+                    {link(PeopleTab::Deputies, "/people?tab=you", "Out of office")}
+                    {link(PeopleTab::Grants, "/people?tab=approvals", "Remembered approvals")}
                     {link(PeopleTab::Notifications, "/people?tab=notifications", "Notifications")}
                     {link(PeopleTab::Security, "/people?tab=security", "Security")}
                 </nav>
                 <span class="grow"></span>
-                <button class="b primary" hidden=move || matches!(tab.get(), PeopleTab::Place | PeopleTab::Notifications | PeopleTab::Security) on:click=move |_| adding.set(true)>
+                <button class="b primary" hidden=move || !matches!(tab.get(), PeopleTab::Users | PeopleTab::Tokens) on:click=move |_| adding.set(true)>
                     {move || if tab.get() == PeopleTab::Tokens { "Create token" } else { "Add a person" }}
                 </button>
             </header>
@@ -77,7 +83,8 @@ pub fn PeoplePage() -> impl IntoView {
                 {move || match tab.get() {
                     PeopleTab::Users => view! { <Users adding/> }.into_any(),
                     PeopleTab::Tokens => view! { <Tokens adding/> }.into_any(),
-                    PeopleTab::Place => view! { <Place/> }.into_any(),
+                    PeopleTab::Deputies => view! { <Deputies/> }.into_any(),
+                    PeopleTab::Grants => view! { <Grants/> }.into_any(),
                     PeopleTab::Notifications => view! { <NotificationsTab/> }.into_any(),
                     PeopleTab::Security => view! { <Security/> }.into_any(),
                 }}

@@ -7,7 +7,7 @@ use shared::error::Problem;
 use shared::id::DeliveryId;
 use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion, Rule};
 
-use super::place::{row, table};
+use super::rows::{row, table};
 use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;

@@ -5,7 +5,7 @@ use shared::api::{NewPassword, NewSecondFactor, SecondFactorState, SessionInfo};
 use shared::error::Problem;
 use shared::id::SessionId;
 
-use super::place::{row, table};
+use super::rows::{row, table};
 use super::{Field, elsewhere};
 use crate::client::{Session, use_api};
 use crate::components::notice::Notifier;

@@ -1,12 +1,12 @@
-//! The person's deputies, and their remembered approvals.
+//! The person's deputies while they are out of office.
 
 use leptos::prelude::*;
 use shared::deputy::{Deputyship, NewDeputy};
 use shared::error::Problem;
-use shared::grant::{Grant, GrantScope};
-use shared::id::{DeputyId, GrantId};
+use shared::id::DeputyId;
 use shared::time::Timestamp;
 
+use super::rows::{row, table};
 use crate::client::{use_api, use_post};
 use crate::components::inert::named;
 use crate::components::listeners::while_shown;
@@ -14,9 +14,9 @@ use crate::components::states::Loaded;
 use crate::components::time::day;
 use crate::state::words;
 
-/// Deputies and grants.
+/// The tab of the deputies.
 #[component]
-pub fn Place() -> impl IntoView {
+pub fn Deputies() -> impl IntoView {
     let api = use_api();
     // Without them nobody can be chosen; the lists below say why.
     let names = LocalResource::new(move || async move {
@@ -24,7 +24,6 @@ pub fn Place() -> impl IntoView {
         Some(page.items.iter().map(|user| (user.username.to_string(), words::user(user))).collect::<Vec<_>>())
     });
     let deputies = LocalResource::new(move || async move { api.deputies().await.map(|page| page.items) });
-    let grants = LocalResource::new(move || async move { api.grants().await.map(|page| page.items) });
     let problem = RwSignal::new(None::<Problem>);
     let deputy = RwSignal::new(String::new());
     let from = RwSignal::new(String::new());
@@ -48,13 +47,6 @@ pub fn Place() -> impl IntoView {
         async move {
             problem.set(api.remove_deputy(id).await.err());
             deputies.refetch();
-        }
-    });
-    let revoke = Action::new_local(move |id: &GrantId| {
-        let id = *id;
-        async move {
-            problem.set(api.revoke_grant(id).await.err());
-            grants.refetch();
         }
     });
     let send = move || {
@@ -87,34 +79,10 @@ pub fn Place() -> impl IntoView {
             .collect();
         table(rows, "No deputies.")
     };
-    let of_grants = move |grants: Vec<Grant>| {
-        let rows = grants
-            .into_iter()
-            .map(|grant| {
-                let revoke = move |_| {
-                    revoke.dispatch_local(grant.id);
-                };
-                let place = if grant.scope == GrantScope::Run { "in one run of" } else { "in all runs of" };
-                let with = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}"));
-                let with = with.collect::<Vec<_>>().concat();
-                let agent = grant.agent.as_ref().map(|agent| format!(", called by {agent}")).unwrap_or_default();
-                let what = format!("{}{agent}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
-                row(
-                    what,
-                    format!("by {} until {}", grant.given_by, day(grant.expires_at)),
-                    "b sm stop",
-                    "Revoke",
-                    revoke,
-                )
-            })
-            .collect();
-        table(rows, "No remembered approvals. Every call that needs approval asks for it.")
-    };
     view! {
         {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
-        <h2>"Out of office"</h2>
         <p class="soft lead">"While you are away, your deputy can see and decide what you can. The audit log records on whose behalf."</p>
-        <form class="place" on:submit=move |event| { event.prevent_default(); send(); }>
+        <form class="deputy-form" on:submit=move |event| { event.prevent_default(); send(); }>
             <label class="field"><span class="label">"Deputy"</span>
                 <select class="select" prop:value=deputy on:change=while_shown(move |event| deputy.set(event_target_value(&event)))>
                     <option value="">"Choose a person"</option>
@@ -132,37 +100,7 @@ pub fn Place() -> impl IntoView {
             </button>
         </form>
         <Loaded from=deputies failed="Your deputies could not be loaded" rows=2 children=of_deputies/>
-        <h2>"Remembered approvals"</h2>
-        <p class="soft lead">"Approvals that you chose to remember. After you revoke one, the next such call asks again."</p>
-        <Loaded from=grants failed="Your remembered approvals could not be loaded" rows=2 children=of_grants/>
     }
-}
-
-/// One row: what it is, more about it, and what can be done with it by a button of this class.
-pub fn row(
-    what: String,
-    more: String,
-    class: &'static str,
-    verb: &'static str,
-    act: impl FnMut(web_sys::MouseEvent) + 'static,
-) -> AnyView {
-    let label = format!("{verb}: {what}");
-    view! {
-        <tr>
-            <td class="person-name"><b>{what}</b></td>
-            <td class="soft">{more}</td>
-            <td class="num"><button class=class aria-label=label on:click=act>{verb}</button></td>
-        </tr>
-    }
-    .into_any()
-}
-
-/// Such rows as a table, or what is said where there are none.
-pub fn table(rows: Vec<AnyView>, none: &'static str) -> AnyView {
-    if rows.is_empty() {
-        return view! { <p class="muted small">{none}</p> }.into_any();
-    }
-    view! { <div class="card"><table class="table people-table"><tbody>{rows}</tbody></table></div> }.into_any()
 }
 
 /// A time as the browser's field says it, in the person's own zone.

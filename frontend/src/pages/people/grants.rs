@@ -1,0 +1,54 @@
+//! The person's remembered approvals.
+
+use leptos::prelude::*;
+use shared::error::Problem;
+use shared::grant::{Grant, GrantScope};
+use shared::id::GrantId;
+
+use super::rows::{row, table};
+use crate::client::use_api;
+use crate::components::states::Loaded;
+use crate::components::time::day;
+
+/// The tab of the remembered approvals.
+#[component]
+pub fn Grants() -> impl IntoView {
+    let api = use_api();
+    let grants = LocalResource::new(move || async move { api.grants().await.map(|page| page.items) });
+    let problem = RwSignal::new(None::<Problem>);
+    let revoke = Action::new_local(move |id: &GrantId| {
+        let id = *id;
+        async move {
+            problem.set(api.revoke_grant(id).await.err());
+            grants.refetch();
+        }
+    });
+    let of_grants = move |grants: Vec<Grant>| {
+        let rows = grants
+            .into_iter()
+            .map(|grant| {
+                let revoke = move |_| {
+                    revoke.dispatch_local(grant.id);
+                };
+                let place = if grant.scope == GrantScope::Run { "in one run of" } else { "in all runs of" };
+                let with = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}"));
+                let with = with.collect::<Vec<_>>().concat();
+                let agent = grant.agent.as_ref().map(|agent| format!(", called by {agent}")).unwrap_or_default();
+                let what = format!("{}{agent}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
+                row(
+                    what,
+                    format!("by {} until {}", grant.given_by, day(grant.expires_at)),
+                    "b sm stop",
+                    "Revoke",
+                    revoke,
+                )
+            })
+            .collect();
+        table(rows, "No remembered approvals. Every call that needs approval asks for it.")
+    };
+    view! {
+        {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
+        <p class="soft lead">"Approvals that you chose to remember. After you revoke one, the next such call asks again."</p>
+        <Loaded from=grants failed="Your remembered approvals could not be loaded" rows=2 children=of_grants/>
+    }
+}

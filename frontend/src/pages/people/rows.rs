@@ -1,0 +1,30 @@
+//! Tables of things with one action each, such as deputies and sessions.
+
+use leptos::prelude::*;
+
+/// Returns one row: a name, details, and a button of this class that does `act`.
+pub fn row(
+    what: String,
+    more: String,
+    class: &'static str,
+    verb: &'static str,
+    act: impl FnMut(web_sys::MouseEvent) + 'static,
+) -> AnyView {
+    let label = format!("{verb}: {what}");
+    view! {
+        <tr>
+            <td class="person-name"><b>{what}</b></td>
+            <td class="soft">{more}</td>
+            <td class="num"><button class=class aria-label=label on:click=act>{verb}</button></td>
+        </tr>
+    }
+    .into_any()
+}
+
+/// Returns the rows as a table, or the text `none` if there are none.
+pub fn table(rows: Vec<AnyView>, none: &'static str) -> AnyView {
+    if rows.is_empty() {
+        return view! { <p class="muted small">{none}</p> }.into_any();
+    }
+    view! { <div class="card"><table class="table people-table"><tbody>{rows}</tbody></table></div> }.into_any()
+}
