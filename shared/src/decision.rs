@@ -174,7 +174,7 @@ pub struct ProgramAnswer {
 impl ProgramAnswer {
     /// The program's reason.
     pub fn words(&self) -> Option<&str> {
-        self.comment.as_deref().or(self.reason.as_deref()).map(str::trim).filter(|words| !words.is_empty())
+        [&self.comment, &self.reason].into_iter().flatten().map(|words| words.trim()).find(|words| !words.is_empty())
     }
 }
 

@@ -37,18 +37,28 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
 
 /// Waits for Ctrl+C, or for the stop signal of a service manager.
 pub(super) async fn stop_signal() {
-    let interrupt = tokio::signal::ctrl_c();
+    tokio::select! {
+        () = interrupted() => {}
+        () = terminated() => {}
+    }
+}
+
+/// Waits for Ctrl+C. A process that cannot listen for signals has to be killed, which loses nothing.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Waits for SIGTERM.
+async fn terminated() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = interrupt => {}
-                _ = terminate.recv() => {}
-            }
+            terminate.recv().await;
             return;
         }
     }
-    // If the process cannot listen for signals, it has to be killed, which loses nothing.
-    let _ = interrupt.await;
+    std::future::pending::<()>().await;
 }

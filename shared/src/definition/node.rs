@@ -204,8 +204,8 @@ pub struct MapNode {
     pub over: String,
     /// The key under which the node sees its item.
     pub r#as: String,
-    /// The node that runs for each: an agent, tool, set, human or flow node that nothing else leads to and that leads
-    /// nowhere. Its `on_reject` leaves the whole map; an item that fails makes the map fail.
+    /// The node that runs for each: an agent, tool, set, human, team or flow node that nothing else leads to and that
+    /// leads nowhere. Its `on_reject` leaves the whole map; an item that fails makes the map fail.
     pub node: NodeId,
 }
 
