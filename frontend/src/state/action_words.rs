@@ -9,21 +9,21 @@ use super::guardrail_notes::Leave;
 /// The words for one type of action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionWords {
-    /// What happens once it is approved: "runs".
+    /// The effect of an approval: "runs".
     pub happens: &'static str,
-    /// What happens where it is not: "does not run".
+    /// The effect of a rejection: "does not run".
     pub not: &'static str,
-    /// Where a guardrail stopped it: "blocked, did not run".
+    /// The effect of a guardrail's veto: "blocked, did not run".
     pub blocked: &'static str,
-    /// What a reviewer may change: "arguments".
+    /// The name of what a reviewer may change: "arguments".
     pub content: &'static str,
-    /// On the button that opens what may be changed.
+    /// The label of the button that opens the editor.
     pub edit: &'static str,
-    /// On the button of an answer in its place.
+    /// The label of the button for an answer in place of the action.
     pub respond: &'static str,
-    /// What is said below the button that rejects.
+    /// The text below the button that rejects.
     pub rejected: &'static str,
-    /// What is said where it holds nothing.
+    /// The text in place of empty content.
     pub nothing: &'static str,
 }
 
@@ -83,18 +83,19 @@ pub fn words(action_type: ActionType) -> ActionWords {
     }
 }
 
-/// Whether people read what it holds as texts: what an agent is told, why it wants something, what is given out. Calls
-/// are data.
+/// Whether the content of such actions is text for people to read (a prompt, a reason, an output). The content of tool
+/// calls is data.
 pub fn is_read(action_type: ActionType) -> bool {
     action_type != ActionType::Tool
 }
 
-/// Whether an agent reads what is said beside an approval: the one that wants it, or the one that is about to run.
+/// Whether an agent reads the note beside an approval: the agent that requests the action, or the one that is about to
+/// run.
 pub fn is_told(action: &Action) -> bool {
     action.agent.is_some() || action.action_type == ActionType::Agent
 }
 
-/// What an action is called on buttons, and in the record.
+/// The name of an action on buttons and in the record.
 pub fn name(action: &Action) -> String {
     match action.action_type {
         ActionType::Output => "the output".to_owned(),
@@ -104,7 +105,7 @@ pub fn name(action: &Action) -> String {
     }
 }
 
-/// What somebody does, or did, who answers in the place of an action: `respond without running publish`.
+/// A phrase for answering in place of an action: `respond without running publish`; in the past tense if `past`.
 pub fn responds(action: &Action, past: bool) -> String {
     let name = name(action);
     let (answer, respond) = if past { ("answered", "responded") } else { ("answer", "respond") };
@@ -117,7 +118,8 @@ pub fn responds(action: &Action, past: bool) -> String {
     }
 }
 
-/// What is asked for where an action is rejected or answered: who hears it.
+/// The label of the text field for the reason of a rejection, or for an answer in place of an action. It says who gets
+/// the text.
 pub fn asks_for(action: &Action, kind: ActionKind) -> &'static str {
     match (kind, action.action_type, &action.agent) {
         (ActionKind::Respond, ActionType::Agent, _) => "The answer in its place",
@@ -130,7 +132,8 @@ pub fn asks_for(action: &Action, kind: ActionKind) -> &'static str {
 }
 
 impl ActionWords {
-    /// What a choice would do, with what guardrails say of it, and the class of its tag. Of none: what approving would do.
+    /// The effect of a choice, given what guardrails say about it: the CSS class of a tag, and its text. `None` stands
+    /// for the effect that an approval would have.
     pub fn would(&self, kind: Option<ActionKind>, leave: Leave) -> (&'static str, String) {
         let Self { happens, not, content, .. } = self;
         match (kind, leave) {

@@ -1,19 +1,19 @@
-//! What has changed in a review since a person read it, in words; and whether they changed it themselves.
+//! Describes in words how a review has changed since a person read it, and tells whether they changed it themselves.
 
 use shared::review::{Item, Review};
 
 use super::words::{count, person};
 
-/// What has changed.
+/// How a review differs from the one that a person has read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContentChange {
-    /// In a sentence; empty where nothing is known of it.
+    /// The change in sentences; empty if nothing is known about it.
     pub says: String,
-    /// Whether the difference can be seen on the cards.
+    /// Whether the cards can show the difference.
     pub is_shown: bool,
 }
 
-/// What is different from `before`; none: what was read is not known any more.
+/// Returns how `now` differs from `before`, the review as it was read. `None`: that is not known any more.
 pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> ContentChange {
     let Some(before) = before else { return ContentChange::default() };
     let same = |item: &&Item| before.items.iter().any(|old| old.key == item.key && old.value == item.value);
@@ -31,7 +31,8 @@ pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> Conte
     ContentChange { says: says.join(" "), is_shown: items > 0 }
 }
 
-/// Whether a person made the newest revision by deciding on the one before: they paused it, or voted with changes.
+/// Whether this person made the newest revision by deciding on the one before: they paused the review, or voted with
+/// changes.
 pub fn is_own(before: &Review, now: &Review, me: Option<&str>) -> bool {
     let is_mine = |name: &str| me == Some(name);
     let paused = || before.paused.is_none() && now.paused.as_ref().is_some_and(|paused| is_mine(&paused.by));

@@ -1,5 +1,5 @@
-//! Differences between the proposed and the current value: by word for prose, by line for code, by key for JSON. Words
-//! and the algorithm are those of `similar`.
+//! Differences between the proposed and the current value: by word for prose, by line for code, by key for JSON. The
+//! crate `similar` splits the text into words and computes the differences.
 
 use std::time::Duration;
 
@@ -8,12 +8,13 @@ use shared::definition::ContentType;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{Change as Changed, ChangeTag, DiffOp, DiffTag, DiffableStr, Instant, diff_ratio};
 
-/// A difference is drawn at most so long after it was begun; a worse one, but at once, is better.
+/// The time limit for one diff. When it is over, `similar` returns a coarser result.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// Lines that share less of their words than this are other lines, not changed ones: nothing in them is marked.
+/// The least similarity, from 0 to 1, at which replaced lines count as changed. Below it they are unrelated, and no
+/// words in them are marked.
 const ALIKE: f32 = 0.5;
 
-/// Whether a piece of text was there before, is there now, or both.
+/// Whether a piece of text is in the old text, in the new one, or in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Both,
@@ -34,41 +35,41 @@ impl From<ChangeTag> for Side {
 /// A piece of prose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it is.
+    /// Which of the two texts it is in.
     pub side: Side,
     /// The text, spaces and line ends included.
     pub text: String,
 }
 
-/// A line of code, with the parts that make the difference.
+/// A line of code, with the changed words marked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Where it is.
+    /// Which of the two texts it is in.
     pub side: Side,
-    /// Its number before, from 1.
+    /// Its number in the old text, from 1; `None` if it is not there.
     pub old: Option<usize>,
-    /// Its number now, from 1.
+    /// Its number in the new text, from 1; `None` if it is not there.
     pub new: Option<usize>,
-    /// Its text; true: this part makes the difference.
+    /// Its text, without the line end.
     pub parts: LineParts,
 }
 
-/// The text of a line in parts; true: this part makes the difference.
+/// The text of a line in parts; `true` marks a changed part.
 type LineParts = Vec<(bool, String)>;
 
-/// What became of one value of a JSON document.
+/// A change of one value in a JSON document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueChange {
-    /// The keys that lead to it, of lists the numbers from 1.
+    /// The path to the value: keys of objects, and positions in lists, from 1.
     pub path: Vec<String>,
-    /// What it was; none: it was not there.
+    /// The old value; `None` if it was added.
     pub old: Option<Value>,
-    /// What it is; none: it is gone.
+    /// The new value; `None` if it was removed.
     pub new: Option<Value>,
 }
 
-/// The operations that make `new` of `old`. `TextDiff` does the same, but takes its algorithm by name and so brings all
-/// five of them, each several times: a tenth of the bundle.
+/// Returns the operations that turn `old` into `new`. `TextDiff` does the same, but selects its algorithm at run time
+/// and so links all five, each several times: a tenth of the bundle.
 fn operations(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Vec<DiffOp> {
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
     // Capturing never fails.
@@ -76,7 +77,7 @@ fn operations(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Vec<Diff
     hook.into_inner().into_inner().into_ops()
 }
 
-/// The tokens of both texts in the order in which they are read.
+/// Lists the tokens of both texts in reading order.
 fn changes<'a>(
     operations: &[DiffOp],
     old: &'a [&'a str],
@@ -89,8 +90,8 @@ fn deadline() -> Option<Instant> {
     Instant::now().checked_add(PATIENCE)
 }
 
-/// The difference by words. A space between two changed words belongs to the change, so that a changed sentence reads
-/// as one.
+/// Compares two texts by words. A space between two changed words belongs to the change, so that a changed sentence
+/// reads as one.
 pub fn words(old: &str, new: &str) -> Vec<Piece> {
     let (old, new) = (old.tokenize_words(), new.tokenize_words());
     let operations = operations(&old, &new, deadline());
@@ -132,7 +133,7 @@ fn push(pieces: &mut Vec<Piece>, side: Side, text: &str) {
     }
 }
 
-/// The difference by lines, with the changed words of a changed line marked.
+/// Compares two texts by lines, and marks the changed words in changed lines.
 pub fn lines(old: &str, new: &str) -> Vec<Line> {
     let deadline = deadline();
     let (old, new): (Vec<_>, Vec<_>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
@@ -153,8 +154,7 @@ pub fn lines(old: &str, new: &str) -> Vec<Line> {
     lines
 }
 
-/// Changed lines, those before and then those now, with the words that make the difference; nothing where they have too
-/// little in common.
+/// The old lines and then the new ones, with changed words marked; `None` if they have too little in common.
 fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<Vec<LineParts>> {
     let (old, new) = (old.concat(), new.concat());
     let (old, new) = (old.tokenize_words(), new.tokenize_words());
@@ -184,8 +184,8 @@ fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<Vec<L
     Some(lines)
 }
 
-/// The values in which two JSON documents differ, in the order of the old one, what is new behind the rest of its object.
-/// Lists of the same length are compared item by item, others as a whole.
+/// Lists the values in which two JSON documents differ, in the order of the old document; added keys follow the other
+/// keys of their object. Lists of the same length are compared item by item, others as a whole.
 pub fn keys(old: &Value, new: &Value) -> Vec<ValueChange> {
     let mut changes = Vec::new();
     compare(&mut Vec::new(), Some(old), Some(new), &mut changes);

@@ -15,14 +15,14 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
     if passed < 10 * SECOND { "just now".to_owned() } else { format!("{} ago", length(passed)) }
 }
 
-/// How long until `at`, as [`length`] says it; none where it has come.
+/// The time until `at`, formatted by [`length`]; `None` if `at` has passed.
 pub fn left(now: Timestamp, at: Timestamp) -> Option<String> {
     let left = at.0.saturating_sub(now.0);
     (left > 0).then(|| length(left + SECOND - 1))
 }
 
-/// A length of time, in microseconds, rounded down so that little is lost: `45 s`, `18 min`, `2 h 5 min`, `14 h`,
-/// `1 d 22 h`, `12 d`.
+/// Formats a duration in microseconds, rounded down, with a second unit where the first is coarse: `45 s`, `18 min`, `2
+/// h 5 min`, `14 h`, `1 d 22 h`, `12 d`.
 pub fn length(micros: i64) -> String {
     let ((large, unit), smaller) = match micros {
         ..MINUTE => ((SECOND, "s"), None),
@@ -37,7 +37,7 @@ pub fn length(micros: i64) -> String {
     format!("{} {unit}{rest}", micros / large)
 }
 
-/// A length of time in milliseconds, with the precision that matters: `340 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`.
+/// Formats a duration in milliseconds with sensible precision: `340 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`.
 pub fn duration_ms(ms: u64) -> String {
     match ms {
         ..1000 => format!("{ms} ms"),

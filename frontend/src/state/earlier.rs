@@ -1,5 +1,5 @@
-//! What a value was before: on the revision that the person has read, before somebody changed it with their vote, or in
-//! the round before this one; and what was asked for then.
+//! Earlier values to compare with: on the revision that the person has read, before somebody changed the value with
+//! their vote, or in the previous round; and what was asked for in that round.
 
 use serde_json::Value;
 use shared::decision::{Decision, Verdict};
@@ -8,7 +8,7 @@ use shared::review::{Outcome, Review};
 
 use super::words;
 
-/// Since when a value is another one.
+/// The point since which a value differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Since {
     /// Since the revision that the person has read.
@@ -30,8 +30,8 @@ impl Since {
     }
 }
 
-/// What a value was before, where it was something else. `read`: the review as the person has read it; `round`: the one
-/// of the round before.
+/// The earlier value of the item `key` and the point since which it differs; `None` if it is unchanged. `read`: the
+/// review as the person has read it; `round`: the review of the previous round.
 pub fn value(key: &str, now: &Review, read: Option<&Review>, round: Option<&Review>) -> Option<(Since, Value)> {
     let of = |review: &Review| review.items.iter().find(|item| item.key == key).map(|item| item.value.clone());
     let current = of(now)?;
@@ -43,7 +43,7 @@ pub fn value(key: &str, now: &Review, read: Option<&Review>, round: Option<&Revi
     [read, voted, round].into_iter().flatten().find(|(_, value)| *value != current)
 }
 
-/// The review of the round before: the newest one that was resolved at the same place on an earlier visit.
+/// The review of the previous round: the newest one that was resolved at the same place on an earlier visit.
 pub fn round<'a>(now: &Review, others: &'a [Review]) -> Option<&'a Review> {
     let is_before = |other: &&Review| {
         other.node.is_some() && other.node == now.node && other.part == now.part && other.visit < now.visit
@@ -51,11 +51,11 @@ pub fn round<'a>(now: &Review, others: &'a [Review]) -> Option<&'a Review> {
     others.iter().filter(|other| other.resolution.is_some()).filter(is_before).max_by_key(|other| other.visit)
 }
 
-/// What was asked for in a round: who asked, and their words.
+/// The correction that a round asked for: who asked, and their text. `None` if the round asked for none.
 pub fn asked(round: &Review, me: Option<&str>) -> Option<(String, String)> {
     let resolution = round.resolution.as_ref().filter(|resolution| resolution.outcome == Outcome::Corrected)?;
     let decision: &Decision = resolution.decision.as_deref()?;
-    // As the step that runs again is told it: what the option asks for, then the comment.
+    // In the order in which the step that runs again gets it: the message of the option, then the comment.
     let first = match &decision.verdict {
         Verdict::Text { text } => Some(text.as_str()),
         Verdict::Choose { option, .. } => {

@@ -1,31 +1,31 @@
-//! The effects of a choice, a deadline or a withdrawal, in words. Buttons, deadlines and dialogs announce nothing that
-//! does not happen.
+//! The effects of a choice, a deadline or a withdrawal, in words. Buttons, deadlines and dialogs announce only what
+//! really happens.
 
 use shared::definition::{ChoiceKind, OnTimeout};
 use shared::review::{AskedBy, Review, ReviewKind, ReviewOption};
 
 use super::action_words;
 
-/// Who hears what is decided.
+/// Who receives the decision on a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hearer {
     /// The run, which stands at a human node.
     Run,
-    /// What a gate holds back.
+    /// The actions that a gate holds back.
     Actions,
-    /// An agent that asks, and goes on with the answer.
+    /// An agent that asks and continues with the answer.
     Agent,
-    /// A step that asks: the answer is its result.
+    /// A step that asks; the answer becomes its result.
     Step,
-    /// The step that somebody has taken over from an agent.
+    /// The step that a person has taken over from an agent.
     TakenOver,
-    /// Whoever asked over the API.
+    /// The program or person that asked over the API.
     Caller,
-    /// Nobody: it was handed over, and the run has gone on.
+    /// Nobody: the case was handed off, and the run has gone on.
     Nobody,
 }
 
-/// Who hears what is decided about a review.
+/// Tells who receives the decision on a review.
 pub fn hearer(review: &Review) -> Hearer {
     match (review.kind, review.asked_by) {
         _ if review.run_id.is_none() => Hearer::Caller,
@@ -33,9 +33,9 @@ pub fn hearer(review: &Review) -> Hearer {
         (_, Some(AskedBy::Agent)) => Hearer::Agent,
         (_, Some(AskedBy::Step)) => Hearer::Step,
         (_, Some(AskedBy::Program)) => Hearer::Caller,
-        // What is taken over waits for as long as it takes.
+        // A taken-over step has no deadline.
         (ReviewKind::Edit, None) if review.on_timeout.is_none() => Hearer::TakenOver,
-        // Of before reviews said who asks: these are mostly what agents ask.
+        // Reviews stored before `asked_by` existed; mostly questions of agents.
         (ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint, None) => {
             Hearer::Agent
         }
@@ -44,7 +44,7 @@ pub fn hearer(review: &Review) -> Hearer {
     }
 }
 
-/// Why no correction can be asked for any more, if so: the step that would run again has no visits left.
+/// Why no correction can be asked for any more: the step that would run again has no visits left. `None` if it can.
 pub fn no_correction(review: &Review) -> Option<String> {
     let source = review.source.as_ref()?;
     (source.visits >= source.max_visits).then(|| {
@@ -57,8 +57,8 @@ pub fn no_correction(review: &Review) -> Option<String> {
     })
 }
 
-/// What the field for a note is called: by who reads it. Where the form of an option is open, `beside` it, it is a note
-/// also where it could be an answer.
+/// The label of the note field, which says who reads the note. `beside` says that the form of an option is open; then
+/// the text is a note even where it could be an answer.
 pub fn note_label(review: &Review, beside: bool) -> String {
     if review.answers_in_words() && review.free_text && !beside {
         let label = if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" };
@@ -80,7 +80,8 @@ pub fn note_label(review: &Review, beside: bool) -> String {
     label.to_owned()
 }
 
-/// What follows from an option, in a sentence. What is at stake is said of the first option that accepts, and of no other.
+/// The effect of an option, in a sentence. The consequences of the review are mentioned only for the first option that
+/// accepts.
 pub fn of_option(review: &Review, option: &ReviewOption) -> String {
     if let Some(description) = &option.description {
         return description.clone();
@@ -100,7 +101,7 @@ pub fn of_option(review: &Review, option: &ReviewOption) -> String {
     }
 }
 
-/// What follows from words of one's own, in a sentence.
+/// The effect of an answer in free text, in a sentence.
 pub fn of_text(review: &Review) -> String {
     match &review.source {
         _ if review.answers_in_words() => heard(review, "your answer"),
@@ -121,12 +122,12 @@ fn heard(review: &Review, what: &str) -> String {
     }
 }
 
-/// What happens when the time is up, as the end of a sentence: `rejected`, `the run fails`.
+/// What happens at the deadline, as the end of a sentence: `rejected`, `the run fails`. `None` without a deadline.
 pub fn at_deadline(review: &Review) -> Option<String> {
     review.on_timeout.as_ref().map(|then| deadline(review, then, false))
 }
 
-/// What happened when the time was up.
+/// What happened at the deadline, as the end of a sentence.
 pub fn timed_out(review: &Review) -> String {
     let past = review.on_timeout.as_ref().map(|then| deadline(review, then, true));
     past.unwrap_or_else(|| "nobody decided".to_owned())
@@ -152,7 +153,7 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
         },
         (OnTimeout::Approve, _) if is_leave => ("approved", "approved"),
         (OnTimeout::Reject, _) if is_leave => ("rejected", "rejected"),
-        // A call runs or does not: there is no other way.
+        // A gated action runs or does not: there is no path to follow.
         (OnTimeout::Follow | OnTimeout::Goto { .. }, _) if hearer == Hearer::Actions => ("rejected", "rejected"),
         (OnTimeout::Follow, _) if hearer == Hearer::Run => {
             ("the run continues without an answer", "the run continued without an answer")
@@ -170,7 +171,7 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
     if past { before } else { now }.to_owned()
 }
 
-/// What follows where somebody takes a review back.
+/// The effect of a withdrawal, in sentences.
 pub fn of_withdrawal(review: &Review) -> String {
     match hearer(review) {
         Hearer::Run => "It counts as rejected: the run ends, unless the flow says what follows.".to_owned(),
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
     use crate::state::fixtures::{calls, review};
 
-    /// What an agent or a program asks.
+    /// A review that an agent or a program asks for.
     fn asked(kind: &str, by: Option<AskedBy>, patch: Value) -> Review {
         let mut all = json!({ "kind": kind, "asked_by": by, "free_text": false, "on_timeout": "error" });
         all.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());

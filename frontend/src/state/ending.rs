@@ -1,20 +1,20 @@
-//! The status of a run in words; for a run that the API calls failed, whether something broke, or a decision or a
-//! deadline stopped it as the flow says.
+//! The status of a run in words. A run whose status in the API is `failed` may have failed, or a decision or a deadline
+//! may have stopped it as the flow says.
 
 use shared::error::{FlowCode, RunError};
 use shared::run::RunStatus;
 
-/// What stopped a run, or a step of it, though nothing is broken.
+/// Why a run or a step was stopped although nothing is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Something was rejected: by a person, or by a judge or a deadline in their place.
+    /// A person rejected something, or a judge or a deadline did so for them.
     Rejected,
     /// Nobody decided in time.
     TimedOut,
 }
 
 impl Ending {
-    /// How something ended with an error; none: it has failed.
+    /// Classifies an error; `None` if it is a real failure, or if there is no error.
     pub fn of(error: Option<&RunError>) -> Option<Self> {
         match error?.code {
             FlowCode::FlowHumanRejected | FlowCode::ToolPermissionDenied => Some(Self::Rejected),
@@ -23,7 +23,7 @@ impl Ending {
         }
     }
 
-    /// As a label.
+    /// The label for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Rejected => "Rejected",
@@ -32,7 +32,7 @@ impl Ending {
     }
 }
 
-/// What people read in place of the API's word for a status.
+/// The label of a status.
 pub fn word(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Running => "Running",
@@ -43,7 +43,7 @@ pub fn word(status: RunStatus) -> &'static str {
     }
 }
 
-/// The same of a run that ended with `error`, and the class of its tag.
+/// The label of a run's status, given the error that it ended with, and the CSS class of its tag.
 pub fn tag(status: RunStatus, error: Option<&RunError>) -> (&'static str, &'static str) {
     let class = match (status, Ending::of(error)) {
         (RunStatus::Failed, Some(ending)) => return (ending.word(), "tag status"),

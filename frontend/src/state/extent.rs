@@ -1,17 +1,17 @@
-//! How much a page lays out, and how much can be sent: larger values are shown as plain text, which browsers display at
-//! once, and what cannot be sent is not offered.
+//! Limits on how much a page lays out and how much can be sent. Larger values are shown as plain text, which browsers
+//! display at once, and what cannot be sent is not offered.
 
 use serde_json::Value;
 use shared::api::MAX_BODY;
 
-/// The most values of a document that are laid out as a tree, a table or lines.
+/// The largest number of values in a document that is laid out as a tree, a table or lines.
 pub const MAX_LAID_OUT: usize = 4000;
-/// The most values that a form has fields for.
+/// The largest number of values in a document that is edited in a form with fields.
 pub const MAX_FIELDS: usize = 500;
-/// What a request has beside the values that it carries, in bytes.
+/// The bytes reserved in a request for everything but its values.
 const ENVELOPE: usize = 16 * 1024;
 
-/// Whether a value has more parts, itself among them, than `most`.
+/// Whether a value consists of more than `most` values, including itself and nested ones.
 pub fn has_more_than(value: &Value, most: usize) -> bool {
     let mut open = vec![value];
     let mut parts = 0;
@@ -29,7 +29,7 @@ pub fn has_more_than(value: &Value, most: usize) -> bool {
     false
 }
 
-/// Why a value cannot be edited here, if so: a request that carries it would be refused.
+/// Why a value cannot be edited here: a request with it would be too large. `None` if it can.
 pub fn too_large_to_send(value: &Value) -> Option<String> {
     let length = serde_json::to_string(value).map_or(0, |text| text.len());
     (length + ENVELOPE > MAX_BODY).then(|| {
@@ -41,7 +41,7 @@ pub fn too_large_to_send(value: &Value) -> Option<String> {
     })
 }
 
-/// `3.4 MB`, `16 KB`.
+/// Formats a size in bytes: `3.4 MB`, `16 KB`.
 pub fn bytes(length: usize) -> String {
     if length < 1 << 20 {
         return format!("{} KB", length.div_ceil(1 << 10));

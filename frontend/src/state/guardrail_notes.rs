@@ -1,5 +1,4 @@
-//! Notes of guardrails at a call or a value: about the request, about what the person has typed, and after the
-//! decision.
+//! Notes of guardrails on a call or a value: on the request, on what the person has typed, and after the decision.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +10,11 @@ use shared::review::{Action, Review};
 use super::drafts::Draft;
 use super::drafts::chosen::{choice, edits};
 
-/// The answer to what was typed, and what that was: it says nothing of what is typed since.
+/// The server's last check of the draft, with the request that was checked. It does not apply to a draft that has
+/// changed since.
 pub type Answered = Option<(DecisionRequest, Checked)>;
 
-/// Where something stands.
+/// What a note is attached to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotePlace {
     /// An action, by its id.
@@ -23,31 +23,31 @@ pub enum NotePlace {
     Key(String),
 }
 
-/// One thing that a guardrail says.
+/// One statement of a guardrail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What it does or would do.
+    /// What the guardrail does or would do.
     pub effect: Effect,
-    /// The sentence that is shown, with the guardrail's name and reason.
+    /// The sentence to show, with the guardrail's name and reason.
     pub text: String,
 }
 
-/// What guardrails would make of a call, or of the answer in its place.
+/// What guardrails would do with a call, or with the answer in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leave {
-    /// They say nothing of it.
+    /// Nothing: no guardrail objects.
     Free,
-    /// It happens, and they say something.
+    /// They warn, and the call goes ahead.
     Warned,
-    /// It happens without a part of it.
+    /// They redact a part of it.
     Redacted,
-    /// It does not happen.
+    /// They block it.
     Blocked,
-    /// It was changed, and they have not looked at it yet.
+    /// They have not checked what the person has changed.
     Unasked,
 }
 
-/// What guardrails would make of a call as the person would have it now.
+/// What guardrails would do with a call as the draft has it now.
 pub fn leave(review: &Review, draft: &Draft, answered: &Answered, action: &Action) -> Leave {
     let request = to_check(review, draft);
     let is_asked = answered.as_ref().is_some_and(|(asked, _)| Some(asked) == request.as_ref());
@@ -63,7 +63,7 @@ pub fn leave(review: &Review, draft: &Draft, answered: &Answered, action: &Actio
     notes.iter().map(leave).max().unwrap_or(Leave::Free)
 }
 
-/// The calls that would be approved as they stand now, and blocked all the same.
+/// The calls that guardrails would block although they would be approved as the draft stands.
 pub fn blocked<'a>(review: &'a Review, draft: &Draft, answered: &Answered) -> Vec<&'a Action> {
     let approved =
         |action: &Action| matches!(choice(action, draft), None | Some(ActionKind::Approve | ActionKind::Edit));
@@ -71,7 +71,7 @@ pub fn blocked<'a>(review: &'a Review, draft: &Draft, answered: &Answered) -> Ve
     review.actions.iter().filter(|action| approved(action) && blocked(action)).collect()
 }
 
-/// Whether what is to be checked holds something of a place.
+/// Whether the request to check contains something for this place.
 fn is_typed(request: &DecisionRequest, place: &NotePlace) -> bool {
     match (place, &request.verdict) {
         (NotePlace::Action(id), Verdict::Actions { decisions, .. }) => decisions.contains_key(id),
@@ -80,7 +80,8 @@ fn is_typed(request: &DecisionRequest, place: &NotePlace) -> bool {
     }
 }
 
-/// What is to be checked of what was typed: other arguments, answers and edits. None where there is nothing of that.
+/// The part of a draft that guardrails can check: edited arguments, answers and edited values. `None` if there is none,
+/// or if the review has a newer revision.
 pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
     let typed = |action: &Action| {
         let own = draft.actions.get(&action.id)?;
@@ -107,7 +108,8 @@ pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
     Some(DecisionRequest { revision, digest, verdict, edits, comment: None, metadata: shared::JsonMap::new() })
 }
 
-/// What guardrails say at a place.
+/// What guardrails say about a place: warnings on the request, the check of what was typed there, or vetoes after the
+/// decision.
 pub fn notes(review: &Review, draft: &Draft, answered: &Answered, place: &NotePlace) -> Vec<Note> {
     let is_here = |action: Option<&String>, key: Option<&String>| match place {
         NotePlace::Action(id) => action == Some(id),

@@ -1,9 +1,9 @@
-//! Hidden characters in what is edited: how many there are, and the same without them.
+//! Hidden characters in edited values: how many there are, and the values without them.
 
 use serde_json::Value;
 use shared::invisible_characters::{TextPart, count, parts};
 
-/// How many hidden characters the texts of a value have.
+/// Counts the hidden characters in all strings of a value.
 pub fn hidden_in(value: &Value) -> usize {
     match value {
         Value::String(text) => count(text),
@@ -13,7 +13,7 @@ pub fn hidden_in(value: &Value) -> usize {
     }
 }
 
-/// A text without them.
+/// Returns a text without its hidden characters.
 pub fn without_hidden(text: &str) -> String {
     let plain = |part| match part {
         TextPart::Plain(text) => text,
@@ -22,7 +22,7 @@ pub fn without_hidden(text: &str) -> String {
     parts(text).into_iter().map(plain).collect()
 }
 
-/// Takes them out of all texts of a value.
+/// Removes the hidden characters from all strings of a value.
 pub fn remove_hidden(value: &mut Value) {
     match value {
         Value::String(text) if count(text) > 0 => *text = without_hidden(text),

@@ -1,4 +1,4 @@
-//! The page of statistics: its query in the address, and its plots as shapes and as tables.
+//! The statistics page: its query in the URL, and its plots as SVG and as tables.
 
 use serde::Serialize;
 use shared::review::ReviewKind;
@@ -7,11 +7,11 @@ use shared::time::Timestamp;
 
 use super::words;
 
-/// The ranges that one chooses from, in days.
+/// The selectable ranges: days and label.
 pub const RANGES: [(u32, &str); 5] = [(1, "24 h"), (7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")];
-/// The range where nothing is said.
+/// The default range, in days.
 const USUAL: u32 = 30;
-/// What the table is by, as one chooses it.
+/// The selectable groupings of the table: value and label.
 pub const SPLITS: [(GroupBy, &str); 5] = [
     (GroupBy::Flow, "Flow"),
     (GroupBy::Tool, "Tool"),
@@ -22,10 +22,10 @@ pub const SPLITS: [(GroupBy, &str); 5] = [
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// What the address says.
+/// The filter in the URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct InsightsFilter {
-    /// How many days until now.
+    /// The length of the range up to now, in days; `None` for the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,13 +40,13 @@ pub struct InsightsFilter {
     pub role: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
-    /// What the table is by.
+    /// The grouping of the table; `None` for the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<GroupBy>,
 }
 
 impl InsightsFilter {
-    /// Reads the address.
+    /// Reads the filter from query parameters; invalid values are ignored.
     pub fn from_address(get: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
         let (kind, split) = (get("kind"), get("split"));
@@ -72,12 +72,12 @@ impl InsightsFilter {
         self.days.unwrap_or(USUAL)
     }
 
-    /// What the table is by.
+    /// The grouping of the table.
     pub fn split(&self) -> GroupBy {
         self.split.unwrap_or(GroupBy::Flow)
     }
 
-    /// How long a bar of the plots is.
+    /// The time that one bar of the plots covers.
     pub fn bar(&self) -> GroupBy {
         match self.days() {
             ..=1 => GroupBy::Hour,
@@ -86,7 +86,7 @@ impl InsightsFilter {
         }
     }
 
-    /// What the server is asked for, in groups of one kind. The range begins with a whole bar.
+    /// The request for statistics grouped by `by`. The range begins at the start of a bar.
     pub fn query(&self, by: GroupBy, now: Timestamp) -> StatisticsQuery {
         let from = Timestamp(now.0.saturating_sub(i64::from(self.days()) * DAY));
         StatisticsQuery {
@@ -102,7 +102,7 @@ impl InsightsFilter {
         }
     }
 
-    /// The same, narrowed to one row of the table.
+    /// The same filter, narrowed to one row of the table.
     pub fn narrowed(&self, by: GroupBy, key: &str) -> Self {
         let key = Some(key.to_owned());
         let mut filter = self.clone();
@@ -118,7 +118,7 @@ impl InsightsFilter {
     }
 }
 
-/// What became of reviews, in the order in which bars are stacked: the class of its colour, the word, and how many.
+/// The outcomes of reviews in stacking order: the CSS class of the colour, the label and the count.
 pub fn parts(figures: &Figures) -> [(&'static str, &'static str, u64); 7] {
     [
         ("go", "Approved", figures.approved),
@@ -131,39 +131,39 @@ pub fn parts(figures: &Figures) -> [(&'static str, &'static str, u64); 7] {
     ]
 }
 
-/// A part of a whole as `87 %`, or a dash.
+/// Formats a fraction as `87 %`, or as a dash if there is none.
 pub fn percent(part: Option<f64>) -> String {
     part.map_or_else(|| "–".to_owned(), |part| format!("{:.0} %", part * 100.0))
 }
 
-/// A length of time, or a dash.
+/// Formats a duration in milliseconds, or a dash if there is none.
 pub fn took(ms: Option<u64>) -> String {
     ms.map_or_else(|| "–".to_owned(), words::duration_ms)
 }
 
-/// One bar of the plots, by its time.
+/// The figures of one bar of the plots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// When it begins, as people read it.
+    /// The start of its time in words.
     pub label: String,
     pub figures: Figures,
 }
 
-/// A bar for each hour, day or week from the first to the last, also where nothing was asked.
+/// A bar for each hour, day or week from `from` to `to`, including those without reviews.
 pub fn bars(groups: &[StatisticsGroup], by: GroupBy, from: Timestamp, to: Timestamp) -> Vec<Bar> {
     let (Some(first), Some(length)) = (by.begin(from), by.length()) else { return Vec::new() };
     let starts = std::iter::successors(Some(first), |at| Some(Timestamp(at.0 + length)));
     let starts = starts.take_while(|at| *at < to);
     let mut groups = groups.iter().peekable();
     let bars = starts.map(|at| {
-        // A time is written alike in both.
+        // The server formats timestamps in the same way.
         let found = groups.next_if(|group| group.key == at.to_string());
         Bar { label: label(at, by), figures: found.map(|group| group.figures.clone()).unwrap_or_default() }
     });
     bars.collect()
 }
 
-/// `14:00 UTC`, or `23 Nov UTC`: the groups are in UTC, and other times on the page in the zone of who reads it.
+/// `14:00 UTC` or `23 Nov UTC`. Groups are in UTC, while other times on the page are in the reader's time zone.
 fn label(at: Timestamp, by: GroupBy) -> String {
     let text = at.to_string();
     if by == GroupBy::Hour {
@@ -174,8 +174,8 @@ fn label(at: Timestamp, by: GroupBy) -> String {
     format!("{day} {} UTC", words::MONTHS[(month - 1) % 12])
 }
 
-/// A stack of rectangles for each bar, as SVG in a picture that is as wide as there are bars and 100 high; and the
-/// number that fills the height. Numbers and words of this program only.
+/// A stack of rectangles for each bar, as SVG for a view box as wide as the number of bars and 100 high, and the number
+/// at the full height. It contains only numbers and words of this program.
 pub fn stacked(bars: &[Bar]) -> (String, u64) {
     let most = bars.iter().map(|bar| bar.figures.requests).max().unwrap_or(0);
     let top = round_up(most);
@@ -193,7 +193,8 @@ pub fn stacked(bars: &[Bar]) -> (String, u64) {
     (shapes.concat(), top)
 }
 
-/// A bar for the median and a line for the 95th percentile of each time; and what fills the height, in milliseconds.
+/// For each bar, a rectangle for the median and one for the 95th percentile of the response time, as SVG; and the time
+/// at the full height, in milliseconds.
 pub fn times(bars: &[Bar]) -> (String, u64) {
     let top = bars.iter().filter_map(|bar| bar.figures.response_ms.p95).max().unwrap_or(0);
     let mut shapes = Vec::new();
@@ -206,7 +207,7 @@ pub fn times(bars: &[Bar]) -> (String, u64) {
     (shapes.concat(), top)
 }
 
-/// One bar with its numbers in words, and the place where the pointer finds it, however low it is.
+/// One bar with its tooltip, and a transparent area of full height so that the pointer finds even a low bar.
 fn group(index: usize, label: &str, words: &str, shapes: &str) -> String {
     let place = format!("<rect class=\"hit\" x=\"{index}\" y=\"0\" width=\"1\" height=\"100\"/>");
     format!("<g><title>{label}: {words}</title>{place}{shapes}</g>")
@@ -221,7 +222,7 @@ fn height(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
 }
 
-/// The next number of a scale that people read at once: 1, 2, 3, 4, 5, 6, 8, 10, 20, ….
+/// Rounds up to a number that is easy to read on a scale: 1, 2, 3, 4, 5, 6, 8, 10, 20, ….
 fn round_up(number: u64) -> u64 {
     let mut step = 1;
     loop {

@@ -3,15 +3,15 @@
 use shared::notification::{Channel, Notifications, Occasion, Rule};
 use shared::time::Span;
 
-/// How long somebody may choose to wait, in seconds; 0: at once.
+/// The selectable delays of a rule, in seconds; 0 means none.
 const AFTER: [u64; 7] = [0, 300, 600, 1800, 3600, 14_400, 86_400];
 
-/// Whether one is among those that are chosen. None chosen: all are.
+/// Whether `one` is selected. An empty selection stands for all.
 pub fn is_on<T: PartialEq>(chosen: &[T], one: &T) -> bool {
     chosen.is_empty() || chosen.contains(one)
 }
 
-/// Turns one of `all` on or off. The last one stays, since none would be all.
+/// Turns one of `all` on or off. The last one stays on, since an empty selection would stand for all.
 pub fn flip<T: PartialEq + Copy>(all: &[T], chosen: &mut Vec<T>, one: T) {
     let now: Vec<T> = all.iter().copied().filter(|other| is_on(chosen, other) != (*other == one)).collect();
     if !now.is_empty() {
@@ -19,7 +19,8 @@ pub fn flip<T: PartialEq + Copy>(all: &[T], chosen: &mut Vec<T>, one: T) {
     }
 }
 
-/// The waits to choose from, in seconds, and which of them a rule has; what it has is always among them.
+/// The delays to select from, in seconds, and the index of the rule's delay among them; another delay of the rule is
+/// added to them.
 pub fn waits(rule: &Rule) -> (Vec<u64>, usize) {
     let own = rule.after.map_or(0, |after| after.0.as_secs());
     let mut all = AFTER.to_vec();
@@ -30,12 +31,13 @@ pub fn waits(rule: &Rule) -> (Vec<u64>, usize) {
     (all, at)
 }
 
-/// A wait as a rule has it.
+/// The delay of a rule; `None` for 0 seconds.
 pub fn after(seconds: u64) -> Option<Span> {
     (seconds > 0).then(|| Span::secs(seconds))
 }
 
-/// The rule that is added: in a chat at once, by mail when it is still pending after a while.
+/// A new rule for a channel that has no rule yet, if there is one: by mail with a delay of 10 minutes, otherwise
+/// without delay. `None` if no channel is available.
 pub fn next_rule(chosen: &Notifications) -> Option<Rule> {
     let unused = |channel: &&Channel| chosen.rules.iter().all(|rule| rule.channel != **channel);
     let channel = *chosen.available.iter().find(unused).or(chosen.available.first())?;

@@ -1,10 +1,10 @@
 //! The delay before the next attempt to connect.
 
-/// The longest wait, in milliseconds.
+/// The longest delay, in milliseconds.
 const LONGEST_MS: u32 = 30_000;
 
-/// Milliseconds to wait after so many failures in a row: doubled each time, with `jitter` (0 to 1) so that all
-/// consoles do not come back at the same moment.
+/// The delay in milliseconds after this many failures in a row. It doubles with each failure; `jitter`, from 0 to 1,
+/// spreads it so that not all consoles reconnect at the same moment.
 pub fn wait_ms(failures: u32, jitter: f64) -> u32 {
     let base = 500_u32.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_MS);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between half of it and all of it")]

@@ -1,5 +1,4 @@
-//! The recorded outcome of a review: what was accepted, and the result of each call. Drafts are not part of it, whoever
-//! wrote them.
+//! The recorded outcome of a review: the accepted values, and the outcome of each call. Drafts do not matter here.
 
 use serde_json::Value;
 use shared::JsonMap;
@@ -9,25 +8,25 @@ use shared::review::{Action, Outcome, Review};
 
 use super::action_words::ActionWords;
 
-/// What was decided about a call.
+/// The outcome of a review for one of its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
-    /// It may run as it was asked.
+    /// It may run as requested.
     Approved,
-    /// It may run with other arguments.
+    /// It may run with these arguments.
     Edited(JsonMap),
-    /// It does not run; the message is why.
+    /// It does not run, for this reason.
     Rejected(Option<String>),
-    /// It does not run; the message is its result.
+    /// It does not run; the message takes the place of its result.
     Answered(String),
     /// It does not run; this alternative was chosen.
     Instead(String),
-    /// Nobody decided: the review was withdrawn, or its time was up.
+    /// Nobody decided: the review was withdrawn or timed out.
     Undecided,
 }
 
 impl CallOutcome {
-    /// The outcome in words, and the class of its tag.
+    /// The outcome in words, after the CSS class of its tag.
     pub fn says(&self, words: ActionWords) -> (&'static str, String) {
         match self {
             Self::Approved => ("tag go", "approved".to_owned()),
@@ -39,7 +38,7 @@ impl CallOutcome {
         }
     }
 
-    /// What was said to it.
+    /// The reason, answer or alternative that goes with the outcome.
     pub fn message(&self) -> Option<&str> {
         match self {
             Self::Rejected(message) => message.as_deref(),
@@ -49,24 +48,24 @@ impl CallOutcome {
     }
 }
 
-/// The decision that ended a review.
+/// The decision that resolved a review.
 fn decision(review: &Review) -> Option<&Decision> {
     review.resolution.as_ref()?.decision.as_deref()
 }
 
-/// What was said that ended a review, by a person or a program.
+/// The verdict that resolved a review: a person's, or that of a program.
 fn said(review: &Review) -> Option<&Verdict> {
     let answer = || review.deciding_advice()?.answer.as_deref()?.verdict.as_ref();
     decision(review).map(|decision| &decision.verdict).or_else(answer)
 }
 
-/// Whether a guardrail blocked a call although leave was given.
+/// Whether a guardrail blocked a call although it was approved.
 pub fn is_vetoed(review: &Review, action: &Action) -> bool {
     let vetoes = review.resolution.iter().flat_map(|resolution| &resolution.vetoes);
     vetoes.into_iter().any(|veto| veto.action.as_ref() == Some(&action.id))
 }
 
-/// The value of an item that was accepted in place of what was proposed.
+/// The accepted value of an item, if it differs from the proposed one.
 pub fn accepted_edit(review: &Review, key: &str) -> Option<Value> {
     let advice = review.deciding_advice();
     let changed = || advice?.changes.as_ref()?.edits.get(key);
@@ -78,7 +77,7 @@ pub fn accepted_edit(review: &Review, key: &str) -> Option<Value> {
     decision(review).and_then(|decision| decision.edits.get(key)).or_else(changed).or_else(answered).cloned()
 }
 
-/// What became of a call, once its review is over.
+/// The outcome for a call; `None` while the review is pending.
 pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
     let resolution = review.resolution.as_ref()?;
     Some(match said(review) {
@@ -94,9 +93,9 @@ pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
             }
             None => CallOutcome::Undecided,
         },
-        // Free text on calls rejects them all.
+        // Free text rejects all calls.
         Some(Verdict::Text { text }) => CallOutcome::Rejected(Some(text.clone())),
-        // No person decided: a handler, by yes or no, or the timer, as the review said.
+        // No verdict of a person: a handler said yes or no, or the timer applied `on_timeout`.
         Some(Verdict::Choose { .. }) | None => match (resolution.outcome, &review.on_timeout) {
             (Outcome::Expired, Some(OnTimeout::Approve)) => CallOutcome::Approved,
             (Outcome::Decided, _) => handled(review, action, resolution.reason.clone()),
@@ -105,14 +104,14 @@ pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
     })
 }
 
-/// Whether none of its actions was allowed, in whatever way.
+/// Whether the review has actions, and all of them were rejected or left undecided.
 pub fn is_refused(review: &Review) -> bool {
     let refused =
         |action| matches!(outcome_of(review, action), Some(CallOutcome::Rejected(_) | CallOutcome::Undecided));
     !review.actions.is_empty() && review.actions.iter().all(refused)
 }
 
-/// Whether nothing of what was asked for happens: nothing was allowed, or a guardrail blocked what was.
+/// Whether nothing that was requested happens: it was not approved, or a guardrail blocked it.
 pub fn nothing_happens(review: &Review) -> bool {
     let stopped = |action| {
         is_vetoed(review, action)
@@ -122,7 +121,8 @@ pub fn nothing_happens(review: &Review) -> bool {
     if review.actions.is_empty() { vetoed } else { review.actions.iter().all(stopped) }
 }
 
-/// What a handler decided about a call by yes or no. One that says nothing of itself gives a reason where it rejects.
+/// The outcome for a call that a handler approved or rejected. If neither its judgement nor its answer is known, a
+/// reason means that it rejected.
 fn handled(review: &Review, action: &Action, reason: Option<String>) -> CallOutcome {
     let advice = review.deciding_advice();
     let judged = advice.and_then(|advice| advice.verdict).map(|judgement| judgement.approved);

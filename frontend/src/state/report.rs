@@ -3,8 +3,8 @@
 use shared::log::{Entry, EntryKind};
 use shared::run::{Report, StepStatus};
 
-/// Takes an entry of the run into its report. Entries that the report already has may come again, in their order.
-/// Whether it has to be read anew: what else ends with a step or a run is told by no entry of its own.
+/// Applies a log entry of the run to its report. Entries that the report already contains may be applied again, in
+/// order. Returns whether the report must be reloaded, because the entry ends steps that get no entries of their own.
 pub fn apply(report: &mut Report, entry: &Entry) -> bool {
     if let Some(step) = entry.event.step() {
         match report.steps.iter_mut().rev().find(|known| known.id == step.id) {
@@ -24,7 +24,7 @@ pub fn apply(report: &mut Report, entry: &Entry) -> bool {
     }
     let Report { steps, reviews, .. } = report;
     for step in steps.iter_mut().filter(|step| matches!(step.status, StepStatus::Running | StepStatus::Waiting)) {
-        // That a step waits is told by the review that it asks for.
+        // No entry says that a step waits; its pending review does.
         let waits = reviews.iter().any(|review| {
             review.is_pending() && review.node.as_ref() == Some(&step.node) && review.visit == Some(step.visit)
         });
@@ -98,7 +98,7 @@ mod tests {
             assert!(!apply(&mut report, entry));
             assert_eq!(report.steps[0].status, *status);
         }
-        // Heard once more from the middle, as after a read that was ahead of the socket.
+        // As after a report that was newer than the socket's position.
         for (entry, _) in &entries[1..] {
             apply(&mut report, entry);
         }

@@ -1,4 +1,4 @@
-//! Runs by id: those that are shown, and, while they are listed, all runs in the log.
+//! Runs by id: those that are shown, and, while the list of runs is open, all runs in the log.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use shared::id::RunId;
 use shared::protocol::ServerMessage;
 use shared::run::RunSummary;
 
-/// How many runs are in memory at most; the oldest are let go. (Ids begin with the time.)
+/// The largest number of runs in memory; the oldest are dropped. (Ids begin with the time.)
 const KEPT: usize = 5000;
 
-/// Runs by id. An older or equal revision changes nothing.
+/// Runs by id. Summaries with an older or equal revision are ignored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Runs {
     known: BTreeMap<RunId, RunSummary>,
-    /// Whether all runs are shown.
+    /// Whether the list of runs is shown.
     listed: bool,
-    /// The run of the review that is read.
+    /// The run of the review that is open.
     read: Option<RunId>,
 }
 
 impl Runs {
-    /// Takes in a message of the live socket.
+    /// Applies a message of the live socket.
     pub fn apply(&mut self, message: &ServerMessage) {
         if let ServerMessage::Entry(entry) = message
             && let Some(run) = entry.event.run()
@@ -30,17 +30,18 @@ impl Runs {
         }
     }
 
-    /// Whether new runs are taken in too: while the list of runs is shown, which reads what came before.
+    /// Sets whether the list of runs is shown. While it is, unknown runs in the log are added too; the list itself
+    /// loads older ones.
     pub fn list(&mut self, listed: bool) {
         self.listed = listed;
     }
 
-    /// Says of which run a review is read: it is taken in too.
+    /// Sets the run of the open review, which is added too when it appears in the log.
     pub fn read(&mut self, run: Option<RunId>) {
         self.read = run;
     }
 
-    /// Takes in a summary, from wherever.
+    /// Adds a summary, unless the known one is as new.
     pub fn put(&mut self, run: RunSummary) {
         if self.known.get(&run.id).is_none_or(|known| known.revision < run.revision) {
             self.known.insert(run.id, run);
@@ -50,12 +51,12 @@ impl Runs {
         }
     }
 
-    /// The newest summary of the run that is known here.
+    /// The newest known summary of a run.
     pub fn get(&self, id: RunId) -> Option<&RunSummary> {
         self.known.get(&id)
     }
 
-    /// All runs that were heard of, in no order.
+    /// All known runs, ordered by id.
     pub fn all(&self) -> impl Iterator<Item = &RunSummary> {
         self.known.values()
     }

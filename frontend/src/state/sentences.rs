@@ -14,7 +14,7 @@ pub fn quoted(text: &str) -> String {
     format!("“{text}”")
 }
 
-/// With a capital at the start. Not for what may begin with a username: that is written as it is.
+/// A text with a capital letter at the start. Not for texts that may begin with a username, which stays as it is.
 pub fn sentence(text: &str) -> String {
     let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
     first.to_uppercase() + rest

@@ -12,12 +12,12 @@ use super::ending::Ending;
 use super::sentences::{listed, quoted};
 use super::{action_words, effects, option_fields, words};
 
-/// How a decision is meant for the run.
+/// The tone of an event, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventTone {
-    /// It goes on.
+    /// The run continues.
     Go,
-    /// Something is made again, or was changed.
+    /// Something is repeated, or was changed.
     Again,
     /// Something is rejected, fails, is blocked or expires.
     Stop,
@@ -34,12 +34,12 @@ pub fn said(decision: &Decision) -> Option<String> {
     }
 }
 
-/// What somebody said, without who: `approved “Review the draft” with an edit to draft`.
+/// A decision in words, without the person: `approved “Review the draft”, with an edit to draft`.
 pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
     let title = quoted(&review.title);
     let (mut text, tone) = match &decision.verdict {
         Verdict::Choose { option, fields } => {
-            // An alternative is no approval of what was asked.
+            // An alternative does not approve what was asked.
             let offered = review.options.iter().find(|one| one.id == *option && !one.alternative);
             let kind = offered.map(|chosen| chosen.kind);
             let tone = match kind {
@@ -75,14 +75,14 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
     (text, tone)
 }
 
-/// What choosing an option is called: a draft is finished, a question answered, a gate approved.
+/// The words for choosing an option: an edit is finished, a question answered, a gate approved.
 fn chose(review: &Review, title: &str, kind: Option<ChoiceKind>, answer: &str) -> String {
     match (review.kind, kind) {
         (ReviewKind::Clarification, Some(_)) => format!("answered {title}: {answer}"),
         (ReviewKind::Handoff, Some(_)) => format!("took {title}"),
         (ReviewKind::Edit, Some(_)) => format!("finished {title}"),
         (ReviewKind::Escalation | ReviewKind::Checkpoint, _) | (_, None) => format!("chose {answer} for {title}"),
-        // It may be the one that says no.
+        // The option may be a refusal.
         (_, Some(ChoiceKind::Accept)) if is_one_of_several(review) => format!("chose {answer} for {title}"),
         (_, Some(ChoiceKind::Accept)) => format!("approved {title}: {answer}"),
         (_, Some(ChoiceKind::Correct)) => format!("asked for changes to {title}: {answer}"),
@@ -90,13 +90,13 @@ fn chose(review: &Review, title: &str, kind: Option<ChoiceKind>, answer: &str) -
     }
 }
 
-/// Whether a review offers several ways to go on: which of them approves anything, nobody but the flow knows.
+/// Whether a review offers several ways to go on. Only the flow knows which of them counts as an approval.
 pub fn is_one_of_several(review: &Review) -> bool {
     let accepts = |option: &&ReviewOption| option.kind == ChoiceKind::Accept && !option.alternative;
     review.options.iter().filter(accepts).count() > 1
 }
 
-/// The guardrails that blocked what was approved, each once.
+/// The guardrails that blocked what was approved, without duplicates.
 pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
     let all: BTreeSet<&str> = review
         .resolution
@@ -107,7 +107,7 @@ pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
     all.into_iter()
 }
 
-/// `approved publish and rejected delete_file`.
+/// Decisions on calls in words: `approved publish and rejected delete_file`.
 fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (String, EventTone) {
     let mut verbs: Vec<((&str, &str), Vec<String>)> = Vec::new();
     let mut answered = Vec::new();
@@ -145,7 +145,7 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
     (listed(&parts), tone)
 }
 
-/// What became of a review where no person's decision says it: a timer, a withdrawal, a handler.
+/// The outcome of a review in words if it has no person's decision: by a timer, a withdrawal or a handler.
 pub fn resolved(review: &Review, resolution: &Resolution) -> (String, EventTone) {
     let title = quoted(&review.title);
     let reason = resolution.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -175,14 +175,14 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, EventTone)
     }
 }
 
-/// The decision that an entry is about: the resolution's, or the actor's newest vote.
+/// The decision that an entry is about: the one that resolved the review, or the actor's latest vote.
 pub fn decision_of<'a>(entry: &Entry, acts: ReviewActs, review: &'a Review) -> Option<&'a Decision> {
     let resolved = review.resolution.as_ref().and_then(|resolution| resolution.decision.as_deref());
     let vote = || review.decisions.iter().rev().find(|decision| Some(&decision.by) == entry.event.actor.as_ref());
     resolved.or_else(|| acts.has(ReviewAct::Vote).then(vote).flatten())
 }
 
-/// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
+/// An entry in words, to follow the name of the actor: `approved “Review the draft”`.
 pub fn describe(entry: &Entry) -> (String, EventTone) {
     let plain = |text: String| (text, EventTone::Plain);
     let Some(data) = entry.event.read() else { return plain(format!("recorded “{}”", entry.event.kind)) };

@@ -1,27 +1,27 @@
-//! The text of running agents so far. It is not committed: a gap is shown as one, and committed text replaces it.
+//! The streamed text of running agents. It is not committed: gaps are shown, and committed text replaces it.
 
 use std::collections::HashMap;
 
 use shared::protocol::ServerMessage;
 use shared::run::{Step, StepStatus};
 
-/// The text of one visit, as far as it was heard.
+/// The text of one visit, as far as it was received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamText {
-    /// The try; a later one begins anew.
+    /// The number of the attempt; a later attempt starts over.
     pub attempt: u32,
-    /// Where `text` begins, in bytes of the whole answer; above zero: the beginning was missed.
+    /// The offset of `text` in the whole answer, in bytes; above zero if the beginning was missed.
     pub start: u64,
-    /// What has been heard from there on, without gaps.
+    /// The text from there on, without gaps.
     pub text: String,
 }
 
-/// By node and visit.
+/// Streamed text by node and visit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Streams(HashMap<(String, u32), StreamText>);
 
 impl Streams {
-    /// Takes in a message of the live socket.
+    /// Applies a message of the live socket.
     pub fn apply(&mut self, message: &ServerMessage) {
         let ServerMessage::Stream { node, visit, attempt, offset, text, .. } = message else { return };
         let known = self.0.entry((node.to_string(), *visit)).or_default();
@@ -32,7 +32,7 @@ impl Streams {
         if *attempt > known.attempt || *offset > end || *offset < known.start {
             *known = StreamText { attempt: *attempt, start: *offset, text: String::new() };
         }
-        // Said again from an earlier place: what came after it is replaced.
+        // A repeated part replaces the text from its offset on.
         let keep = usize::try_from(*offset - known.start).unwrap_or(usize::MAX);
         if known.text.is_char_boundary(keep) {
             known.text.truncate(keep);
@@ -40,7 +40,7 @@ impl Streams {
         }
     }
 
-    /// Forgets what is said by steps that run no more.
+    /// Drops the text of steps that no longer run.
     pub fn keep_running(&mut self, steps: &[Step]) {
         self.0.retain(|(node, visit), _| {
             let step = steps.iter().find(|step| step.node.as_str() == node && step.visit == *visit);
@@ -48,7 +48,7 @@ impl Streams {
         });
     }
 
-    /// What one visit has said.
+    /// The text of one visit; `None` if there is none.
     pub fn get(&self, node: &str, visit: u32) -> Option<&StreamText> {
         self.0.get(&(node.to_owned(), visit)).filter(|stream| !stream.text.is_empty())
     }

@@ -4,12 +4,12 @@ use serde_json::Value;
 use shared::review::{Item, Review};
 use shared::topic::{cut, topic, topic_of};
 
-/// How many things are named.
+/// The maximum number of subjects in a row.
 const NAMED: usize = 2;
-/// How long each may be, in characters: the row is narrow.
+/// The maximum length of each, in characters: rows are narrow.
 const LONGEST: usize = 40;
 
-/// What the calls or the values under review are about, as far as the title does not say it.
+/// The subject of the calls or values under review, unless the title names it already.
 pub fn subject(review: &Review) -> Option<String> {
     let calls = review.actions.iter().filter_map(|action| topic(&action.arguments));
     let values = review.items.iter().filter_map(of_item);
@@ -26,7 +26,7 @@ pub fn subject(review: &Review) -> Option<String> {
     (!named.is_empty()).then(|| named.join(", "))
 }
 
-/// The question in its own words; none where the title is all of it, letter by letter.
+/// The prompt of a review; `None` if the title is the same text.
 pub fn prompt(review: &Review) -> Option<&str> {
     let prompt = review.prompt.trim();
     let title = review.title.split(" · ").next().unwrap_or_default();

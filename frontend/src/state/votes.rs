@@ -1,18 +1,19 @@
-//! The state of the votes on a review, in words for one person. The server says what is required and who is missing.
+//! The state of the votes on a review, in words for one person. What is required and who is missing come from the
+//! server.
 
 use shared::review::Review;
 
 use super::sentences::sentence;
 use super::words;
 
-/// How the votes stand, and whether somebody should be alarmed; nothing where there is nothing to say.
+/// The state of the votes in words, after whether it is a problem; `None` if there is nothing to say.
 pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
     if !review.is_pending() {
         return None;
     }
     let mut parts: Vec<String> = review.problem.iter().map(|problem| sentence(problem)).collect();
     if let Some(voting) = &review.voting {
-        // What is needed of those who are too few says nothing more.
+        // The requirement adds nothing if there are too few people to meet it.
         if review.problem.is_none() {
             parts.push(sentence(&voting.standing));
         }
@@ -31,7 +32,7 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
     (!parts.is_empty()).then(|| (review.problem.is_some(), parts.join(". ") + "."))
 }
 
-/// What a decision does, given what follows from it: where several vote, that follows only once they have decided so.
+/// The effect of a decision. If several people vote, `follows` happens only once enough of them agree.
 pub fn does(review: &Review, accepts: bool, follows: String) -> String {
     match (&review.voting, accepts) {
         (None, _) => follows,
@@ -40,7 +41,8 @@ pub fn does(review: &Review, accepts: bool, follows: String) -> String {
     }
 }
 
-/// What everybody hears says nothing of secret votes: one's own is kept, or void with what it was on.
+/// Carries this person's own secret vote over to `now`: shared messages do not contain secret votes. A vote on an
+/// earlier revision counts as void.
 pub fn keep_own(before: &Review, now: &mut Review) {
     if !now.is_secret() || !now.decisions.is_empty() {
         return;

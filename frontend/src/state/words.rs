@@ -25,17 +25,18 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Which item of a list something is about: `item 2 of 5`.
+/// The position of an item in its list: `item 2 of 5`.
 pub fn item(part: Option<Part>) -> Option<String> {
     part.map(|part| format!("item {} of {}", part.number, part.of))
 }
 
-/// Which item of a list a visit of a node is, and which visit, where that says something: `item 2 of 5, visit 3`.
+/// The position of an item in its list, and the number of the visit, unless these go without saying: `item 2 of 5`,
+/// `visit 3`.
 pub fn visit(part: Option<Part>, visit: u32) -> Vec<String> {
     item(part).into_iter().chain(Part::again(part, visit).map(|visit| format!("visit {visit}"))).collect()
 }
 
-/// How often what is reviewed has been made: `draft, visit 2 of 5`.
+/// The number of times that the reviewed content was made: `draft, visit 2 of 5`. `None` the first time.
 pub fn round(review: &Review) -> Option<String> {
     match review.source.as_ref().filter(|source| source.visits > 1) {
         Some(source) => Some(format!("{}, visit {} of {}", source.node.place(), source.visits, source.max_visits)),
@@ -43,24 +44,24 @@ pub fn round(review: &Review) -> Option<String> {
     }
 }
 
-/// Whose words a question is, where its prompt is the question alone.
+/// Who asks, if the prompt is nothing but their question.
 pub fn who_asks(review: &Review) -> Option<String> {
     let alone = review.kind == ReviewKind::Clarification && review.node.is_none();
     alone.then(|| format!("{} asks:", review.requested_by))
 }
 
-/// The end of an id, which tells ids apart: the beginning is the time.
+/// The last eight characters of an id. Ids begin with the time, so their ends tell them apart.
 pub fn tail(id: impl Display) -> String {
     let id = id.to_string();
     id.chars().skip(id.chars().count().saturating_sub(8)).collect()
 }
 
-/// From where a review comes that no flow asks.
+/// The origin of a review that belongs to no flow.
 pub fn asker(review: &Review) -> String {
     format!("asked by {}", review.requested_by)
 }
 
-/// A person to choose from others: `Tom Hale (tom)`.
+/// A person in a list of people: `Tom Hale (tom)`.
 pub fn user(user: &User) -> String {
     let name =
         user.display_name.as_deref().map(str::trim).filter(|name| !name.is_empty() && *name != user.username.as_str());
@@ -78,7 +79,7 @@ pub fn people(names: &[Username], me: Option<&str>) -> String {
     listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// A person at the beginning of a sentence: usernames are written as they are.
+/// A person at the beginning of a sentence. Usernames are not capitalized.
 pub fn person_first(name: &str, me: Option<&str>) -> String {
     if me == Some(name) { "You".to_owned() } else { name.to_owned() }
 }
@@ -89,7 +90,7 @@ pub fn people_first(names: &[Username], me: Option<&str>) -> String {
     if names.first().is_some_and(|name| me == Some(name.as_str())) { sentence(&text) } else { text }
 }
 
-/// What somebody did with a verdict: `chose “Looks good”`, `approved publish`.
+/// What a person decided: `chose “Looks good”`, `approved publish`.
 pub fn verdict(review: &Review, decision: &Decision) -> String {
     let owner = decision.on_behalf_of.as_ref();
     let before = if decision.grant.is_some() { " beforehand" } else { "" };
@@ -152,7 +153,7 @@ fn said(review: &Review, decision: &Decision) -> String {
     }
 }
 
-/// What was said of several calls: `approved all 3 calls`, `approved 1 and answered 2 of 3 calls`.
+/// What was decided about several calls: `approved all 3 calls`, `approved 1 and answered 2 of 3 calls`.
 fn counted<'a>(decisions: impl Iterator<Item = &'a ActionDecision>) -> String {
     let mut counts = [("approved", 0_usize), ("rejected", 0), ("answered", 0), ("replaced", 0)];
     for decision in decisions {
@@ -173,7 +174,7 @@ fn counted<'a>(decisions: impl Iterator<Item = &'a ActionDecision>) -> String {
     format!("{} of {all} calls", listed(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
-/// What became of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`.
+/// The outcome of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`.
 pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
     let reason =
         resolution.reason.as_deref().map(|reason| format!(": {}", reason.trim_end_matches('.'))).unwrap_or_default();
@@ -203,7 +204,7 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
     }
 }
 
-/// The same as a sentence: usernames are written as they are.
+/// Like [`resolution`], as a sentence. Usernames are not capitalized.
 pub fn resolution_first(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
     let text = self::resolution(review, resolution, me);
     let starts_with_name =
@@ -211,7 +212,7 @@ pub fn resolution_first(review: &Review, resolution: &Resolution, me: Option<&st
     if starts_with_name { text } else { sentence(&text) }
 }
 
-/// What it is called where no person has accepted something: a question is answered, and not approved.
+/// The verb for an accepted review without a person's decision: a question is answered, not approved.
 pub fn accepted(review: &Review) -> &'static str {
     match review.kind {
         ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint => "answered",
@@ -220,7 +221,7 @@ pub fn accepted(review: &Review) -> &'static str {
     }
 }
 
-/// Who may decide, by name: roles, and the people who are no role of the same name.
+/// The names of those who may decide: roles, and people. A name that is both appears once.
 pub fn whom(reviewers: &Reviewers) -> Vec<String> {
     let is_both = |name: &str| reviewers.users.iter().any(|user| user.as_str() == name);
     let roles = reviewers.roles.iter();
@@ -229,7 +230,7 @@ pub fn whom(reviewers: &Reviewers) -> Vec<String> {
     roles.chain(users.map(ToString::to_string)).collect()
 }
 
-/// That a handler is asked while people may decide already: in a channel, or a program.
+/// A note that a handler, such as a channel or a program, is asked while people can already decide.
 pub fn asked_too(asked: &AskedHandler, now: Timestamp) -> String {
     let left = asked.until.and_then(|until| left(now, until));
     let left = left.map(|left| format!(", for {left} more")).unwrap_or_default();
@@ -240,20 +241,21 @@ pub fn asked_too(asked: &AskedHandler, now: Timestamp) -> String {
     format!("{where_to} The first answer decides.")
 }
 
-/// What kind of thing it is. Agents choose the categories of what they ask from names of ours; others are a flow's.
+/// The category of what is under review. Agents use predefined names, in which underscores become spaces; other
+/// categories are the flow's own and stay as they are.
 pub fn category(review: &Review) -> Option<String> {
     let category = review.stakes.category.as_ref()?;
     let ours = matches!(review.kind, ReviewKind::Clarification | ReviewKind::Escalation);
     Some(if ours { category.replace('_', " ") } else { category.clone() })
 }
 
-/// The beginning of a text, in one line.
+/// The beginning of a text on one line, at most 120 characters.
 pub fn cut(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= 120 { line } else { format!("{}…", line.chars().take(119).collect::<String>()) }
 }
 
-/// An amount of money, such as `$0.004`, `$1.20`, `1,240 EUR`.
+/// An amount in US dollars, such as `$0.004` or `$1.20`.
 pub fn dollars(usd: f64) -> String {
     if usd <= 0.0 {
         "$0".to_owned()
@@ -269,12 +271,12 @@ pub fn json(value: &Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A value in words: a text as it is, anything else as JSON.
+/// A value as text: a string as it is, anything else as JSON.
 pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| json(value), str::to_owned)
 }
 
-/// A whole number with a comma between thousands.
+/// A whole number with commas between thousands.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -287,7 +289,7 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
-/// What is done to a review, as one filters by it.
+/// The name of an act on a review, as in the filter of the audit log.
 pub fn review_act(act: ReviewAct) -> &'static str {
     match act {
         ReviewAct::Decision => "Decided",

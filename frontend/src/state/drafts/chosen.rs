@@ -6,8 +6,9 @@ use shared::review::{Action, Review};
 
 use super::{Chosen, Draft};
 
-/// What is chosen for an action, where that is allowed. An alternative is an answer that every gate takes which offers it.
-/// A form that was opened decides nothing before something in it differs, unless that is the only way to approve.
+/// The choice for an action, if it is allowed. An alternative is a form of `Respond`, accepted by every gate that
+/// offers it. An edit form that was opened is no choice until something in it differs, unless an edit is the only way
+/// to approve.
 pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
     let own = draft.actions.get(&action.id)?;
     let allows = |kind: ActionKind| action.allowed_decisions.contains(&kind);
@@ -18,7 +19,7 @@ pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
     }
 }
 
-/// Whether other arguments were typed than those that were asked for.
+/// Whether the draft has arguments that differ from the requested ones.
 pub fn is_edited(action: &Action, draft: &Draft) -> bool {
     let own = draft.actions.get(&action.id).and_then(|own| own.arguments.as_ref());
     own.is_some_and(|arguments| *arguments != action.arguments)
@@ -30,12 +31,12 @@ pub fn alternative<'a>(review: &'a Review, action: &'a Action, draft: &Draft) ->
     review.choices_for(action).find(|choice| choice.id == id)
 }
 
-/// Where later calls of an action's tool shall be approved too: only beside an approval that was chosen.
+/// The scope in which later calls of the action's tool are approved too; `None` unless an approval is chosen.
 pub fn remembers(action: &Action, draft: &Draft) -> Option<GrantScope> {
     draft.actions.get(&action.id)?.remember.filter(|_| choice(action, draft) == Some(ActionKind::Approve))
 }
 
-/// The values that somebody has changed.
+/// The values of editable items that differ from the current ones.
 pub fn edits(review: &Review, draft: &Draft) -> shared::JsonMap {
     let editable = |key: &str| review.items.iter().find(|item| item.editable && item.key == key);
     let edits = draft.edits.iter().filter(|(key, value)| editable(key).is_some_and(|item| item.value != **value));

@@ -1,4 +1,4 @@
-//! The drafts of one kind of a person: a limited number, each as the browser stores it.
+//! A bounded collection of one person's drafts of one kind, with their stored form.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use shared::time::Timestamp;
 
 use super::subject::Subject;
 
-/// A draft, and what is known of it.
+/// A draft with its bookkeeping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Kept<D> {
     #[serde(flatten)]
     pub draft: D,
-    /// When it was typed at last; the ones touched longest ago go first where there are too many.
+    /// The time of the last change. When there are too many drafts, those changed longest ago are dropped first.
     #[serde(default)]
     pub touched: Timestamp,
-    /// Whether it is kept in the memory of the page only, since a password may be in it.
+    /// Whether the draft is kept only in the memory of the page, since it may contain a password.
     #[serde(skip)]
     pub in_memory: bool,
 }
 
-/// Drafts of one kind, by what they are of.
+/// Drafts of one kind, by subject.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shelf<K, D> {
     most: usize,
@@ -33,7 +33,7 @@ where
     K: Clone + Ord + Into<Subject>,
     D: Clone + PartialEq + Serialize + DeserializeOwned,
 {
-    /// No drafts yet, and at most so many.
+    /// Creates an empty shelf for at most this many drafts.
     pub fn new(most: usize) -> Self {
         Self { most, drafts: BTreeMap::new() }
     }
@@ -58,8 +58,8 @@ where
         self.drafts.remove(of)
     }
 
-    /// Sets a draft, or forgets it, where it says something else now. Gives the drafts that are to be kept anew or
-    /// forgotten.
+    /// Sets a draft, or removes it if `kept` is `None`; does nothing if the content stays the same. Returns the
+    /// subjects whose stored form has to be written or removed.
     pub fn write(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<Subject> {
         if self.get(&of) == kept.as_ref().map(|kept| &kept.draft) {
             return Vec::new();
@@ -67,7 +67,8 @@ where
         self.set(of, kept)
     }
 
-    /// Sets a draft, or forgets it. Gives the drafts that are to be kept anew or forgotten.
+    /// Sets a draft, or removes it if `kept` is `None`. Returns the subjects whose stored form has to be written or
+    /// removed.
     pub fn set(&mut self, of: K, kept: Option<Kept<D>>) -> Vec<Subject> {
         match kept {
             Some(kept) => self.put(of.clone(), kept),
@@ -76,7 +77,7 @@ where
         std::iter::once(of).chain(self.drop_oldest()).map(Into::into).collect()
     }
 
-    /// Drops the drafts over the limit, and says which.
+    /// Drops the oldest drafts over the limit, and returns their keys.
     pub fn drop_oldest(&mut self) -> Vec<K> {
         let over = self.drafts.len().saturating_sub(self.most);
         if over == 0 {
@@ -89,13 +90,13 @@ where
         dropped
     }
 
-    /// A draft as JSON; `None` where there is none, or where it is kept in memory only.
+    /// A draft as JSON; `None` if there is none, or if it is kept in memory only.
     pub fn stored(&self, of: &K) -> Option<String> {
         let kept = self.drafts.get(of).filter(|kept| !kept.in_memory)?;
         serde_json::to_string(kept).ok()
     }
 
-    /// Takes in a draft as JSON, or that it is gone. What cannot be read any more is gone.
+    /// Takes over the stored form of a draft. `None` and unreadable JSON remove the draft.
     pub fn put_stored(&mut self, of: K, kept: Option<&str>) {
         match kept.and_then(|kept| shared::client::read(kept).ok()) {
             Some(kept) => self.put(of, kept),

@@ -1,7 +1,6 @@
-//! What a person has typed and not sent or saved yet: for a review on the revision that they saw, for a flow on the
-//! version that they began from, and in forms that are sent by themselves. Kept when a conflict, a new revision or
-//! another version arrives, over a reload of the page, and when the session ends. Another person at the same browser has
-//! drafts of their own.
+//! What a person has typed but not sent or saved yet: for a review, on the revision that they saw; for a flow, on the
+//! version that they began from; and in separately submitted forms. Drafts survive conflicts, new revisions or
+//! versions, a reload of the page and the end of the session. Each person at a browser has separate drafts.
 
 pub mod chosen;
 mod kept;
@@ -23,40 +22,41 @@ use kept::{Kept, Shelf};
 pub use password::{asked_by as may_ask_password, asks_password};
 pub use subject::{Edited, Form, Subject, storage_prefix};
 
-/// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.
+/// The largest total size, in bytes, of item values that are stored with a draft. With them, the console can show what
+/// has changed since.
 const KEPT_VALUES: usize = 64 * 1024;
 
-/// What somebody has typed for one review.
+/// The draft of a decision on one review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Draft {
-    /// The revision that was on screen when it was typed, or that was looked at since.
+    /// The newest revision that the person has looked at: the one on screen when they began, or a later one.
     pub revision: u32,
-    /// The items' values on that revision, where they are not too long.
+    /// The items' values on that revision; empty if they are too long.
     pub shown: JsonMap,
-    /// The text in the bar.
+    /// The text in the decision bar.
     pub text: String,
-    /// Changed values by item key; only those that differ.
+    /// Edited values by item key; only those that differ.
     pub edits: JsonMap,
-    /// What was chosen for each action.
+    /// The choice for each action, by the action's id.
     pub actions: HashMap<String, ActionDraft>,
-    /// What goes with an option, by its id.
+    /// The values of the form of each option, by the option's id.
     pub fields: BTreeMap<String, JsonMap>,
-    /// What later steps are told, whatever is chosen.
+    /// Metadata for later steps, sent with any choice.
     pub metadata: JsonMap,
-    /// A comment for the other reviewers, which is sent by itself.
+    /// A comment for the other reviewers, which is sent separately.
     pub comment: String,
 }
 
-/// What somebody has made of one version of a flow.
+/// An edited definition of one version of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowDraft {
-    /// All of the definition.
+    /// The whole definition.
     pub text: String,
 }
 
-/// What somebody has typed into a form that is sent by itself.
+/// The content of a form that is submitted separately from a decision.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FormDraft {
@@ -64,28 +64,28 @@ pub struct FormDraft {
     pub form: JsonMap,
 }
 
-/// What was chosen for one action.
+/// The choice for one action.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActionDraft {
-    /// What shall become of it.
+    /// The decision about it; `None` if nothing is chosen.
     #[serde(rename = "choice")]
     pub chosen: Option<Chosen>,
-    /// All arguments as they were edited; `None` where nothing was.
+    /// All arguments after editing; `None` if none was edited.
     pub arguments: Option<JsonMap>,
-    /// Why it is rejected, or what the answer is.
+    /// The reason of a rejection, or the text of an answer.
     pub message: String,
-    /// Beside an approval: where later calls of the tool are approved too.
+    /// The scope in which later calls of the tool are approved too; only beside an approval.
     pub remember: Option<GrantScope>,
 }
 
-/// What shall become of an action.
+/// A decision about an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Chosen {
-    /// One of the four answers to it.
+    /// One of the four kinds of decision.
     Answer(ActionKind),
-    /// Something else is done in its place.
+    /// An alternative that takes the place of the action.
     Alternative {
         /// The id of the alternative.
         alternative: String,
@@ -93,7 +93,7 @@ pub enum Chosen {
 }
 
 impl ActionDraft {
-    /// Which of the four answers was chosen.
+    /// The kind of decision that was chosen; `None` for an alternative.
     pub fn answer(&self) -> Option<ActionKind> {
         match self.chosen {
             Some(Chosen::Answer(kind)) => Some(kind),
@@ -101,7 +101,7 @@ impl ActionDraft {
         }
     }
 
-    /// Which alternative was chosen, by its id.
+    /// The id of the alternative that was chosen.
     pub fn alternative(&self) -> Option<&str> {
         match &self.chosen {
             Some(Chosen::Alternative { alternative }) => Some(alternative),
@@ -109,7 +109,8 @@ impl ActionDraft {
         }
     }
 
-    /// Chooses something, or takes it back where that is chosen already. What goes for later calls too stays approved.
+    /// Selects `pressed`, or clears the choice if it is selected already. An approval that covers later calls too is
+    /// not cleared.
     pub fn press(&mut self, pressed: Chosen) {
         let approves = pressed == Chosen::Answer(ActionKind::Approve);
         if approves && self.remember.is_some() {
@@ -120,7 +121,7 @@ impl ActionDraft {
         self.remember = None;
     }
 
-    /// Approves later calls too, and so this one; or this one only.
+    /// Approves this call and later ones in `scope`; `None` limits the approval to this call.
     pub fn remember(&mut self, scope: Option<GrantScope>) {
         self.remember = scope;
         if scope.is_some() {
@@ -130,7 +131,7 @@ impl ActionDraft {
 }
 
 impl Draft {
-    /// Whether there is nothing to keep.
+    /// Whether the draft has no content and need not be kept.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
             && self.edits.is_empty()
@@ -140,12 +141,12 @@ impl Draft {
             && self.actions.values().all(|a| *a == ActionDraft::default())
     }
 
-    /// Whether a newer revision came after the one that was on screen: nothing of it may be sent before that was seen.
+    /// Whether the review has a newer revision than the person has looked at. Then nothing may be sent until they have.
     pub fn is_behind(&self, review: &Review) -> bool {
         !self.is_empty() && self.revision < review.revision
     }
 
-    /// The review as the person saw it when they wrote this; none where that was too long to keep.
+    /// The review as the person saw it when they wrote the draft; `None` if its values were too long to keep.
     pub fn saw(&self, now: &Review) -> Option<Review> {
         let mut review = now.clone();
         review.revision = self.revision;
@@ -162,7 +163,7 @@ impl Draft {
         self.shown = items.map(|item| (item.key.clone(), item.value.clone())).collect();
     }
 
-    /// Sets an edit, or takes it back where `value` is what is shown anyway.
+    /// Sets an edit, or removes it if `value` equals `shown`.
     pub fn edit(&mut self, key: &str, value: Value, shown: &Value) {
         if value == *shown {
             self.edits.shift_remove(key);
@@ -171,7 +172,8 @@ impl Draft {
         }
     }
 
-    /// Sets what goes with an option, which may be nothing at all; `None`: its form is untouched, and so its defaults go.
+    /// Sets the values of an option's form, which may be empty. `None`: the form is untouched, so its defaults are
+    /// sent.
     pub fn fill(&mut self, option: &str, fields: Option<JsonMap>) {
         match fields {
             Some(fields) => drop(self.fields.insert(option.to_owned(), fields)),
@@ -179,7 +181,7 @@ impl Draft {
         }
     }
 
-    /// All that was written, as text to copy.
+    /// The whole content as text for copying.
     pub fn to_text(&self) -> String {
         let mut parts = Vec::new();
         if !self.text.trim().is_empty() {
@@ -224,7 +226,8 @@ impl Default for Drafts {
 }
 
 impl Drafts {
-    /// Takes in all that was kept for whoever has logged in, as JSON; the oldest of too many are left out.
+    /// Replaces all drafts by those stored for the person who has logged in, as JSON; the oldest over the limit are
+    /// dropped.
     pub fn replace<'a>(&mut self, kept: impl IntoIterator<Item = (Subject, &'a str)>) {
         *self = Self { taken_over: self.taken_over + 1, ..Self::default() };
         for (of, kept) in kept {
@@ -235,7 +238,7 @@ impl Drafts {
         self.forms.drop_oldest();
     }
 
-    /// Takes in what another tab has kept, as JSON, or that it has forgotten it.
+    /// Takes over a draft that another tab has stored, as JSON, or its removal (`None`).
     pub fn take_over(&mut self, of: Subject, kept: Option<&str>) {
         self.put_stored(of, kept);
         self.taken_over += 1;
@@ -249,7 +252,7 @@ impl Drafts {
         }
     }
 
-    /// A draft as the browser keeps it: JSON. `None` where there is none, or where it is kept in memory only.
+    /// A draft as JSON for the browser's storage; `None` if there is none, or if it is kept in memory only.
     pub fn stored(&self, of: &Subject) -> Option<String> {
         match of {
             Subject::Review(id) => self.reviews.stored(id),
@@ -258,34 +261,34 @@ impl Drafts {
         }
     }
 
-    /// What was typed for a review.
+    /// The draft of a decision on a review.
     pub fn review(&self, id: ReviewId) -> Option<&Draft> {
         self.reviews.get(&id)
     }
 
-    /// The text of a version of a flow that is being edited.
+    /// The edited text of a version of a flow.
     pub fn flow(&self, edited: &Edited) -> Option<&str> {
         self.flows.get(edited).map(|draft| draft.text.as_str())
     }
 
-    /// The versions of a flow for which something was typed.
+    /// The versions of a flow that have drafts.
     pub fn versions<'a>(&'a self, flow: &'a str) -> impl Iterator<Item = u32> + 'a {
         self.flows.keys().filter(move |(id, _)| id == flow).map(|(_, version)| *version)
     }
 
-    /// What was typed into a form.
+    /// The values typed into a form.
     pub fn form(&self, form: &Form) -> Option<&JsonMap> {
         self.forms.get(form).map(|draft| &draft.form)
     }
 
-    /// Changes what was typed for a review; an empty draft is forgotten. Gives the drafts that are to be kept anew or
-    /// forgotten.
+    /// Changes the draft of a review; an empty draft is removed. Returns the subjects whose stored form has to be
+    /// written or removed.
     pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Vec<Subject> {
-        // Taken out, not copied: it may be long, and this is done at each key.
+        // Taken out, not cloned: a draft may be long, and this runs at each key press.
         let Kept { mut draft, mut in_memory, .. } = self.reviews.take(&review.id).unwrap_or_default();
         let begins = draft.is_empty();
         change(&mut draft);
-        // Typing on does not make anybody look at a newer revision.
+        // Only the first input sets the revision: a person who keeps typing need not have seen a newer one.
         if begins {
             in_memory = password::asked_by(review);
             draft.see(review);
@@ -294,33 +297,34 @@ impl Drafts {
         self.reviews.set(review.id, kept)
     }
 
-    /// Notes what a version of a flow was changed to; `None`: it was saved, or discarded. Gives the drafts that are to be
-    /// kept anew or forgotten.
+    /// Sets the edited text of a version of a flow; `None` after it was saved or discarded. Returns the subjects whose
+    /// stored form has to be written or removed.
     pub fn write_flow(&mut self, edited: &Edited, text: Option<String>, now: Timestamp) -> Vec<Subject> {
         let kept = text.map(|text| Kept { draft: FlowDraft { text }, touched: now, in_memory: false });
         self.flows.write(edited.clone(), kept)
     }
 
-    /// Notes what stands in a form; `None`: it was sent, or nothing was typed. `in_memory`: a password may be in it. Gives
-    /// the drafts that are to be kept anew or forgotten.
+    /// Sets the values typed into a form; `None` after it was sent or cleared. `in_memory`: they may contain a
+    /// password. Returns the subjects whose stored form has to be written or removed.
     pub fn write_form(&mut self, form: &Form, typed: Option<JsonMap>, in_memory: bool, now: Timestamp) -> Vec<Subject> {
         let kept = typed.map(|form| Kept { draft: FormDraft { form }, touched: now, in_memory });
         self.forms.write(form.clone(), kept)
     }
 
-    /// The person has looked at the newest revision, and keeps what they wrote.
+    /// Records that the person has looked at the newest revision; the content of their draft stays.
     pub fn see(&mut self, review: &Review) {
         if let Some(draft) = self.reviews.get_mut(&review.id) {
             draft.see(review);
         }
     }
 
-    /// How often drafts came that were not typed on this page: an editor follows these, and not what it has written itself.
+    /// The number of times that drafts came from outside this page. Editors reload when it changes, but not after their
+    /// own writes.
     pub fn taken_over(&self) -> u64 {
         self.taken_over
     }
 
-    /// Forgets what was sent with a decision: all but the comment.
+    /// Removes what was sent with a decision: everything but the comment.
     pub fn forget_decision(&mut self, id: ReviewId) {
         if let Some(Kept { draft, touched, in_memory }) = self.reviews.take(&id) {
             let Draft { revision, shown, comment, .. } = draft;
@@ -331,7 +335,7 @@ impl Drafts {
         }
     }
 
-    /// Forgets what was typed for a review: the person discards it.
+    /// Removes the draft of a review when the person discards it.
     pub fn forget_review(&mut self, id: ReviewId) {
         self.reviews.take(&id);
     }

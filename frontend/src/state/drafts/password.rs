@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shared::review::Review;
 
-/// Whether a form of this schema asks for a password somewhere.
+/// Whether a form of this schema has a password field at any depth.
 pub fn asks_password(schema: &Value) -> bool {
     match schema {
         Value::Object(keywords) => {
@@ -14,7 +14,7 @@ pub fn asks_password(schema: &Value) -> bool {
     }
 }
 
-/// Whether anything that one fills in to decide this review may be a password.
+/// Whether the forms of this review may ask for a password.
 pub fn asked_by(review: &Review) -> bool {
     let options = review.options.iter().filter_map(|option| option.fields.as_ref());
     let actions = review.actions.iter().filter_map(|action| action.schema.as_ref());

@@ -2,29 +2,29 @@
 
 use shared::id::{ReviewId, RunId, Username};
 
-/// A flow, and the version that is edited; 0: it is not saved yet.
+/// The id of a flow and the version that is edited; version 0 is a new flow that is not saved yet.
 pub type Edited = (String, u32);
 
-/// What a draft is of.
+/// What a draft belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     Review(ReviewId),
     /// A version of a flow.
     Flow(Edited),
-    /// A form that is sent by itself.
+    /// A form that is submitted separately.
     Form(Form),
 }
 
-/// A form that is sent by itself, and what it is about.
+/// A form that is submitted separately from a decision, with its object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     /// Starts a run of a version of a flow.
     Launch(Edited),
     /// Gives feedback on a run.
     Feedback(RunId),
-    /// Hands a review to somebody else.
+    /// Delegates a review to somebody else.
     Delegation(ReviewId),
-    /// Takes a review back.
+    /// Withdraws a review.
     Withdrawal(ReviewId),
 }
 
@@ -50,7 +50,7 @@ impl Form {
     }
 }
 
-/// A version of a flow, as `article/3`.
+/// Parses a version of a flow, such as `article/3`.
 fn edited(path: &str) -> Option<Edited> {
     let (id, version) = path.rsplit_once('/')?;
     Some((id.to_owned(), version.parse().ok()?))
@@ -75,7 +75,7 @@ impl From<Form> for Subject {
 }
 
 impl Subject {
-    /// Under which name the browser keeps a person's draft of it.
+    /// The key under which the browser stores this person's draft.
     pub fn storage_key(&self, owner: &Username) -> String {
         let prefix = storage_prefix(owner);
         match self {
@@ -85,7 +85,7 @@ impl Subject {
         }
     }
 
-    /// What a draft of a person is of, by the name under which the browser keeps it.
+    /// Parses a storage key; `None` if it is not the key of a draft of this person.
     pub fn of_storage_key(key: &str, owner: &Username) -> Option<Self> {
         let (kind, of) = key.strip_prefix(&storage_prefix(owner))?.split_once('/')?;
         match kind {
@@ -97,7 +97,8 @@ impl Subject {
     }
 }
 
-/// How the names of all drafts of a person begin. No username has a slash: that of nobody else begins so too.
+/// The prefix of the storage keys of a person's drafts. Usernames have no slash, so the prefix cannot match another
+/// person's key.
 pub fn storage_prefix(owner: &Username) -> String {
     format!("countersign.draft.{owner}/")
 }

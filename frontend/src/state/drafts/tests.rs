@@ -1,4 +1,4 @@
-//! Drafts of reviews and of flows, as they are kept and let go.
+//! How drafts of reviews and of flows are kept and dropped.
 
 use serde_json::json;
 use shared::id::Username;
@@ -17,7 +17,7 @@ fn a_draft_stays_on_the_revision_that_was_on_screen_until_a_newer_one_was_looked
     let mut drafts = Drafts::default();
     let (first, second) = (on(1, "Hello"), on(2, "Hello all"));
     drafts.change(&first, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
-    // The tab is closed and opened again, or the person goes on typing: neither is looking at what is new.
+    // Neither reopening the tab nor typing more shows the person the new revision.
     let kept = drafts.stored(&first.id.into()).unwrap();
     let mut drafts = Drafts::default();
     drafts.replace([(first.id.into(), kept.as_str())]);

@@ -1,24 +1,24 @@
-//! The filter of the list in the address: `?severity=critical&assigned=me&q=refund`. Each part is a text by its name,
-//! as the server expects it.
+//! The filter of the list in the URL: `?severity=critical&assigned=me&q=refund`. Parameters have the names and the text
+//! that the server expects.
 
 use serde_json::{Map, Value};
 use shared::api::ReviewQuery;
 use shared::id::ReviewId;
 
-/// The parts of a filter that an address can have.
+/// The query parameters that make up a filter.
 const PARTS: [&str; 10] = ["assigned", "due", "severity", "kind", "flow", "role", "tag", "irreversible", "age", "q"];
 
-/// The review that is open at a path of the console.
+/// The review at a path of the console, such as `/reviews/{id}`; `None` for other paths.
 pub fn review_at(path: &str) -> Option<ReviewId> {
     path.strip_prefix("/reviews/")?.parse().ok()
 }
 
-/// Reads the parts of an address. What is no part of a filter, or cannot be read, is left out.
+/// Reads a filter from query parameters. Unknown parameters and invalid values are ignored.
 pub fn read<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> ReviewQuery {
     parts.into_iter().fold(ReviewQuery::default(), |query, (name, value)| with(&query, name, Some(value)))
 }
 
-/// The same filter with another part, or without it.
+/// The same filter with one parameter replaced, or removed if `value` is `None`, blank or invalid.
 pub fn with(query: &ReviewQuery, name: &str, value: Option<&str>) -> ReviewQuery {
     let mut fields = fields(query);
     fields.remove(name);
@@ -29,7 +29,7 @@ pub fn with(query: &ReviewQuery, name: &str, value: Option<&str>) -> ReviewQuery
     serde_json::from_value(Value::Object(fields)).unwrap_or_else(|_| query.clone())
 }
 
-/// A part of a filter.
+/// The text of one parameter of a filter; `None` if it is not set.
 pub fn part(query: &ReviewQuery, name: &str) -> Option<String> {
     match fields(query).remove(name)? {
         Value::String(text) => Some(text),

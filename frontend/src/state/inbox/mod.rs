@@ -1,5 +1,6 @@
-//! The reviews that the console has in memory, folded from the live socket and from answers of the API: the window over
-//! the list, what is open, and what was resolved a moment ago. The rest is the server's, and so are all numbers.
+//! The reviews that the console has in memory, folded from the live socket and from answers of the API: the window onto
+//! the list, the open review, and what was resolved a moment ago. Everything else, and all counts, come from the
+//! server.
 
 pub mod address;
 mod numbers;
@@ -23,25 +24,26 @@ pub use window::{PAGE, PAGES, Window};
 
 /// How long a review stays in the list after it was resolved, in microseconds.
 const LINGER: i64 = 60_000_000;
-/// How many such reviews stay at most, the last ones: where many work, more are resolved in that time than anybody sees.
+/// The largest number of resolved reviews that stay, the latest ones; a busy team resolves more in that time than
+/// anybody reads.
 const LINGERING: usize = 100;
 
-/// A review, and how it stands in the list.
+/// A review and its state in the list.
 #[derive(Debug, Clone)]
 pub struct InboxRow {
-    /// As it was last heard of.
+    /// The newest version that is known.
     pub review: Arc<Review>,
-    /// When it came, where it came while the list was shown.
+    /// When it arrived, if that was while the list was shown.
     pub arrived: Option<Timestamp>,
-    /// When it left `pending`, where the list showed it until then.
+    /// When it was resolved or left this person's sight; `None` while it is pending.
     pub settled: Option<Timestamp>,
-    /// Whether it has left this person's sight.
+    /// Whether this person may no longer see it.
     pub gone: bool,
-    /// Where it stands in the list; none: nowhere, or out of memory.
+    /// Its sort key in the list; `None` if it is not in the window.
     place: Option<Urgency>,
 }
 
-// Contents are as large as what agents write; each change of one makes a new `Arc`.
+// Compared by pointer: reviews may be as large as what agents write, and each change makes a new `Arc`.
 impl PartialEq for InboxRow {
     fn eq(&self, other: &Self) -> bool {
         let rest = |row: &Self| (row.arrived, row.settled, row.gone, row.place);
@@ -54,7 +56,7 @@ impl InboxRow {
         Self { review: Arc::new(review), arrived: None, settled: None, gone: false, place: None }
     }
 
-    /// Takes in a newer version. Whether it was one.
+    /// Replaces the review if `review` is a newer version, and returns whether it was.
     fn renew(&mut self, mut review: Review, now: Timestamp) -> bool {
         if self.review.version >= review.version {
             return false;
@@ -77,22 +79,23 @@ pub struct Inbox {
     rows: BTreeMap<ReviewId, InboxRow>,
     window: Window,
     numbers: Option<Numbers>,
-    /// What the list shows, and to whom; none: nothing was asked for yet.
+    /// The filter of the list and the person who sees it; `None` until the list is first requested.
     asked: Option<(ReviewQuery, Principal)>,
     open: Option<ReviewId>,
-    /// Whether another page is shown: nobody reads the list anew meanwhile.
+    /// Whether another page is shown; then nothing reloads the list.
     left: bool,
-    /// How many answers of lists are awaited, and what was heard meanwhile: an answer may be older. None: it has gone.
+    /// The number of list requests in flight, and what arrived since the first of them, which their answers may not
+    /// contain yet. `None` is a review that is gone.
     awaited: usize,
     meanwhile: BTreeMap<ReviewId, Option<Review>>,
-    /// Whether only the server knows what the list shows now, and how often that was found.
+    /// Whether the list must be reloaded because only the server knows what it shows, and how often that was found.
     doubtful: bool,
     doubts: u64,
     changes: u64,
 }
 
 impl Inbox {
-    /// Takes in a message of the live socket that came at `now`.
+    /// Applies a message of the live socket that arrived at `now`.
     pub fn apply(&mut self, message: &ServerMessage, now: Timestamp) {
         match message {
             ServerMessage::Inbox { pending, mine, handed_over, .. } => {
@@ -110,7 +113,7 @@ impl Inbox {
         }
     }
 
-    /// How many reviews wait; none: the server has not said it yet.
+    /// The counts of pending reviews; `None` until the server has sent them.
     pub fn numbers(&self) -> Option<Numbers> {
         self.numbers
     }
@@ -120,18 +123,18 @@ impl Inbox {
         &self.window
     }
 
-    /// The review with this id; `None` where it is not in memory.
+    /// The review with this id; `None` if it is not in memory.
     pub fn get(&self, id: ReviewId) -> Option<&InboxRow> {
         self.rows.get(&id)
     }
 
-    /// Where a review stands in the whole list, from 0.
+    /// The index of a review in the whole list, from 0; `None` if it is not in the window.
     pub fn index(&self, id: ReviewId) -> Option<usize> {
         self.window.index(self.get(id)?.place.as_ref()?)
     }
 
-    /// The review so many rows away from one. From one that is not in the list, from where it would stand; from none,
-    /// the first.
+    /// The review `by` rows away from `id`. A review that is not in the list counts from where it would stand; `None`
+    /// gives the first row.
     pub fn beside(&self, id: Option<ReviewId>, by: isize) -> Option<ReviewId> {
         let rows = self.window.rows();
         let row = id.and_then(|id| self.get(id));
@@ -139,24 +142,25 @@ impl Inbox {
         let next = match here {
             None => 0,
             Some(Ok(here)) => here.saturating_add_signed(by),
-            // Where it would stand is the next one already.
+            // The row at this index already follows the missing one.
             Some(Err(here)) => here.saturating_add_signed(by - by.signum().max(0)),
         };
         rows.get(next.min(rows.len().checked_sub(1)?)).map(|row| row.id)
     }
 
-    /// What this run asks now.
+    /// A pending review of this run, if one is in memory.
     pub fn asked_by(&self, run: RunId) -> Option<ReviewId> {
         let asks = |row: &&InboxRow| row.review.run_id == Some(run) && row.review.is_pending() && !row.gone;
         self.rows.values().find(asks).map(|row| row.review.id)
     }
 
-    /// Whether the list has to be read anew: only the server knows what a search finds.
+    /// Whether the list has to be reloaded, for example since only the server knows what a search finds.
     pub fn is_doubtful(&self) -> bool {
         self.doubtful
     }
 
-    /// How often a reason was found to read the list anew: one that comes with the answer to another counts, too.
+    /// The number of times that a reason to reload the list was found, including reasons that appear while an answer is
+    /// taken in.
     pub fn doubts(&self) -> u64 {
         self.doubts
     }
@@ -166,45 +170,45 @@ impl Inbox {
         self.doubts += u64::from(is_unsure);
     }
 
-    /// Raised by all that may change what is counted.
+    /// A counter of changes that may affect the server's counts.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// What is read: it stays in memory, and so does what its run asks.
+    /// Sets the open review; it stays in memory, and so do the reviews of its run.
     pub fn read_now(&mut self, open: Option<ReviewId>) {
         self.open = open;
     }
 
-    /// What is read.
+    /// The review that is open.
     pub fn open(&self) -> Option<ReviewId> {
         self.open
     }
 
-    /// Says what the list shows from now on, and to whom. What it showed stays until the answer has come.
+    /// Sets the filter of the list and its viewer. The old rows stay until the answer has arrived.
     pub fn show(&mut self, query: ReviewQuery, viewer: Principal) {
         self.asked = Some((query, viewer));
         self.left = false;
     }
 
-    /// The list is shown no more. It stays as it is, and follows what is told, for who comes back to it.
+    /// Closes the list. Its rows stay in memory and follow the live socket until the list is opened again.
     pub fn leave(&mut self) {
         (self.open, self.left) = (None, true);
     }
 
-    /// Shows nothing: what was asked for could not be read.
+    /// Empties the list, since what was asked for could not be read.
     pub fn clear(&mut self) {
         self.doubtful = false;
         self.window.clear();
         self.rows.values_mut().for_each(|row| row.place = None);
     }
 
-    /// An answer is awaited. [`Self::take`] or [`Self::give_up`] ends it.
+    /// Notes that a list request has been sent; [`Self::take`] or [`Self::give_up`] ends it.
     pub fn await_answer(&mut self) {
         self.awaited += 1;
     }
 
-    /// The answer did not come, or is not wanted any more.
+    /// Ends a list request that failed or is not needed any more.
     pub fn give_up(&mut self) {
         self.awaited = self.awaited.saturating_sub(1);
         if self.awaited == 0 {
@@ -212,9 +216,10 @@ impl Inbox {
         }
     }
 
-    /// Takes in pages of the list: from a number on instead of what is in memory, or behind it.
+    /// Takes in pages of the list. With `from`, they replace the window, beginning with the page of that number;
+    /// otherwise they are appended.
     pub fn take(&mut self, from: Option<usize>, pages: Vec<Page<Review>>, now: Timestamp) {
-        // Left meanwhile.
+        // Nothing was asked for.
         if self.asked.is_none() {
             return self.give_up();
         }
@@ -231,7 +236,7 @@ impl Inbox {
             Some(from) => self.window.replace(from, pages),
             None => pages.into_iter().for_each(|page| self.window.append(page)),
         }
-        // Of rows that were let go the place is forgotten.
+        // Rows outside the window have no place.
         for row in self.rows.values_mut() {
             row.place = row.place.filter(|place| self.window.index(place).is_some());
         }
@@ -269,7 +274,8 @@ impl Inbox {
         PageRows { rows, last, next: page.next_cursor }
     }
 
-    /// Takes in a review, from an entry or from an answer to what was done. An older or equal version changes nothing.
+    /// Takes in a review from a log entry, or from the answer to an action of this page. Versions that are not newer
+    /// are ignored.
     pub fn put(&mut self, review: Review, now: Timestamp) {
         let id = review.id;
         self.changes += 1;
@@ -297,13 +303,13 @@ impl Inbox {
         self.arrange(id, now);
     }
 
-    /// Takes in a review that was read by itself.
+    /// Takes in a review that was fetched from the server.
     pub fn read(&mut self, review: Review, now: Timestamp) {
         let id = review.id;
         let row = self.rows.entry(id).or_insert_with(|| InboxRow::of(review.clone()));
         row.gone = false;
         let is_newer = row.renew(review, now);
-        // It was out of sight, and is back.
+        // It had gone, and can be seen again.
         if row.review.is_pending() {
             row.settled = None;
         }
@@ -312,7 +318,7 @@ impl Inbox {
         }
     }
 
-    /// A review has left this person's sight.
+    /// Marks a review that this person may no longer see.
     pub fn lose(&mut self, id: ReviewId, now: Timestamp) {
         self.changes += 1;
         if self.awaited > 0 {
@@ -324,7 +330,7 @@ impl Inbox {
         }
     }
 
-    /// Moves a row to where it stands now. What is over keeps its place.
+    /// Moves a row to its current place. Resolved and lost reviews keep theirs.
     fn arrange(&mut self, id: ReviewId, now: Timestamp) {
         let Some(row) = self.rows.get(&id) else { return };
         if !row.review.is_pending() || row.gone {
@@ -332,11 +338,11 @@ impl Inbox {
         }
         let fits = self.fits(&row.review, now);
         let place = Urgency::of(&row.review);
-        // Whether the words that are searched are in it, only the server can say.
+        // Only the server can tell whether it matches the search.
         let unsure = row.place.is_none() && self.is_searched();
         let before = row.place;
         self.doubt((fits && unsure) || self.window.is_full());
-        // A list that nobody looks at does not grow for ever.
+        // Nobody looks at the list, so it must not grow without end.
         if self.left && self.window.is_full() {
             return self.clear();
         }
@@ -356,12 +362,13 @@ impl Inbox {
         self.asked.as_ref().is_some_and(|(query, _)| query.q.is_some())
     }
 
-    /// Whether a review belongs into the list, but for the words that are searched.
+    /// Whether a review matches the filter of the list, apart from the text search.
     fn fits(&self, review: &Review, now: Timestamp) -> bool {
         self.asked.as_ref().is_some_and(|(query, viewer)| query.matches(review, viewer, now))
     }
 
-    /// Lets go what was resolved long enough ago, and what is in no list; but not what is open, nor `kept`.
+    /// Drops reviews that were resolved long enough ago and those in no list, except the open one, those of its run and
+    /// `kept`.
     pub fn sweep(&mut self, now: Timestamp, kept: &[ReviewId]) {
         let leaving: Vec<_> = self.leaving(now, kept).collect();
         for id in leaving {
@@ -371,7 +378,7 @@ impl Inbox {
         }
     }
 
-    /// Whether `sweep` would change anything.
+    /// Whether [`Self::sweep`] would drop anything.
     pub fn needs_sweep(&self, now: Timestamp, kept: &[ReviewId]) -> bool {
         self.leaving(now, kept).next().is_some()
     }

@@ -1,25 +1,25 @@
-//! The number of pending reviews, in words: the same in the list, on the badge and in the title of the tab.
+//! The counts of pending reviews in words, the same in the list, on the badge and in the title of the tab.
 
 use crate::state::words::thousands;
 
-/// How many reviews wait, as the server has counted them.
+/// The counts of pending reviews, from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
-    /// That this person may see.
+    /// Those that this person may see.
     pub pending: u64,
-    /// Of these, that they may decide.
+    /// Those that this person may decide.
     pub mine: u64,
-    /// Of these, that no run waits for.
+    /// Those that were handed off, so that no run waits for them.
     pub handed_over: u64,
 }
 
 impl Numbers {
-    /// Those that keep somebody waiting.
+    /// The number of pending reviews that a run or a caller waits for.
     pub fn blocking(&self) -> u64 {
         self.pending.saturating_sub(self.handed_over)
     }
 
-    /// `2 pending, 1 handed off`.
+    /// The counts as text: `2 pending, 1 handed off`.
     pub fn says(&self) -> String {
         let pending = format!("{} pending", thousands(self.blocking()));
         match self.handed_over {
@@ -28,7 +28,7 @@ impl Numbers {
         }
     }
 
-    /// The same, with how many of all this person may decide, where they are not all.
+    /// Like [`Self::says`], followed by the number that this person may decide, unless they may decide all.
     pub fn says_mine(&self) -> String {
         let all = self.says();
         if self.mine == self.pending { all } else { format!("{all}, {} yours", thousands(self.mine)) }

@@ -131,7 +131,7 @@ fn what_a_search_finds_only_the_server_knows() {
     inbox.take(Some(0), vec![page(vec![plain(2)], None)], NOW);
     assert_eq!((shown(&inbox), inbox.is_doubtful()), (vec![id(2)], false));
 
-    // What comes while the list is read anew may not be in that answer: it is a new reason to read it.
+    // A review that arrives during a reload may be missing from the answer, so it is a reason for another reload.
     inbox.put(plain(3), NOW);
     inbox.await_answer();
     inbox.put(plain(4), NOW);
@@ -160,7 +160,7 @@ fn what_has_left_ones_sight_stays_greyed() {
     assert!(inbox.get(id(1)).unwrap().gone && shown(&inbox) == [id(1)]);
     inbox.put(review(1, 2, json!({})), NOW);
     assert!(!inbox.get(id(1)).unwrap().gone);
-    // It comes back by being read, too, and stays for good.
+    // A fetched review is visible again too, and stays.
     inbox.apply(&gone, NOW);
     inbox.read(review(1, 2, json!({})), NOW);
     assert!(!inbox.get(id(1)).unwrap().gone && !inbox.needs_sweep(Timestamp(NOW.0 + LINGER), &[]));

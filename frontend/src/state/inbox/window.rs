@@ -1,46 +1,46 @@
-//! The window onto the server's list: its pages in memory, contiguous, and the start of every page that was read
-//! before. Rows are identified by their urgency, which determines their place.
+//! The window onto the server's list: contiguous pages in memory, and the starts of all pages read so far. A row is
+//! identified by its urgency, which is also its sort key.
 
 use std::ops::Range;
 
 use shared::inbox::Urgency;
 
-/// How many rows are asked for at once.
+/// The number of rows in a page.
 pub const PAGE: u32 = 50;
-/// How many pages are in memory.
+/// The largest number of pages in memory, unless they are short.
 pub const PAGES: usize = 5;
-/// So many rows stay in memory where there are so many: pages of long reviews are short, and what is in sight and around
-/// it is not let go.
+/// The least number of rows to keep in memory, if there are that many. Pages of long reviews are short, and rows near
+/// the visible ones must stay.
 const FEWEST: usize = 100;
-/// With more rows than this, most of which came by themselves, the window is read anew.
+/// With more rows than this, most of which came over the live socket, the window is reloaded.
 const FULL: usize = 2 * PAGES * PAGE as usize;
 
-/// Where a page begins.
+/// The start of a page.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Start {
-    /// What the server is asked for it with; none: the first.
+    /// The cursor that requests it; `None` for the first page.
     cursor: Option<String>,
-    /// The last row before it.
+    /// The last row before it; `None` for the first page.
     after: Option<Urgency>,
-    /// How many rows it had when it was let go.
+    /// The number of its rows when it was dropped from memory.
     rows: usize,
 }
 
-/// A page as the server gave it.
+/// A page as returned by the server.
 #[derive(Debug, Clone, Default)]
 pub struct PageRows {
-    /// The rows that belong into the list.
+    /// The rows that match the filter of the list.
     pub rows: Vec<Urgency>,
-    /// The last row that the server gave.
+    /// The last row of the page, even if it does not match.
     pub last: Option<Urgency>,
-    /// Where the next page begins; none: this was the last.
+    /// The cursor of the next page; `None` if this is the last.
     pub next: Option<String>,
 }
 
 /// The part of the list that is in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Window {
-    /// Each page that can be asked for, from the first; empty: nothing was read yet.
+    /// The starts of all known pages; empty until the first page is read.
     pages: Vec<Start>,
     loaded: Range<usize>,
     rows: Vec<Urgency>,
@@ -49,7 +49,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether anything was read, be it that there is nothing.
+    /// Whether the list has been read, even if it is empty.
     pub fn is_read(&self) -> bool {
         !self.pages.is_empty()
     }
@@ -59,37 +59,37 @@ impl Window {
         &self.rows
     }
 
-    /// How many rows stand before those in memory, as far as is known.
+    /// The number of rows before those in memory, as far as is known.
     pub fn before(&self) -> usize {
         self.before
     }
 
-    /// Raised by each change.
+    /// A counter of changes to the window.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Where a row stands in the whole list, from 0.
+    /// The index of a row in the whole list, from 0; `None` if it is not in memory.
     pub fn index(&self, row: &Urgency) -> Option<usize> {
         self.rows.binary_search(row).ok().map(|at| self.before + at)
     }
 
-    /// Which pages are in memory.
+    /// The range of pages in memory.
     pub fn loaded(&self) -> Range<usize> {
         self.loaded.clone()
     }
 
-    /// Where a page begins.
+    /// The cursor of a page; `None` for the first page and for unknown ones.
     pub fn cursor(&self, page: usize) -> Option<String> {
         self.pages.get(page)?.cursor.clone()
     }
 
-    /// Whether there is more behind what is in memory.
+    /// Whether the list has more pages after those in memory.
     pub fn has_more(&self) -> bool {
         self.pages.len() > self.loaded.end
     }
 
-    /// Which page a row that was let go is on.
+    /// The page of a row before the window, by the row's index in the whole list.
     pub fn page_of(&self, index: usize) -> usize {
         let mut rows = 0;
         let ends_behind = |page: &Start| {
@@ -99,7 +99,7 @@ impl Window {
         self.pages[..self.loaded.start].iter().position(ends_behind).unwrap_or(self.loaded.start)
     }
 
-    /// Whether a row, if it is in the list, is in memory.
+    /// Whether the window covers the place at which this row would stand.
     pub fn covers(&self, row: &Urgency) -> bool {
         let after = |page: usize| self.pages.get(page).and_then(|page| page.after.as_ref());
         self.is_read()
@@ -107,7 +107,7 @@ impl Window {
             && after(self.loaded.end).is_none_or(|last| row <= last)
     }
 
-    /// Takes a row in, where it stands.
+    /// Inserts a row at its place; does nothing if it is there already.
     pub fn insert(&mut self, row: Urgency) {
         if let Err(at) = self.rows.binary_search(&row) {
             self.rows.insert(at, row);
@@ -115,7 +115,7 @@ impl Window {
         }
     }
 
-    /// Takes a row out.
+    /// Removes a row, if it is there.
     pub fn remove(&mut self, row: &Urgency) {
         if let Ok(at) = self.rows.binary_search(row) {
             self.rows.remove(at);
@@ -123,17 +123,17 @@ impl Window {
         }
     }
 
-    /// Whether so much has come by itself that it has to be read anew.
+    /// Whether so many rows came over the live socket that the list must be reloaded.
     pub fn is_full(&self) -> bool {
         self.rows.len() > FULL
     }
 
-    /// Forgets all pages and rows, as before the first reading.
+    /// Drops all pages and rows, as before the first request.
     pub fn clear(&mut self) {
         *self = Self { version: self.version + 1, ..Self::default() };
     }
 
-    /// Begins anew with pages from a number on.
+    /// Replaces the window by pages of which the first has the number `from`.
     pub fn replace(&mut self, from: usize, pages: Vec<PageRows>) {
         self.pages.truncate(from + 1);
         if self.pages.is_empty() {
@@ -148,7 +148,7 @@ impl Window {
         }
     }
 
-    /// Goes on with the page behind what is in memory, and lets go what is farthest from it.
+    /// Appends the page after the window, and drops pages from its start if there are too many.
     pub fn append(&mut self, page: PageRows) {
         self.read(page);
         while self.loaded.len() > PAGES {
@@ -190,7 +190,7 @@ mod tests {
         Urgency { due: Timestamp(due), severity: 0, asked: Timestamp(0), id }
     }
 
-    /// A page of rows with the deadlines 2, 4, 6, … of its number, as a list with so many pages gives it.
+    /// Page `number` of `pages`, with 50 rows whose deadlines are `number * 100` + 2, 4, 6, ….
     fn page(number: i64, pages: i64) -> PageRows {
         page_of(number, pages, 50)
     }

@@ -1,22 +1,22 @@
-//! Markdown as a tree that can only be text, so that nothing an agent wrote is ever markup: raw HTML is shown as it was
-//! written, addresses are kept apart from what is shown, and what CommonMark leaves out of the page (definitions of
-//! links, titles, cells beyond a table's columns) is shown as its source. Imports pulldown-cmark only.
+//! Markdown as a tree that can only contain text, so that nothing an agent wrote becomes markup. Raw HTML is shown as
+//! written, addresses are kept apart from the visible text, and what CommonMark drops (link definitions, titles, cells
+//! beyond a table's columns) is shown as its source. Imports pulldown-cmark only.
 
 mod reader;
 #[cfg(test)]
 mod tests;
 
-/// How deep blocks and marks are nested; what is deeper is shown as its source.
+/// The maximum nesting of blocks and inline marks; anything deeper is shown as its source.
 const DEEPEST: usize = 24;
-/// How many blocks, rows, cells and pieces of text are laid out; what follows is shown as its source.
+/// The maximum number of blocks, rows, cells and pieces of text that are laid out; the rest is shown as its source.
 const MOST: usize = 5000;
-/// How much of a text is laid out, in bytes; what follows is shown as its source.
+/// The maximum length of the text that is laid out, in bytes; the rest is shown as its source.
 const LONGEST: usize = 200_000;
-/// How many characters that may be markup are parsed; what follows is shown as its source. Such a character takes the
-/// parser a hundred times as long as a letter, and prose has one in fifty.
+/// The maximum number of characters that may be markup; the rest is shown as its source. Such a character takes the
+/// parser a hundred times as long as a letter, and in prose one character in fifty is one.
 const MOST_MARKS: usize = 20_000;
 
-/// Whether a text has a line that only Markdown writes so: a heading, a list, a quotation, a fence, or emphasis.
+/// Whether a text is probably Markdown: it has several lines, and a heading, list, quotation, fence, link or bold text.
 pub fn is_likely(text: &str) -> bool {
     let begins = ["# ", "## ", "### ", "- ", "* ", "> ", "1. ", "```"];
     let marked =
@@ -26,17 +26,17 @@ pub fn is_likely(text: &str) -> bool {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
-    /// A headline of this level, 1 to 6.
+    /// A heading with its level, 1 to 6.
     Heading(u8, Vec<Inline>),
     Paragraph(Vec<Inline>),
-    /// Code, and its language.
+    /// A code block: its language, which may be empty, and its text.
     Code(String, String),
     Quote(Vec<Block>),
-    /// A list; numbered from there, or not.
+    /// A list: the first number, or `None` for bullets, and its items.
     List(Option<u64>, Vec<Vec<Block>>),
-    /// A table: its rows, the first being the head.
+    /// A table as rows of cells; the first row is the head.
     Table(Vec<Vec<Vec<Inline>>>),
-    /// To be shown as it was written: HTML, and what Markdown leaves out.
+    /// Text that is shown as written: HTML, and what Markdown drops.
     Source(String),
     /// A horizontal line (`---`).
     Rule,
@@ -47,32 +47,32 @@ pub enum Block {
 pub enum Inline {
     /// Plain text, without marks.
     Text(String),
-    /// A code span, shown in a fixed width.
+    /// A code span.
     Code(String),
-    /// To be shown as it was written: HTML, and what Markdown leaves out.
+    /// Text that is shown as written: HTML, and what Markdown drops.
     Source(String),
-    /// Emphasised text (`*…*`), shown in italics.
+    /// Emphasised text (`*…*`).
     Emphasis(Vec<Inline>),
-    /// Strongly emphasised text.
+    /// Strongly emphasised text (`**…**`).
     Strong(Vec<Inline>),
     /// Text that is struck out (`~~…~~`).
     Strike(Vec<Inline>),
-    /// A link, and the text that it has.
+    /// A link with its text.
     Link(Address, Vec<Inline>),
-    /// A picture, and what stands for it.
+    /// An image with its alternative text.
     Image(Address, String),
-    /// A task of a list, done or not.
+    /// The check box of a task list item, and whether it is ticked.
     Task(bool),
-    /// The line ends.
+    /// A hard line break.
     Break,
 }
 
-/// Where a link or a picture leads.
+/// The address of a link or an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// As it was written.
+    /// The address as written.
     pub text: String,
-    /// Whether a browser may open it: `http`, `https` and `mailto`, with nothing else in front.
+    /// Whether a browser may open it: its scheme is `http`, `https` or `mailto`, and nothing precedes the scheme.
     pub may_open: bool,
 }
 
@@ -86,16 +86,16 @@ impl Address {
     }
 }
 
-/// A text that was read.
+/// A parsed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// What is laid out.
+    /// The part that is laid out.
     pub blocks: Vec<Block>,
-    /// What follows it, as it was written: the text is too long, or has too many parts. Mostly empty.
+    /// The source of the rest, if the text is too long or has too many parts; otherwise empty.
     pub rest: String,
 }
 
-/// Reads a text.
+/// Parses a text.
 pub fn parse(text: &str) -> Document {
     let is_mark = |byte: &u8| b"[]<>*_`!\\&~|".contains(byte);
     let last_mark = text.bytes().take(LONGEST).enumerate().filter(|(_, byte)| is_mark(byte)).nth(MOST_MARKS);
@@ -105,7 +105,7 @@ pub fn parse(text: &str) -> Document {
     Document { blocks, rest: if rest.trim().is_empty() { String::new() } else { rest } }
 }
 
-/// A text in pieces of so many bytes at most, each of whole lines where these are shorter.
+/// Splits a text into pieces of at most `bytes` bytes, at line ends where lines are short enough.
 pub fn pieces(mut text: &str, bytes: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
@@ -116,7 +116,7 @@ pub fn pieces(mut text: &str, bytes: usize) -> Vec<&str> {
     pieces
 }
 
-/// The end of the last line within so many bytes; of a longer line, that of its last character there.
+/// The end of the last line within the first `bytes` bytes; the end of the last character if the first line is longer.
 fn line_end(text: &str, bytes: usize) -> usize {
     let most = text.floor_char_boundary(bytes);
     if most == text.len() { most } else { text[..most].rfind('\n').map_or(most, |end| end + 1) }

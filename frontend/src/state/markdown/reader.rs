@@ -1,5 +1,5 @@
-//! Converts the events of pulldown-cmark to the tree. It tracks the place up to which the source is accounted for: if
-//! the parser skips text that is more than markup, that text is shown.
+//! Converts the events of pulldown-cmark to the tree. It tracks how far the source is accounted for: if the parser
+//! skips text that is more than markup, the text is shown.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, LinkType, OffsetIter, Options, Parser
 
 use super::{Address, Block, DEEPEST, Inline, MOST};
 
-/// The blocks of a text, and how many of its bytes they cover: all, unless there are too many pieces.
+/// Reads the blocks of a text. The number is how many of its bytes they cover: all, unless there are too many pieces.
 pub fn read(source: &str) -> (Vec<Block>, usize) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let events = Parser::new_ext(source, options).into_offset_iter();
@@ -23,14 +23,14 @@ pub fn read(source: &str) -> (Vec<Block>, usize) {
 struct Reader<'a> {
     source: &'a str,
     events: OffsetIter<'a>,
-    /// Up to where the source has been shown or is markup, in bytes.
+    /// The byte offset up to which the source is accounted for: it is in the tree, or it is markup.
     at: usize,
     depth: usize,
     pieces: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// The next event; none where all has been read, or enough.
+    /// The next event; `None` at the end, or when there are too many pieces.
     fn next(&mut self) -> Option<(Event<'a>, Range<usize>)> {
         if self.pieces < MOST { self.events.next() } else { None }
     }
@@ -40,7 +40,8 @@ impl<'a> Reader<'a> {
         piece
     }
 
-    /// What the parser has left out before this place, if it is more than markup. The place is accounted for then.
+    /// The source that the parser has skipped before this offset, if it is more than markup. It counts as accounted for
+    /// then.
     fn left_out(&mut self, until: usize) -> Option<String> {
         self.skipped(until, |c| c.is_ascii_punctuation())
     }
@@ -51,7 +52,7 @@ impl<'a> Reader<'a> {
         gap.contains(|c: char| !c.is_whitespace() && !is_markup(c)).then(|| self.count(gap.trim().to_owned()))
     }
 
-    /// What has just begun, as it was written, to its end.
+    /// The source of the element that has just begun; skips the events up to its end.
     fn source(&mut self, range: Range<usize>) -> String {
         let mut open = 1;
         while open > 0 {
@@ -66,8 +67,8 @@ impl<'a> Reader<'a> {
         self.source[range].to_owned()
     }
 
-    /// The blocks up to the end of the block around them. Text without a paragraph around it, as in tight lists, makes
-    /// one.
+    /// Reads blocks up to the end of the enclosing block. Text outside a paragraph, as in tight lists, becomes a
+    /// paragraph.
     fn blocks(&mut self, end: usize) -> Vec<Block> {
         let mut blocks = Vec::new();
         let mut loose = Vec::new();
@@ -172,7 +173,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Event::End(TagEnd::TableHead | TagEnd::TableRow) => {
-                    // Cells beyond the columns of the head.
+                    // The cells beyond the columns of the head.
                     let more = self.skipped(range.end, |c| c == '|');
                     if let Some(row) = rows.last_mut() {
                         row.extend(more.map(|gap| vec![Inline::Source(gap)]));
@@ -187,8 +188,8 @@ impl<'a> Reader<'a> {
         rows
     }
 
-    /// The pieces up to the end of what is around them. Without `end`, what stands behind the last of them is said
-    /// otherwise, as the address of a link is.
+    /// Reads inline pieces up to the end of the enclosing element. Without `end`, the source after the last piece is
+    /// not checked, since the caller accounts for it, like for the address of a link.
     fn inlines(&mut self, end: Option<usize>) -> Vec<Inline> {
         let mut out = Vec::new();
         while let Some((event, range)) = self.next() {
@@ -221,7 +222,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Something with text inside. The title of a link or a picture is shown behind it, since nobody would see it.
+    /// Reads an inline element that contains text. The title of a link or an image follows it as text, as nobody would
+    /// see it otherwise.
     fn mark(&mut self, tag: Tag<'a>, range: Range<usize>, out: &mut Vec<Inline>) {
         self.count(());
         let within = |reader: &mut Self| reader.deeper(|reader| reader.inlines(Some(range.end)));
@@ -245,7 +247,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// All text up to the end of what has just begun, with the addresses of links in it.
+    /// The plain text of the element that has just begun, up to its end, with the addresses and titles of links in it.
     fn text(&mut self) -> String {
         let mut out = String::new();
         let mut open = 1;
@@ -286,7 +288,7 @@ fn is_inline(event: &Event<'_>) -> bool {
     }
 }
 
-/// How long the mark is with which an entry of a list begins, with the box of a task.
+/// The length in bytes of the marker of a list item, including the check box of a task.
 fn marker(item: &str) -> usize {
     let text = item.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
     let text = text.strip_prefix(['-', '*', '+', '.', ')']).unwrap_or(text).trim_start();

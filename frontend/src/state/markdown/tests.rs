@@ -114,7 +114,7 @@ fn what_commonmark_leaves_out_is_shown_as_its_source() {
     );
 }
 
-/// All that somebody sees, one after the other.
+/// All visible text of a document.
 fn visible(document: &Document) -> String {
     fn lines(pieces: &[Inline], out: &mut String) {
         for piece in pieces {
@@ -149,7 +149,7 @@ fn visible(document: &Document) -> String {
     out + "\n" + &document.rest
 }
 
-/// How many blocks and pieces are laid out, and how deep they stand.
+/// The number of blocks and pieces in the tree, and its greatest depth.
 fn extent(blocks: &[Block], depth: usize) -> (usize, usize) {
     fn pieces(all: &[Inline], depth: usize) -> (usize, usize) {
         let inside = all.iter().map(|piece| match piece {
@@ -173,7 +173,7 @@ fn extent(blocks: &[Block], depth: usize) -> (usize, usize) {
     inside.fold((blocks.len(), depth), add)
 }
 
-/// A megabyte of each; what somebody must wait for, and what a page must hold, stays small.
+/// Texts of a megabyte each. The time to parse them and the size of the page stay small.
 #[test]
 fn no_shape_of_text_makes_a_page_too_large_or_hides_its_end() {
     let shapes = [

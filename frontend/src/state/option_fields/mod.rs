@@ -1,5 +1,5 @@
-//! What goes with an option: the values that its schema asks for, as they are typed, and what is missing before they can
-//! be sent. Whether they fit in every other way is for the server to say.
+//! The forms of options: the values that an option's schema asks for, as they are typed, and what is still missing. All
+//! other checks against the schema are left to the server.
 
 use serde_json::Value;
 use shared::JsonMap;
@@ -11,11 +11,11 @@ use super::drafts::Draft;
 use super::outbox::{Sending, Stage};
 use super::sentences::{listed, quoted};
 
-/// Where a decision has them, as mistakes name the place.
+/// The place of the fields in a decision, as a JSON pointer; mistakes name it.
 pub const PLACE: &str = "/verdict/fields";
 
-/// What goes with an option as it is typed now, or what is missing. Nothing for an option that takes nothing; what is
-/// left blank is not given.
+/// The values of an option's form as typed now, or what is missing. Empty for an option without a form; blank values
+/// are left out.
 pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistake>> {
     let Some(schema) = &option.fields else { return Ok(JsonMap::new()) };
     let untouched = || defaults(schema);
@@ -25,7 +25,7 @@ pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistak
     if mistakes.is_empty() { Ok(fields) } else { Err(mistakes) }
 }
 
-/// What a form that nobody has touched holds.
+/// The values of a form that nobody has changed.
 fn defaults(schema: &Value) -> JsonMap {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let default = |(name, schema): (&String, &Value)| {
@@ -35,7 +35,7 @@ fn defaults(schema: &Value) -> JsonMap {
     properties.filter_map(default).collect()
 }
 
-/// What is given of an object, and what of it must be there and is not.
+/// The members of an object that are not blank. Adds missing required members, and mistakes inside, to `mistakes`.
 fn members(schema: &Value, typed: &JsonMap, place: &str, mistakes: &mut Vec<Mistake>) -> JsonMap {
     let at = |name: &str| format!("{place}{}", pointer([name]));
     let inner = |name: &String| schema.get("properties").and_then(|properties| properties.get(name));
@@ -51,7 +51,7 @@ fn members(schema: &Value, typed: &JsonMap, place: &str, mistakes: &mut Vec<Mist
     given
 }
 
-/// A value without what is blank in it; none where all of it is. What no schema speaks of stays as it was written.
+/// A value without its blank parts; `None` if all of it is blank. Parts without a schema stay as typed.
 fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistake>) -> Option<Value> {
     let least = |key: &str| schema.get(key).and_then(Value::as_u64).unwrap_or(0);
     let too_few = |least: u64, of: &str| Mistake::new(place, "invalid", format!("At least {least}{of}."));
@@ -78,7 +78,7 @@ fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistak
             (!rows.is_empty()).then_some(Value::Array(rows))
         }
         Value::Object(typed) if schema.get("properties").is_some() => {
-            // What of it is missing matters only where something of it is there.
+            // Missing members count only if the object has others.
             let mut inside = Vec::new();
             let given = members(schema, typed, place, &mut inside);
             (!given.is_empty()).then(|| {
@@ -91,17 +91,17 @@ fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistak
     }
 }
 
-/// The option whose form somebody has begun to fill in, `held` being a decision that is on its way.
+/// The option whose form is open: that of `held`, a decision on its way, or else the first one with typed values.
 pub fn begun(review: &Review, draft: &Draft, held: Option<&DecisionRequest>) -> Option<String> {
     let begun = |option: &&ReviewOption| option.fields.is_some() && draft.fields.contains_key(&option.id);
     let begun = || review.options.iter().find(begun).map(|option| option.id.clone());
     held.and_then(|request| with_form(review, request)).or_else(begun)
 }
 
-/// The option whose form is open once a decision is under way no more, `open` being the one that was.
+/// The option whose form is open after a decision has ended; `open` is the one that was open.
 pub fn after(review: &Review, ended: &Sending, open: Option<String>) -> Option<String> {
     match ended.stage {
-        // What was accepted is forgotten, and its form is empty.
+        // An accepted draft is dropped, so its form is empty.
         Stage::Sending | Stage::Accepted(..) => None,
         Stage::Held(_) | Stage::Unsent(_) | Stage::Refused(_) | Stage::Overtaken => {
             with_form(review, &ended.request).or(open)
@@ -115,7 +115,7 @@ fn with_form(review: &Review, request: &DecisionRequest) -> Option<String> {
     review.options.iter().find(is_its).map(|known| known.id.clone())
 }
 
-/// What was chosen, in quotation marks: the option, or those that were ticked in a question that takes several.
+/// What was chosen, in quotation marks: the option, or the ticked answers of a question that allows several.
 pub fn answers(review: &Review, option: &str, fields: &JsonMap) -> String {
     let known = review.options.iter().find(|known| known.id == option);
     let ticked = || {
@@ -128,14 +128,15 @@ pub fn answers(review: &Review, option: &str, fields: &JsonMap) -> String {
     listed(&labels.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// What a schema calls one of its choices.
+/// The title of a value in a schema with `oneOf` or `anyOf`.
 fn label_of(schema: &Value, value: &Value) -> Option<String> {
     let several = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
     let own = several.iter().find(|one| one.get("const") == Some(value))?;
     own.get("title").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// What went with the option that was chosen, once a review is over, as the form called it.
+/// The values that were sent with the chosen option of a resolved review, with the titles of their fields. `None` if
+/// there are none.
 pub fn on_record(review: &Review) -> Option<Vec<(String, Value)>> {
     let decision = review.resolution.as_ref()?.decision.as_deref();
     let said = decision.map(|decision| &decision.verdict);
@@ -153,7 +154,7 @@ pub fn on_record(review: &Review) -> Option<Vec<(String, Value)>> {
     (!fields.is_empty()).then(|| fields.iter().map(field).collect())
 }
 
-/// A value by the labels of its schema, where that has some for all of it.
+/// A value by its titles in the schema, if all its parts have one; otherwise the value itself.
 fn in_words(schema: &Value, value: &Value) -> Value {
     let several = || {
         let (items, values) = (schema.get("items")?, value.as_array()?);

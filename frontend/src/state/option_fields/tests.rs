@@ -17,7 +17,7 @@ fn typed(fields: Value) -> Draft {
     Draft { fields: [("delegate".to_owned(), fields)].into(), ..Draft::default() }
 }
 
-/// The places of what is missing, and what would be sent where nothing is.
+/// The values that would be sent, or the places of the mistakes.
 fn checked(asked: &Review, fields: Value) -> Result<Value, Vec<String>> {
     let places = |mistakes: Vec<Mistake>| mistakes.into_iter().map(|one| one.path).collect();
     given(&asked.options[0], &typed(fields)).map(Value::Object).map_err(places)

@@ -1,4 +1,4 @@
-//! What the browser keeps of decisions that could not be sent: for the person who made them, one a review.
+//! The stored form of decisions that could not be sent: per person, and at most one for each review.
 
 use serde::{Deserialize, Serialize};
 use shared::decision::DecisionRequest;
@@ -6,7 +6,7 @@ use shared::id::{ReviewId, Username};
 
 use super::{Outbox, Reason, Sending, Stage};
 
-/// A decision as the browser keeps it. The revision and the digest are in the request.
+/// A decision as the browser stores it.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     title: String,
@@ -15,38 +15,40 @@ struct Kept {
     says: String,
 }
 
-/// How the names of all kept decisions of a person begin. No username has a slash: that of nobody else begins so too.
+/// The prefix of the storage keys of a person's decisions. Usernames have no slash, so the prefix cannot match another
+/// person's key.
 pub fn storage_prefix(owner: &Username) -> String {
     format!("countersign.decision.{owner}/")
 }
 
-/// Under which name the browser keeps a person's decision on a review.
+/// The key under which the browser stores a person's decision on a review.
 pub fn storage_key(owner: &Username, id: ReviewId) -> String {
     format!("{}{id}", storage_prefix(owner))
 }
 
-/// The review of a person's decision, by the name under which the browser keeps it.
+/// Parses the review from a storage key; `None` if it is not the key of a decision of this person.
 pub fn review_of_storage_key(key: &str, owner: &Username) -> Option<ReviewId> {
     key.strip_prefix(&storage_prefix(owner))?.parse().ok()
 }
 
 impl Outbox {
-    /// Takes in what was kept, as JSON, where nothing else is under way. It is not sent before the person says so.
+    /// Takes over a stored decision, as JSON, unless the review has one already. It is sent only when the person says
+    /// so.
     pub fn restore(&mut self, id: ReviewId, kept: &str) {
         if let Some(sending) = read(id, kept).filter(|_| self.get(id).is_none()) {
             self.by_review.insert(id, sending);
         }
     }
 
-    /// Another tab has settled what was kept.
+    /// Drops an unsent decision that another tab has settled.
     pub fn settle_elsewhere(&mut self, id: ReviewId) {
         if self.is_unsent(id) {
             self.by_review.remove(&id);
         }
     }
 
-    /// A decision that is not answered yet, as the browser keeps it: JSON. `None` where there is none, or where it is kept
-    /// in memory only.
+    /// An unanswered decision as JSON for the browser's storage; `None` if there is none, or if it is kept in memory
+    /// only.
     pub fn stored(&self, id: ReviewId) -> Option<String> {
         let waits = |sending: &&Sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending | Stage::Unsent(_));
         let sending = self.by_review.get(&id).filter(waits).filter(|sending| !sending.in_memory)?;

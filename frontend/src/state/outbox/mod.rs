@@ -1,5 +1,6 @@
-//! Decisions under way: held back for a moment in which they can be undone, sent, answered. Nothing here says that it
-//! worked before the server has. What could not be sent waits here until somebody sends it again or decides anew.
+//! Decisions on their way to the server: first held for some seconds in which they can be undone, then sent, then
+//! answered. A decision counts as successful only once the server has accepted it. Those that could not be sent wait
+//! here until the person sends them again or decides anew.
 
 mod kept;
 #[cfg(test)]
@@ -20,16 +21,19 @@ pub use kept::{review_of_storage_key, storage_key, storage_prefix};
 /// How long a decision can be undone before it is sent, in microseconds.
 pub const UNDO: i64 = 5_000_000;
 
-/// How long the answer to a decision stays to be looked at, in microseconds.
+/// How long an accepted decision stays visible, in microseconds.
 const LINGER: i64 = 60_000_000;
 
-/// How long before its deadline a decision is sent at the latest, in microseconds: the timer must not be first.
+/// How long before the review's deadline a decision is sent at the latest, in microseconds, so that the timer is not
+/// first.
 const MARGIN: i64 = 2_000_000;
 
-/// How many bytes of bodies a page that is being closed may still send: 64 KiB by the Fetch standard, and some are left.
+/// The total size of request bodies that a closing page may still send, in bytes. The Fetch standard allows 64 KiB;
+/// some is left as a margin.
 const SENT_ON_LEAVING: usize = 60 * 1024;
 
-/// Until when a decision on a review can be undone: for five seconds, but not into its deadline.
+/// The time until which a decision on a review can be undone: five seconds from `now`, or until shortly before the
+/// deadline.
 pub fn held_until(review: &Review, now: Timestamp) -> Timestamp {
     let latest = review.expires_at.map_or(i64::MAX, |at| at.0 - MARGIN);
     Timestamp((now.0 + UNDO).min(latest).max(now.0))
@@ -38,63 +42,64 @@ pub fn held_until(review: &Review, now: Timestamp) -> Timestamp {
 /// How far a decision has come.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
-    /// It can be undone until then.
+    /// It can be undone until this time; then it is sent.
     Held(Timestamp),
-    /// It is on its way.
+    /// It was sent and is not answered yet.
     Sending,
-    /// The server has it.
+    /// The server accepted it, with this effect, at this time.
     Accepted(DecisionEffect, Timestamp),
-    /// It was not sent, or nobody knows: it can be sent again under the same key.
+    /// It was not sent, or it is unknown whether it arrived. It can be sent again with the same key.
     Unsent(Reason),
     /// The server refused it.
     Refused(Problem),
-    /// The review was over before it was sent: it never will be.
+    /// The review was resolved before the decision was sent, so it never will be.
     Overtaken,
 }
 
-/// Why a decision is not sent.
+/// Why a decision is unsent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// No answer came, or one that says to try again.
+    /// No answer came, or one that allows another attempt.
     Problem(Problem),
-    /// No answer came, and the connection is back since.
+    /// No answer came, and the connection has been restored since.
     Connected,
-    /// The page was loaded anew meanwhile.
+    /// The page was reloaded meanwhile.
     Kept,
 }
 
-/// One decision under way.
+/// A decision and its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sending {
     /// The review that was decided.
     pub id: ReviewId,
-    /// Its title, as it was shown.
+    /// The title of the review when it was decided.
     pub title: String,
-    /// What is sent.
+    /// The request body.
     pub request: DecisionRequest,
-    /// Its idempotency key.
+    /// The idempotency key of the request.
     pub key: String,
-    /// What the button said.
+    /// The text of the button that was pressed.
     pub says: String,
-    /// Whether it is kept in the memory of the page only, since a password may be in it.
+    /// Whether it is kept only in the memory of the page, since it may contain a password.
     pub in_memory: bool,
     /// How far it has come.
     pub stage: Stage,
 }
 
 impl Sending {
-    /// A decision that can be undone until then.
+    /// A decision that can be undone until `until`.
     pub fn held(review: &Review, request: DecisionRequest, key: String, says: String, until: Timestamp) -> Self {
         let (id, title, in_memory) = (review.id, review.title.clone(), may_ask_password(review));
         Self { id, title, request, key, says, in_memory, stage: Stage::Held(until) }
     }
 
-    /// Whether the content has changed since it was decided.
+    /// Whether the review has a newer revision than the one that was decided.
     pub fn is_behind(&self, review: &Review) -> bool {
         self.request.revision < review.revision
     }
 
-    /// Whether a review has it, as a decision or a vote of this person. One on an earlier revision is another one.
+    /// Whether the review contains this decision, as a decision or a vote of `by`. The same on an earlier revision does
+    /// not count.
     fn is_in(&self, review: &Review, by: &Username) -> bool {
         let DecisionRequest { revision, verdict, edits, comment, metadata, .. } = &self.request;
         review.decisions.iter().any(|decision| {
@@ -108,19 +113,20 @@ impl Sending {
     }
 }
 
-/// The decisions under way, one a review.
+/// The decisions that are not settled yet, at most one for each review.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outbox {
     by_review: HashMap<ReviewId, Sending>,
 }
 
 impl Outbox {
-    /// The decision on a review.
+    /// The decision on a review; `None` if there is none here.
     pub fn get(&self, id: ReviewId) -> Option<&Sending> {
         self.by_review.get(&id)
     }
 
-    /// Holds a decision back. Refused while another one on the same review is on its way, or was accepted.
+    /// Adds a decision that can still be undone, replacing an earlier one. Returns `false`, and adds nothing, while
+    /// another one on the same review is held or being sent.
     pub fn hold(&mut self, sending: Sending) -> bool {
         let id = sending.id;
         let busy = self.is_under_way(id);
@@ -130,15 +136,14 @@ impl Outbox {
         !busy
     }
 
-    /// Whether the browser would send a decision also from a page that is being closed, with the others that would be
-    /// sent then.
+    /// Whether the browser could still send a decision if the page were closed now, together with the unanswered ones.
     pub fn fits(&self, request: &DecisionRequest) -> bool {
         let others = self.unanswered().map(|sending| size(&sending.request)).fold(0, usize::saturating_add);
         others.saturating_add(size(request)) <= SENT_ON_LEAVING
     }
 
-    /// The decisions that the server has not answered yet, now that the page is being closed, each with whether the browser
-    /// still sends it: the smallest first, as long as they fit.
+    /// The unanswered decisions, for a page that is being closed, each with whether the browser still sends it: the
+    /// smallest first, as long as they fit.
     pub fn on_leaving(&self) -> Vec<(&Sending, bool)> {
         let mut all: Vec<_> = self.unanswered().map(|sending| (size(&sending.request), sending)).collect();
         all.sort_by_key(|(size, sending)| (*size, sending.id));
@@ -150,13 +155,13 @@ impl Outbox {
         all.into_iter().map(fits).collect()
     }
 
-    /// The decisions that the server has not answered yet. Closing the page breaks off what is on its way; sent again, it
-    /// counts once.
+    /// The decisions that the server has not answered yet. Closing the page aborts requests in flight; if such a
+    /// decision is sent again, it counts once.
     pub fn unanswered(&self) -> impl Iterator<Item = &Sending> {
         self.by_review.values().filter(|sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending))
     }
 
-    /// The reviews whose decisions were not sent, in a fixed order.
+    /// The reviews with unsent decisions, ordered by id.
     pub fn unsent(&self) -> Vec<ReviewId> {
         let unsent = self.by_review.values().filter(|sending| matches!(sending.stage, Stage::Unsent(_)));
         let mut unsent: Vec<_> = unsent.map(|sending| sending.id).collect();
@@ -164,17 +169,17 @@ impl Outbox {
         unsent
     }
 
-    /// Whether a decision on a review did not arrive, or may not have.
+    /// Whether the decision on a review is unsent, or may not have arrived.
     pub fn is_unsent(&self, id: ReviewId) -> bool {
         self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Unsent(_)))
     }
 
-    /// Whether a decision on a review is held back or being sent.
+    /// Whether a decision on a review is held or being sent.
     pub fn is_under_way(&self, id: ReviewId) -> bool {
         self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending))
     }
 
-    /// Takes a decision back that was not sent yet.
+    /// Removes and returns a decision that is still held; `None` if it was sent already.
     pub fn undo(&mut self, id: ReviewId) -> Option<Sending> {
         let held = self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Held(_)));
         if held { self.by_review.remove(&id) } else { None }
@@ -186,21 +191,20 @@ impl Outbox {
         held.map(|sending| sending.id).collect()
     }
 
-    /// The reviews whose decisions wait to be sent: now that they can still be undone, or again.
+    /// The reviews whose decisions are not on their way: they are held, or unsent.
     pub fn waiting(&self) -> Vec<ReviewId> {
         let waits = |sending: &&Sending| matches!(sending.stage, Stage::Held(_) | Stage::Unsent(_));
         self.by_review.values().filter(waits).map(|sending| sending.id).collect()
     }
 
-    /// The review ended before its decision was sent: it never will be. Whether there was one.
+    /// Marks a held or unsent decision as overtaken, since its review has ended. Returns whether there was one.
     pub fn overtake(&mut self, id: ReviewId) -> bool {
         let waits = |sending: &&mut Sending| matches!(sending.stage, Stage::Held(_) | Stage::Unsent(_));
         let sending = self.by_review.get_mut(&id).filter(waits);
         sending.map(|sending| sending.stage = Stage::Overtaken).is_some()
     }
 
-    /// Forgets a decision of this person that may not have arrived, where its review shows that it has. Whether there was
-    /// one.
+    /// Removes an unsent decision if its review shows that it has arrived after all. Returns whether it did.
     pub fn arrive(&mut self, review: &Review, by: &Username) -> bool {
         let arrived = self.is_unsent(review.id) && self.get(review.id).is_some_and(|sending| sending.is_in(review, by));
         if arrived {
@@ -209,7 +213,7 @@ impl Outbox {
         arrived
     }
 
-    /// The connection is back: what got no answer can be sent now. Whether there is anything.
+    /// Notes that the connection is back: unanswered decisions can be sent again. Returns whether there are any.
     pub fn connect(&mut self) -> bool {
         let mut any = false;
         for sending in self.by_review.values_mut() {
@@ -221,7 +225,7 @@ impl Outbox {
         any
     }
 
-    /// The decision that can be undone and was made last.
+    /// The latest decision that can still be undone.
     pub fn newest_held(&self) -> Option<&Sending> {
         let until = |sending: &Sending| match sending.stage {
             Stage::Held(until) => Some(until),
@@ -230,8 +234,8 @@ impl Outbox {
         self.by_review.values().filter(|sending| until(sending).is_some()).max_by_key(|sending| until(sending))
     }
 
-    /// The decisions whose time to undo is over at `now`, or all that are held where there is no `now`; they are on
-    /// their way from here on.
+    /// Marks decisions as being sent and returns them: those whose time to undo is over at `now`, or all held ones if
+    /// `now` is `None`.
     pub fn take_due(&mut self, now: Option<Timestamp>) -> Vec<Sending> {
         let mut due = Vec::new();
         for sending in self.by_review.values_mut() {
@@ -245,7 +249,7 @@ impl Outbox {
         due
     }
 
-    /// Sends one again, or at once.
+    /// Marks a held or unsent decision as being sent, and returns it. `None` if there is none.
     pub fn take(&mut self, id: ReviewId) -> Option<Sending> {
         let sending = self.by_review.get_mut(&id)?;
         matches!(sending.stage, Stage::Held(_) | Stage::Unsent(_)).then(|| {
@@ -254,7 +258,7 @@ impl Outbox {
         })
     }
 
-    /// What the server said to the decision with this key.
+    /// Records the server's answer to the decision with this key.
     pub fn answered(&mut self, id: ReviewId, key: &str, answer: Result<&Decided, Problem>, now: Timestamp) {
         let Some(sending) = self.by_review.get_mut(&id).filter(|sending| sending.key == key) else { return };
         sending.stage = match answer {
@@ -271,19 +275,20 @@ impl Outbox {
         };
     }
 
-    /// Forgets a decision that has come to its end, so that another one can be made.
+    /// Removes a decision unless it is being sent, so that another one can be made.
     pub fn dismiss(&mut self, id: ReviewId) {
         if self.get(id).is_some_and(|sending| !matches!(sending.stage, Stage::Sending)) {
             self.by_review.remove(&id);
         }
     }
 
-    /// The reviews for which a decision is under way, or was answered a moment ago.
+    /// The reviews that have a decision here, in any stage.
     pub fn reviews(&self) -> Vec<ReviewId> {
         self.by_review.keys().copied().collect()
     }
 
-    /// Lets go what was accepted long enough ago, but not of what is `open`. Whether there was anything.
+    /// Removes decisions that were accepted long enough ago, except that on the `open` review. Returns whether there
+    /// were any.
     pub fn sweep(&mut self, now: Timestamp, open: Option<ReviewId>) -> bool {
         let before = self.by_review.len();
         self.by_review.retain(|id, sending| match sending.stage {
@@ -294,12 +299,12 @@ impl Outbox {
     }
 }
 
-/// How many bytes a decision has as it is sent.
+/// The size of a request body in bytes.
 fn size(request: &DecisionRequest) -> usize {
     serde_json::to_string(request).map_or(usize::MAX, |body| body.len())
 }
 
-/// What is said once a decision was taken back, `others` being how many are still on their way.
+/// The message after a decision was undone; `others` is the number of decisions that are still on their way.
 pub fn undone(title: &str, others: usize) -> String {
     match others {
         0 => format!("Undone: “{title}”. Nothing was sent."),
@@ -308,7 +313,7 @@ pub fn undone(title: &str, others: usize) -> String {
     }
 }
 
-/// `2 decisions not sent`.
+/// `1 decision not sent`, `2 decisions not sent`.
 pub fn not_sent(number: usize) -> String {
     format!("{number} {} not sent", if number == 1 { "decision" } else { "decisions" })
 }

@@ -52,7 +52,7 @@ fn what_a_page_that_is_being_closed_could_not_send_is_not_held_back() {
     outbox.take_due(None);
     assert_eq!(outbox.unanswered().count(), 1, "what is on its way is broken off, too");
 
-    // One that is sent at once, since it never fits, is kept when the page is closed before it has arrived.
+    // A decision that is too long to be sent on leaving is kept, in case the page is closed before it arrives.
     let mut longer = Sending { id: review(2, 1, json!({})).id, ..long };
     longer.request.verdict = Verdict::Text { text: "x".repeat(SENT_ON_LEAVING + 1) };
     let id = longer.id;

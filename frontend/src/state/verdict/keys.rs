@@ -1,4 +1,4 @@
-//! The effects of keys on a review.
+//! The effects of keyboard shortcuts on a review.
 
 use shared::definition::ChoiceKind;
 use shared::review::{Review, ReviewKind, ReviewOption};
@@ -7,12 +7,13 @@ use super::{Intent, first_stop};
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 
-/// Whether one option goes before the others. The answers to a question are equal: none is sent by a key that says yes.
+/// Whether one option is the main one. The answers to a question are equals, so no key stands for yes.
 pub fn prefers_one(review: &Review) -> bool {
     review.kind != ReviewKind::Clarification
 }
 
-/// The option that a key chooses: `a` the first that accepts, `r` the first that stops, a digit the one at that place.
+/// The option that a key chooses: `a` the first that accepts, `r` the first that stops, a digit the one at that
+/// position.
 pub fn chosen_by<'a>(review: &'a Review, key: &str) -> Option<&'a ReviewOption> {
     match key {
         "a" if prefers_one(review) => review.first_accept(),
@@ -22,13 +23,13 @@ pub fn chosen_by<'a>(review: &'a Review, key: &str) -> Option<&'a ReviewOption> 
     }
 }
 
-/// The place in the list of options that a digit stands for.
+/// The index, from 0, of the option that a digit from 1 stands for.
 pub fn place(key: &str) -> Option<usize> {
     let digit = key.parse::<usize>().ok().filter(|_| key.len() == 1)?;
     digit.checked_sub(1)
 }
 
-/// The key that stands on an option's button.
+/// The key shown on an option's button; `None` if it has none.
 pub fn of_option(review: &Review, index: usize) -> Option<String> {
     let option = review.options.get(index)?;
     let first = |kind| review.options.iter().position(|option| option.kind == kind) == Some(index);
@@ -40,8 +41,8 @@ pub fn of_option(review: &Review, index: usize) -> Option<String> {
     }
 }
 
-/// What Ctrl+Enter sends from the note, `filled` being the option whose form is open. None where something has to be
-/// chosen first: a note alone answers no call, and is no approval of any.
+/// What Ctrl+Enter in the note field sends; `filled` is the option whose form is open. `None` if a choice has to be
+/// made first: a note alone decides no call.
 pub fn on_enter(review: &Review, draft: &Draft, filled: Option<&str>) -> Option<Intent> {
     if let Some(option) = filled {
         return Some(Intent::Choose(option.to_owned()));

@@ -1,5 +1,4 @@
-//! What a decision would say: the request that is sent, and the words on its button. A button never says more or less
-//! than what is sent.
+//! The decision that a draft amounts to: the request, and the text of its button. A button says exactly what is sent.
 
 pub mod keys;
 #[cfg(test)]
@@ -23,27 +22,27 @@ use crate::state::option_fields;
 use crate::state::sentences::sentence;
 use crate::state::words::count;
 
-/// What somebody is about to do.
+/// What a person is about to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Intent {
-    /// Choose an option.
+    /// Chooses the option with this id.
     Choose(String),
-    /// Send the text: a correction beside options, the answer where there are none.
+    /// Sends the text: a correction if there are options, otherwise the answer.
     Text,
-    /// Answer each action as it was chosen.
+    /// Decides each action as chosen.
     Actions,
-    /// Approve all actions, with their changed arguments.
+    /// Approves all actions, with their edited arguments.
     ApproveAll,
-    /// Reject all actions.
+    /// Rejects all actions.
     RejectAll,
 }
 
-/// The option that `r` chooses: the first that stops.
+/// The option that the key `r` chooses: the first that stops.
 pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
     review.options.iter().find(|option| option.kind == ChoiceKind::Stop)
 }
 
-/// Whether a decision sends what was edited.
+/// Whether a decision includes the edits.
 pub fn sends_edits(review: &Review, intent: &Intent) -> bool {
     match intent {
         Intent::Choose(id) => review.options.iter().any(|option| option.id == *id && option.kind == ChoiceKind::Accept),
@@ -53,7 +52,7 @@ pub fn sends_edits(review: &Review, intent: &Intent) -> bool {
     }
 }
 
-/// The request that carries out `intent`, or every reason why it cannot be sent.
+/// Builds the request for `intent`, or lists every reason why it cannot be sent.
 pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<DecisionRequest, Vec<Mistake>> {
     let text = Some(draft.text.trim().to_owned()).filter(|text| !text.is_empty());
     let mut request = DecisionRequest {
@@ -140,10 +139,10 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
     Ok(request)
 }
 
-/// What is said of a text that somebody is asked to write and has not.
+/// The message for a required text that is blank.
 pub const UNWRITTEN: &str = "Write the text first.";
 
-/// The texts that are to be written and are blank: without them nothing is accepted.
+/// The required texts that are still blank; until they are written, nothing can be accepted.
 pub fn unwritten<'a>(review: &'a Review, draft: &'a Draft) -> impl Iterator<Item = &'a Item> {
     let is_blank = |item: &&Item| {
         let text = draft.edits.get(&item.key).unwrap_or(&item.value).as_str();
@@ -152,7 +151,7 @@ pub fn unwritten<'a>(review: &'a Review, draft: &'a Draft) -> impl Iterator<Item
     review.items.iter().filter(|item| review.kind == ReviewKind::Edit && item.editable).filter(is_blank)
 }
 
-/// Whether a mistake is of this place, or of one inside it.
+/// Whether a mistake concerns this place or something inside it. Places are JSON pointers.
 pub fn is_at(mistake: &Mistake, place: &str) -> bool {
     mistake.path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -217,7 +216,7 @@ fn actions(
     if mistakes.is_empty() { Ok(decisions) } else { Err(mistakes) }
 }
 
-/// What stands on the button of an option.
+/// The text of an option's button.
 pub fn option_says(review: &Review, draft: &Draft, option: &ReviewOption) -> String {
     let written = !draft.text.trim().is_empty();
     match (option.kind, edits(review, draft).len()) {
@@ -228,11 +227,11 @@ pub fn option_says(review: &Review, draft: &Draft, option: &ReviewOption) -> Str
     }
 }
 
-/// What stands on the button that answers the actions, and what it does; chosen one by one, or all approved where
-/// nothing was chosen yet.
+/// The intent and the text of the button that decides the actions: as they were chosen, or approving all of them if
+/// nothing is chosen yet.
 pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     let all = review.actions.len();
-    // An edit that changes nothing is said to be none.
+    // An edit without changes counts as an approval.
     let said = |action: &Action| match choice(action, draft)? {
         ActionKind::Edit if !is_edited(action, draft) => Some(ActionKind::Approve),
         kind => Some(kind),
@@ -277,12 +276,12 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     (Intent::Actions, sentence(&parts.join(", ")) + later)
 }
 
-/// Why there is no button for all calls together.
+/// Why the calls of a review must be decided one by one.
 pub fn one_by_one(review: &Review) -> String {
     let stakes = || review.actions.iter().filter_map(|action| action.stakes.as_ref());
     let critical = stakes().filter(|stakes| stakes.severity == Severity::Critical).count();
     let which = match critical {
-        // Nobody knows of which it is said.
+        // The severity is the review's, not that of any call.
         0 if stakes().next().is_some() => "This review is critical.".to_owned(),
         1 if review.actions.len() > 1 => "One of these calls is critical.".to_owned(),
         some if some > 0 && some < review.actions.len() => format!("{some} of these calls are critical."),
@@ -291,7 +290,8 @@ pub fn one_by_one(review: &Review) -> String {
     format!("{which} Open and decide each one separately.")
 }
 
-/// What follows first from what is approved. Where calls have no words of their own, nobody knows of which it is said.
+/// The first consequence of what would be approved. Consequences of the whole review count only if no call is rejected,
+/// since it is unknown which call they belong to.
 pub fn follows(review: &Review, draft: &Draft) -> Option<String> {
     let is_rejected =
         |action: &&Action| matches!(choice(action, draft), Some(ActionKind::Reject | ActionKind::Respond));
@@ -302,7 +302,7 @@ pub fn follows(review: &Review, draft: &Draft) -> Option<String> {
     review.stakes.consequences.first().filter(|_| !review.actions.iter().any(|action| is_rejected(&action))).cloned()
 }
 
-/// What stands on the button of an intent.
+/// The text of the button for an intent.
 pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
     match intent {
         Intent::Choose(id) => review

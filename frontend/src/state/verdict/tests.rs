@@ -112,7 +112,7 @@ fn a_form_that_was_only_opened_decides_nothing() {
     let all = decisions(&review, &draft, Intent::ApproveAll);
     assert!(all.values().all(|decision| *decision == ActionDecision::APPROVE));
 
-    // Where nothing but an edit is allowed, one that changes nothing is how to approve, and is no edit in words.
+    // Where only edits are allowed, an edit that changes nothing is an approval, and is called one.
     for action in &mut review.actions {
         action.allowed_decisions = vec![ActionKind::Edit, ActionKind::Reject];
     }
