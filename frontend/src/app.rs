@@ -48,7 +48,7 @@ pub fn App() -> impl IntoView {
     }
 }
 
-/// The address without a path: the inbox.
+/// Redirects `/` to the inbox.
 #[component]
 fn Home() -> impl IntoView {
     view! { <Redirect path="/inbox" options=NavigateOptions { replace: true, ..NavigateOptions::default() } /> }

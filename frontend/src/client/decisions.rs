@@ -1,5 +1,5 @@
-//! Decisions of the person who is logged in: held back for a moment, sent, and kept in the browser where they could not
-//! be, until they are sent again or taken back.
+//! Decisions of the person who is logged in: held for a moment, then sent. Those that could not be sent are kept in the
+//! browser until they are sent again or taken back.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use super::workspace::Workspace;
 use crate::state::outbox::{self, Outbox, Sending, held_until};
 use crate::state::verdict::{self, Intent};
 
-/// How often it is looked whether decisions were answered, in milliseconds.
+/// The interval at which [`Workspace::finish`] checks whether decisions were answered, in milliseconds.
 const LOOK_AFTER: u32 = 100;
 /// How long a page that is being closed may take to send a decision, in milliseconds.
 const ARRIVES_WITHIN: u32 = 2000;
 
 impl Workspace {
-    /// Decides: holds the decision back for a moment, then sends it. Or every reason why it cannot be sent.
+    /// Decides a review: holds the decision for a moment, then sends it. Fails with every reason why it cannot be sent.
     pub fn decide(self, review: &Arc<Review>, intent: &Intent) -> Result<(), Vec<Mistake>> {
         let draft = self.draft_now(review.id);
         let request = verdict::request(review, &draft, intent)?;
         let now = self.live.server_now();
         let fits = self.outbox.with_untracked(|outbox| outbox.fits(&request));
-        // What cannot be sent from a page that is being closed is not held back.
+        // A decision that is too large to be sent from a closing page is not held.
         let until = if fits { held_until(review, now) } else { now };
         let says = verdict::says(review, &draft, intent);
         let sending = Sending::held(review, request, super::key(), says, until);
@@ -36,7 +36,7 @@ impl Workspace {
             spawn_local(async move {
                 TimeoutFuture::new(u32::try_from((until.0 - now.0) / 1000).unwrap_or(0)).await;
                 let now = self.live.server_now();
-                // The server's clock may have been moved meanwhile; the wait is over all the same.
+                // Even if the server's clock was moved meanwhile, the wait is over.
                 let due = self.outbox.try_update(|outbox| outbox.take_due(Some(now.max(until)))).unwrap_or_default();
                 self.send_all(due).await;
             });
@@ -44,28 +44,28 @@ impl Workspace {
         Ok(())
     }
 
-    /// Takes back the decision on a review, where it was not sent yet. What is said of it then.
+    /// Takes back the decision on a review if it was not sent yet, and returns the message for it.
     pub fn undo(self, id: ReviewId) -> Option<String> {
         self.outbox
             .try_update(|outbox| Some(outbox::undone(&outbox.undo(id)?.title, outbox.unanswered().count())))
             .flatten()
     }
 
-    /// Forgets a decision that has come to its end or could not be sent, so that another one can be made.
+    /// Drops a decision that was answered or could not be sent, so that another one can be made.
     pub fn dismiss(self, id: ReviewId) {
         self.outbox.update(|outbox| outbox.dismiss(id));
         self.keep_decision(id);
     }
 
-    /// The review is over, or out of sight: a decision that was not sent never will be.
+    /// Gives up an unsent decision on a review that has ended or can no longer be seen.
     pub fn overtake(self, id: ReviewId) {
         if self.outbox.try_update(|outbox| outbox.overtake(id)) == Some(true) {
             self.keep_decision(id);
         }
     }
 
-    /// Takes in a decision that the browser has kept, unless the review shows that it has arrived: a page that is being
-    /// closed does not hear of that.
+    /// Takes over a decision that the browser has stored, unless the review shows that it has arrived: a page that is
+    /// being closed does not learn of that.
     pub(super) fn recall(self, id: ReviewId) {
         let owner = self.owner();
         spawn_local(async move {
@@ -74,7 +74,7 @@ impl Workspace {
                 TimeoutFuture::new(wait).await;
                 let review = self.api.review(id).await;
                 let Some(owner) = owner.as_ref().filter(|owner| self.owner().as_ref() == Some(owner)) else { return };
-                // Meanwhile, it may have been settled.
+                // It may have been settled meanwhile.
                 let Some(kept) = storage::text(&outbox::storage_key(owner, id)) else { return };
                 self.outbox.update(|outbox| outbox.restore(id, &kept));
                 if review.is_ok_and(|review| self.settle(&review)) {
@@ -84,7 +84,7 @@ impl Workspace {
         });
     }
 
-    /// Forgets a decision that may not have arrived where its review shows that it has. Whether there was one.
+    /// Drops an unsent decision if its review shows that it has arrived. Returns whether it did.
     pub(super) fn settle(self, review: &Review) -> bool {
         let Some(owner) = self.owner() else { return false };
         let mut has_arrived = false;
@@ -100,7 +100,7 @@ impl Workspace {
         has_arrived
     }
 
-    /// Keeps a decision that is not answered in the browser, or forgets it there.
+    /// Stores an unanswered decision in the browser, or removes it from there.
     pub(super) fn keep_decision(self, id: ReviewId) {
         let Some(key) = self.owner.with_value(|owner| Some(outbox::storage_key(owner.as_ref()?, id))) else { return };
         let Some(kept) = self.outbox.with_untracked(|outbox| outbox.stored(id)) else { return storage::remove(&key) };
@@ -124,8 +124,8 @@ impl Workspace {
         self.send_all(due).await;
     }
 
-    /// Sends what is held, and waits for the answers to all that is on its way: the person logs out. `false`: some of that
-    /// has not arrived.
+    /// Sends held decisions, and waits for the answers to all that are on their way, before the person logs out.
+    /// Returns whether all of them have arrived.
     pub async fn finish(self) -> bool {
         let unsent = move || self.outbox.with_untracked(Outbox::unsent);
         let before = unsent();
@@ -136,7 +136,7 @@ impl Workspace {
         unsent().iter().all(|id| before.contains(id))
     }
 
-    /// Sends decisions side by side.
+    /// Sends decisions concurrently.
     async fn send_all(self, due: Vec<Sending>) {
         join_all(due.into_iter().map(|sending| self.send(sending))).await;
     }
@@ -145,10 +145,10 @@ impl Workspace {
         let (id, owner) = (sending.id, self.owner());
         let answer = match self.sender() {
             Some(_) => self.api.decide(id, &sending.request, Some(&sending.key)).await,
-            // The session ended while it was held back: it waits for whoever made it to log in again.
+            // The session ended while the decision was held; it waits until its author logs in again.
             None => Err(Problem::new(Code::Unauthenticated)),
         };
-        // Somebody else has logged in here meanwhile: it is kept for whoever made it.
+        // Somebody else has logged in on this page; the decision stays stored for its author.
         if self.owner() != owner {
             return;
         }
@@ -163,7 +163,7 @@ impl Workspace {
             .outbox
             .try_update(|outbox| {
                 outbox.answered(id, &sending.key, answer.as_ref().map_err(Clone::clone), now);
-                // A vote stands at the review from now on, and can be changed.
+                // From now on the review shows the vote, which can be changed.
                 if votes {
                     outbox.dismiss(id);
                 }
@@ -172,7 +172,7 @@ impl Workspace {
             .unwrap_or(true);
         self.keep_decision(id);
         if let Err(problem) = &answer {
-            // The pane tells what became of it, where it is open; and of a session that has ended, the page for logging in.
+            // An open pane shows the outcome itself, and the login page shows that the session has ended.
             if problem.code != Code::Unauthenticated
                 && window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string()))
             {

@@ -18,7 +18,7 @@ pub async fn answers() {
     let all = js_sys::Object::values(&all);
     let under_way = all.iter().filter_map(|answer| answer.dyn_into::<js_sys::Promise>().ok());
     let answered = join_all(under_way.map(JsFuture::from)).boxed_local();
-    // What became of each is heard by whoever takes it.
+    // Whoever takes a response learns whether it failed.
     select(answered, TimeoutFuture::new(PATIENCE)).await;
 }
 

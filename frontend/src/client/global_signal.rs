@@ -38,7 +38,7 @@ impl<T: Send + Sync + 'static> GlobalSignal<T> {
         self.0.track();
         if let Some(follower) = Observer::get() {
             let source = self.0.to_any_source();
-            // Whoever follows has an owner, which is cleaned up before each run and at the end.
+            // The observer has an owner, which is cleaned up before each run and at the end.
             on_cleanup(move || source.remove_subscriber(&follower));
         }
     }

@@ -23,11 +23,11 @@ pub struct Outline {
     pub tags: Vec<String>,
 }
 
-/// How long a request may take, in milliseconds: longer than the server itself lets one take. A server that accepts and
-/// never answers, or a network that loses the answer, would otherwise hold up the page for ever.
+/// How long a request may take, in milliseconds; longer than the server allows one to take. Without it, a server that
+/// never answers, or a network that loses the answer, would block the page for ever.
 const PATIENCE: u32 = 45_000;
 
-/// What is said of a request that took longer.
+/// The message for a request that took longer.
 const TOO_LATE: &str = "The server did not answer in time.";
 
 /// Returns the API of the page.
@@ -68,7 +68,7 @@ impl Transport for FetchTransport {
             builder = builder.header("Idempotency-Key", key);
         }
         let Self(session) = self;
-        // Whoever else has logged in in another tab has their own page: nothing is written here in their name.
+        // The server refuses requests in the name of another person, who may have logged in in another tab.
         if let Some(user) = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.to_string()))
             && !login
         {
@@ -82,7 +82,7 @@ impl Transport for FetchTransport {
         let failed = |why: &str| if patience.aborted() { TOO_LATE.to_owned() } else { why.to_owned() };
         let ready = ready.map_err(|error| error.to_string())?;
         let response = ready.send().await.map_err(|_| failed("The server cannot be reached."))?;
-        // An answer that somebody's login has overtaken is of the session before.
+        // A response to a request from before the last login belongs to the session before.
         let is_overtaken = logins != session.logins.get_value();
         if response.status() == 401 && !login && !is_overtaken {
             session.signed_out.set(true);

@@ -29,7 +29,7 @@ const GATHER: u32 = 4000;
 /// The list of the inbox. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct ReviewList {
-    /// The counts for other filters; none: not known yet.
+    /// The counts for other filters; `None` until they are known.
     pub facets: GlobalSignal<Option<Facets>>,
     /// The error of the counts, if any.
     pub uncounted: GlobalSignal<Option<Problem>>,
@@ -37,7 +37,7 @@ pub struct ReviewList {
     pub error: GlobalSignal<Option<Problem>>,
     /// Whether the list is loading.
     pub busy: GlobalSignal<bool>,
-    /// How far the list was scrolled last, in CSS pixels.
+    /// The last scroll position of the list, in CSS pixels.
     pub place: StoredValue<f64>,
     query: StoredValue<ReviewQuery>,
     /// The number of the last request for the list; a response to an older one is dropped.
@@ -100,13 +100,13 @@ impl ReviewList {
         } else {
             self.again();
         }
-        // The rows come first.
+        // A list that is not loaded yet is counted after its rows have arrived.
         if is_read {
             self.count();
         }
     }
 
-    /// Shows the list from its top the next time, and not from where one was.
+    /// Makes the list start at its top the next time, rather than at its last position.
     pub fn begin_at_top(self) {
         self.place.set_value(0.0);
         self.live.inbox.update_untracked(|inbox| {
@@ -132,7 +132,7 @@ impl ReviewList {
         }
     }
 
-    /// Returns to a row that is no longer in memory, by its place in the whole list.
+    /// Reloads the part of the list around a row that is no longer in memory; `index` is its place in the whole list.
     pub fn back_to(self, index: usize) {
         if !self.busy.get_untracked() {
             let page = self.live.inbox.with_untracked(|inbox| inbox.window().page_of(index));
@@ -140,7 +140,7 @@ impl ReviewList {
         }
     }
 
-    /// Reloads soon, together with all changes until then, what only the server knows.
+    /// Reloads what only the server knows after a short delay, so that several changes share one request.
     pub fn again_soon(self) {
         if self.gathers.try_update_value(|gathers| std::mem::replace(gathers, true)) != Some(false) {
             return;
@@ -154,7 +154,8 @@ impl ReviewList {
         });
     }
 
-    /// Loads pages from a number on, or the next ones. `fresh`: the shown rows belong to another query.
+    /// Loads `pages` pages beginning with the number `from`, or the next ones. `fresh`: the rows shown belong to
+    /// another query.
     fn fetch(self, from: Option<usize>, pages: usize, fresh: bool) {
         let Some(turn) = self.turn.try_update_value(|turn| {
             *turn += 1;
@@ -196,7 +197,7 @@ impl ReviewList {
                 self.count();
             }
         });
-        // Where the page has the answer already, it is there at once.
+        // If the page has the response already, it is shown at once.
         if (&mut asking).now_or_never().is_none() {
             spawn_local(asking);
         }

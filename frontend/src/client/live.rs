@@ -125,7 +125,7 @@ impl Live {
         self.connection.set(Connection::Opening);
         let generation = self.generation();
         spawn_local(async move {
-            // What the page has already is shown first.
+            // The page shows what it has before it connects.
             after_paint().await;
             self.keep_open(generation).await;
         });
@@ -147,7 +147,7 @@ impl Live {
     /// Tries to connect at once.
     pub fn retry_now(self) {
         if let Some(Some(wake)) = self.inner.try_update_value(|inner| inner.wake.take()) {
-            // It fails only where the wait is over anyway.
+            // It fails only if the wait is over.
             let _ = wake.send(());
         }
     }
@@ -191,7 +191,7 @@ impl Live {
                 let runs = inner.followed.keys().copied().map(Topic::Run);
                 let topics = [Topic::Reviews, Topic::Runs, Topic::Inbox].into_iter().chain(runs).collect();
                 let subscribe = ClientMessage::Subscribe { after: inner.cursor.clone(), topics: Some(topics) };
-                // It fails only where the socket has just been lost, and then it is said again.
+                // It fails only if the socket was just lost; the next socket subscribes again.
                 drop(outbox.unbounded_send(subscribe));
             }
         });
@@ -217,7 +217,8 @@ impl Live {
             let wait = reconnect::wait_ms(failures, js_sys::Math::random());
             let retry_at = Timestamp(self.server_now().0 + i64::from(wait) * 1000);
             self.connection.set(Connection::Lost { retry_at });
-            // A browser does not say why an upgrade was refused; the API says whether it was the session. No wait for that.
+            // A browser does not say why an upgrade was refused, but the API says whether the session has ended.
+            // Nothing waits for that.
             if !asking.replace(true) {
                 let asking = Rc::clone(&asking);
                 spawn_local(async move {
@@ -250,7 +251,7 @@ impl Live {
                     silent = false;
                     let whole = burst.iter().all(Result::is_ok);
                     let messages: Vec<ServerMessage> = burst.into_iter().filter_map(|message| match message {
-                        // A kind of message that this console does not know yet is no reason to stop.
+                        // Messages of unknown types are ignored.
                         Ok(Message::Text(text)) => shared::client::read(&text).ok(),
                         _ => None,
                     }).collect();
@@ -288,7 +289,7 @@ impl Live {
         let me = self.session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
         let is_of_another = |message: &ServerMessage| matches!(message, ServerMessage::Welcome { user, .. } if me.as_ref().is_some_and(|me| me != user));
         if messages.iter().any(is_of_another) {
-            // Somebody else has logged in in another tab: this page shows nothing of theirs.
+            // Somebody else has logged in in another tab, and this page must not show their data.
             self.session.signed_out.set(true);
             return;
         }
@@ -298,7 +299,8 @@ impl Live {
                 ServerMessage::Welcome { server_time, cursor, .. } => {
                     self.set_clock(*server_time);
                     self.connection.set(Connection::Open);
-                    // Entries follow from here on, and lists are read after it: nothing is missed in between.
+                    // The socket delivers entries from this cursor on, and lists are read after it, so nothing is
+                    // missed.
                     if self.inner.with_value(|inner| inner.cursor.is_none()) {
                         self.seen(cursor);
                         self.renew();

@@ -23,32 +23,32 @@ impl Session {
                 None => {}
             }
         });
-        // Where the page has the answer already, nothing is shown that waits for it.
+        // If the page has the response already, it shows no loading state.
         if (&mut asking).now_or_never().is_none() {
             spawn_local(asking);
         }
     }
 
-    /// Asks the server what the person may do now. Also tells whether they are still logged in: a session that has
-    /// ended, or is of somebody else by now, is noticed by how the API answers.
+    /// Asks the server for the current rights of the person. Also finds out whether they are still logged in: the
+    /// transport notices if the session has ended, or belongs to somebody else by now.
     pub async fn refresh(self, api: Api) {
-        // Where it cannot be asked, what was known stays; the connection is then lost anyway.
+        // Without an answer the known rights stay; the connection is lost anyway.
         let Some(Ok(now)) = self.ask(api).await else { return };
         if self.me.with_untracked(|known| known.as_ref().is_some_and(|known| *known != now)) {
             self.me.set(Some(now));
         }
     }
 
-    /// Asks the server who is logged in. None: somebody has logged in here meanwhile, and the answer is of the session
-    /// before.
+    /// Asks the server who is logged in. `None` if somebody has logged in on this page meanwhile, so that the answer
+    /// belongs to the session before.
     pub async fn ask(self, api: Api) -> Option<Result<User, Problem>> {
         let logins = self.logins.get_value();
         let answer = api.me().await;
         (self.logins.get_value() == logins).then_some(answer)
     }
 
-    /// Ends the session at the server. Where that fails, the person is still logged in, here and for whoever uses this
-    /// browser next.
+    /// Ends the session on the server. If that fails, the person is still logged in, for anyone who uses this browser
+    /// next.
     pub async fn leave(self, api: Api) -> Result<(), Problem> {
         match api.logout().await {
             // The session had ended already.

@@ -53,7 +53,7 @@ impl Notifier {
         self.show(NoticeTone::Good, text.into());
     }
 
-    /// A neutral message, shown for 5 seconds.
+    /// Shows a neutral message for 5 seconds.
     pub fn say(self, text: impl Into<String>) {
         self.show(NoticeTone::Plain, text.into());
     }

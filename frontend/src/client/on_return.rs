@@ -1,4 +1,4 @@
-//! What is done once the messages so far are no longer enough, or a lost connection is back.
+//! Callbacks for when earlier messages are no longer enough, or a lost connection is back.
 
 use std::rc::Rc;
 
@@ -7,13 +7,13 @@ use leptos::prelude::*;
 use super::live::{Connection, Live};
 
 impl Live {
-    /// Whether it is known from where on entries follow what is read, or they do not, since the socket cannot be opened.
-    /// What is read before is soon read anew.
+    /// Whether lists can be read now: their starting position in the log is known, or the socket cannot be opened.
+    /// Anything read before that would soon be reloaded.
     pub fn is_followed(self) -> bool {
         untrack(move || self.follows())
     }
 
-    /// Calls `read` once that is so, at once or later, while the component lives that calls this.
+    /// Calls `read` once [`Self::is_followed`] holds, at once or later, while the calling component exists.
     pub fn once_followed(self, read: impl Fn() + 'static) {
         let is_followed = Memo::new(move |before: Option<&bool>| before == Some(&true) || self.follows());
         Effect::new(move |_| {
@@ -27,8 +27,8 @@ impl Live {
         self.renewed.get() > 0 || matches!(self.connection.get(), Connection::Lost { .. })
     }
 
-    /// Calls `again` whenever the messages so far say no longer all that has happened to what was read before: the socket
-    /// begins anew, or is back after it was lost, or opened for the first time. While the component lives that calls this.
+    /// Calls `again` whenever messages may have been missed, so that earlier data may be out of date: the socket starts
+    /// over, is back after a loss, or opens for the first time. Lasts while the calling component exists.
     pub fn on_renewal(self, again: impl Fn() + 'static) {
         let is_open = Memo::new(move |_| self.connection.get() == Connection::Open);
         Effect::new(move |before: Option<(u64, bool)>| {
@@ -40,8 +40,8 @@ impl Live {
         });
     }
 
-    /// The same, and when the browser says that it is connected again: of a short loss only the browser hears, and the
-    /// socket may outlast it.
+    /// Like [`Self::on_renewal`], and also when the browser reports that it is online again: the socket may outlast a
+    /// short loss of the network.
     pub fn on_return(self, again: impl Fn() + 'static) {
         let again = Rc::new(again);
         let online = {

@@ -11,14 +11,14 @@ const PATIENCE: u32 = 250;
 /// Waits until the current page is painted.
 pub async fn after_paint() {
     let (sender, painted) = oneshot::channel();
-    // A frame begins with its callbacks, and ends with the paint: the next one begins after it.
+    // A frame begins with its callbacks and ends with the paint, so the second callback runs after the first paint.
     request_animation_frame(move || {
         request_animation_frame(move || {
-            // It fails only where nobody waits any more.
+            // It fails only if nobody waits any more.
             let _ = sender.send(());
         });
     });
     select(painted, TimeoutFuture::new(PATIENCE)).await;
-    // Not in that frame, which is to be painted soon too.
+    // Continue outside that frame, so that it is painted soon too.
     TimeoutFuture::new(0).await;
 }

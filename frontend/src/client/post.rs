@@ -1,5 +1,5 @@
-//! Sends what is recorded for good, such as a run that is started or a comment: pressed twice, or sent again because the
-//! answer was lost, it counts once.
+//! Sends permanent records, such as the start of a run or a comment. If the button is pressed twice, or a request is
+//! sent again because its answer was lost, it counts once.
 
 use leptos::prelude::*;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use shared::error::Problem;
 
 use super::workspace::{Unanswered, Workspace};
 
-/// A form that records something for good. Cheap to copy into closures.
+/// A form whose requests create permanent records. Cheap to copy into closures.
 pub struct Post<B: 'static, A: 'static> {
     action: Action<(B, String), Result<A, Problem>>,
     subject: StoredValue<String>,
@@ -22,7 +22,8 @@ impl<B, A> Clone for Post<B, A> {
 
 impl<B, A> Copy for Post<B, A> {}
 
-/// Makes a form that calls `send` with what is sent and its idempotency key. `subject`: what is made, and of what.
+/// Creates a form that calls `send` with the body and its idempotency key. `subject` identifies the kind and object of
+/// the record.
 pub fn use_post<B, A, F>(subject: impl Into<String>, send: impl Fn(B, String) -> F + 'static) -> Post<B, A>
 where
     B: Clone + Serialize + 'static,
@@ -36,7 +37,7 @@ where
         async move {
             let answer = sending.await;
             if answer.is_ok() {
-                // The same, sent once more, is something else.
+                // Sending the same again creates another record.
                 unanswered.update_value(|unanswered| unanswered.retain(|_, (_, other)| *other != key));
             }
             answer
@@ -46,7 +47,7 @@ where
 }
 
 impl<B: Serialize, A> Post<B, A> {
-    /// Sends it, unless something is being sent.
+    /// Sends `body`, unless a request is pending.
     pub fn send(self, body: B) {
         if self.is_pending() {
             return;
@@ -58,18 +59,18 @@ impl<B: Serialize, A> Post<B, A> {
         }
     }
 
-    /// Whether something is being sent now.
+    /// Whether a request is pending, without following it.
     pub fn is_pending(self) -> bool {
         self.action.pending().get_untracked()
     }
 
-    /// Whether something is being sent.
+    /// Whether a request is pending, as a signal.
     pub fn pending(self) -> Memo<bool> {
         self.action.pending()
     }
 }
 
-/// The key for a text: the same as long as the same is sent again.
+/// The idempotency key for a body; it stays the same while the same body is sent again.
 fn key_of(sent: &mut Unanswered, subject: String, text: String, new: impl FnOnce() -> String) -> String {
     let key = sent.remove(&subject).filter(|(before, _)| *before == text).map_or_else(new, |(_, key)| key);
     sent.insert(subject, (text, key.clone()));

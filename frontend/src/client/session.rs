@@ -11,7 +11,7 @@ use super::GlobalSignal;
 /// The session. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
-    /// The person; none while it is not known, and after logging out.
+    /// The person; `None` while unknown, and after logging out.
     pub me: GlobalSignal<Option<User>>,
     /// The error, if this could not be determined.
     pub error: GlobalSignal<Option<String>>,
@@ -58,7 +58,7 @@ impl Session {
         self.principal().map_or(Access::Hidden, |me| access(&me, act))
     }
 
-    /// Returns in whose name the person decides a review, if not in their own. Follows the session.
+    /// Returns the person in whose name this one decides a review; `None` if in their own. Follows the session.
     pub fn decides_for(self, review: &Review) -> Option<Username> {
         voice(&self.principal()?, review).ok()?
     }

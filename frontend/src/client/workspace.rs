@@ -1,6 +1,6 @@
-//! What a person is working on: what they have typed and not sent, and the decisions that are under way, which
-//! `decisions` sends. Both outlive the page that shows a review, and belong to who is logged in: nobody else at this
-//! browser sees or sends them.
+//! What a person is working on: unsent drafts, and the decisions on their way, which `decisions` sends. Both outlive
+//! the page that shows a review, and belong to the person who is logged in; nobody else at this browser sees or sends
+//! them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,7 +24,8 @@ use crate::state::outbox::{self, Outbox};
 /// The delay before typed text is stored, in milliseconds.
 const KEEP_AFTER: u32 = 300;
 
-/// What a form for each subject sent last and has not arrived, and its idempotency key. Like a draft, it outlives the form.
+/// For each subject, the body that its form sent last without an answer, and its idempotency key. Like a draft, it
+/// outlives the form.
 pub(super) type Unanswered = HashMap<String, (String, String)>;
 
 /// Drafts and decisions in progress. Cheap to copy into closures.
@@ -62,7 +63,7 @@ impl Workspace {
                 workspace.enter(me);
             }
         });
-        // It has arrived after all, or somebody else was first: there is nothing left to wait for.
+        // Decisions that have arrived after all, or whose review somebody else has resolved, need not wait any longer.
         Effect::new(move |_| {
             for id in workspace.outbox.with(Outbox::waiting) {
                 if live.inbox.with(|inbox| inbox.get(id).is_some_and(|row| workspace.settle(&row.review))) {
@@ -79,7 +80,7 @@ impl Workspace {
                 workspace.outbox.maybe_update(Outbox::connect);
             }
         });
-        // What nobody looks at any more is let go.
+        // Reviews and decisions that nobody looks at any more are dropped.
         Effect::new(move |_| {
             let now = live.now.get();
             let open = live.inbox.with_untracked(Inbox::open);
@@ -89,8 +90,8 @@ impl Workspace {
                 live.inbox.update(|inbox| inbox.sweep(now, &kept));
             }
         });
-        // Held decisions are sent when the page is left: what somebody decided is not lost with a closed tab. A phone may
-        // end a page that is in the background without telling it.
+        // Held decisions are sent when the page is left, so that closing the tab does not lose them. A phone may end a
+        // background page without an event.
         let closed = window_event_listener_untyped("pagehide", move |_| {
             workspace.save();
             let user = workspace.sender();
@@ -100,7 +101,7 @@ impl Workspace {
                         let path = format!("/api/v1/reviews/{}/decisions", sending.id);
                         http::send_on_leaving(&path, &sending.request, &sending.key, user.as_str());
                     }
-                    // Nobody hears whether it arrives: the session may have ended unnoticed.
+                    // The page does not learn whether it arrives: the session may have ended unnoticed.
                     workspace.keep_decision(sending.id);
                 }
             });
@@ -113,7 +114,7 @@ impl Workspace {
                 });
             }
         });
-        // What another tab has written is what this one shows.
+        // This tab shows what another tab has written.
         let other_tab = window_event_listener(leptos::ev::storage, move |event| {
             if let Some(key) = event.key() {
                 workspace.take_over(&key, event.new_value().as_deref());
@@ -156,7 +157,7 @@ impl Workspace {
         self.owner.get_value()
     }
 
-    /// Returns in whose name decisions can be sent; none: whoever made them is not logged in now.
+    /// Returns the person in whose name decisions can be sent; `None` if the owner is not logged in now.
     pub(super) fn sender(self) -> Option<Username> {
         let owner = self.owner()?;
         self.session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == owner)).then_some(owner)
@@ -172,8 +173,8 @@ impl Workspace {
         self.drafts.with_untracked(|drafts| drafts.review(id).cloned().unwrap_or_default())
     }
 
-    /// Calls `follow` whenever drafts have come that were not typed on this page, while the component lives that calls
-    /// this: a form shows what would be sent.
+    /// Calls `follow` whenever drafts arrive that were not typed on this page, while the calling component exists, so
+    /// that forms show what would be sent.
     pub fn on_taken_over(self, follow: impl Fn() + 'static) {
         let times = Memo::new(move |_| self.drafts.with(Drafts::taken_over));
         Effect::new(move |before: Option<u64>| {
@@ -191,17 +192,17 @@ impl Workspace {
         self.keep(self.drafts.try_update(|drafts| drafts.change(review, now, change)).unwrap_or_default());
     }
 
-    /// Sets the draft of a version of a flow, and stores it; none: it was saved or discarded.
+    /// Sets the draft of a version of a flow, and stores it; `None` after it was saved or discarded.
     pub fn write_flow(self, edited: &Edited, text: Option<String>) {
         self.note(|drafts, now| drafts.write_flow(edited, text, now));
     }
 
-    /// Returns the draft of a form without following it; none if it was sent or never typed.
+    /// Returns the draft of a form without following it; `None` if it was sent or never typed.
     pub fn form(self, of: &Form) -> Option<JsonMap> {
         self.drafts.with_untracked(|drafts| drafts.form(of).cloned())
     }
 
-    /// Sets the draft of a form, and stores it; none: it was sent, or nothing was typed. `in_memory`: it may contain a
+    /// Sets the draft of a form, and stores it; `None` after it was sent or cleared. `in_memory`: it may contain a
     /// password, so it disappears with the page.
     pub fn write_form(self, of: &Form, typed: Option<JsonMap>, in_memory: bool) {
         self.note(|drafts, now| drafts.write_form(of, typed, in_memory, now));
@@ -229,7 +230,7 @@ impl Workspace {
         self.keep([id.into()]);
     }
 
-    /// Forgets everything, because the person logs out.
+    /// Drops everything, in the browser's storage too, because the person logs out.
     pub fn clear(self) {
         self.drafts.set(Drafts::default());
         self.outbox.set(Outbox::default());
@@ -244,7 +245,7 @@ impl Workspace {
         }
     }
 
-    /// Keeps drafts soon, not at each key.
+    /// Stores drafts after a short delay, not at each key press.
     pub(super) fn keep(self, touched: impl IntoIterator<Item = Subject>) {
         let waits = self.unkept.with_value(|unkept| !unkept.is_empty());
         self.unkept.update_value(|unkept| unkept.extend(touched));
@@ -272,7 +273,7 @@ impl Workspace {
         }
     }
 
-    /// Another tab of this browser has changed a draft, or kept or settled a decision.
+    /// Takes over a change by another tab: to a draft, or to a stored decision.
     fn take_over(self, key: &str, value: Option<&str>) {
         let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
         if let Some(of) = of {

@@ -7,16 +7,16 @@ use wasm_bindgen::JsCast;
 
 use crate::client::GlobalSignal;
 
-/// Whether somebody is on their way to a page whose heading is not there yet, and what was said of the last one.
+/// The arrival at a page: whether its heading still has to get the focus, and the last name that was announced.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
     under_way: StoredValue<bool>,
-    /// The next page takes the focus of nobody.
+    /// Whether the next page must leave the focus where it is.
     stay: StoredValue<bool>,
     said: GlobalSignal<String>,
 }
 
-/// Follows the address. To be called inside the router.
+/// Provides the [`Arrival`] and watches the path. Must be called inside the router.
 pub fn provide_arrival() {
     let arrival = Arrival {
         under_way: StoredValue::new(false),
@@ -27,7 +27,7 @@ pub fn provide_arrival() {
     let path = use_location().pathname;
     Effect::new(move |before: Option<String>| {
         let path = path.get();
-        // The browser itself says what is loaded first.
+        // The browser itself announces the first page.
         if before.is_some_and(|before| before != path) {
             arrival.under_way.set_value(!arrival.stay.get_value());
             arrival.stay.set_value(false);
@@ -37,23 +37,23 @@ pub fn provide_arrival() {
 }
 
 impl Arrival {
-    /// The one of the console. To be asked for while a component is made: listeners of the window have no context.
+    /// Returns the arrival of the console. Call it while a component is created: window listeners have no context.
     pub fn expect() -> Self {
         expect_context()
     }
 
-    /// Leaves the focus where it is at the next change of the address, for who walks through a list.
+    /// Leaves the focus where it is at the next change of the path, for a person who walks through a list.
     pub fn keep_focus(self) {
         self.stay.set_value(true);
     }
 }
 
-/// Names the page that calls it, for as long as it is shown: `Runs` makes the tab `Runs · Countersign`.
+/// Sets the title of the tab while the calling component exists: `Runs` makes it `Runs · Countersign`.
 pub fn title(name: impl Fn() -> String + 'static) {
     counted_title(|| 0, name);
 }
 
-/// Names a page, with a count of what waits there before its name. The count is not read out.
+/// Sets the title of the tab, with a count of waiting items before the name. The count is not announced.
 pub fn counted_title(count: impl Fn() -> u64 + 'static, name: impl Fn() -> String + 'static) {
     let arrival = expect_context::<Arrival>();
     Effect::new(move |_| {
@@ -66,7 +66,8 @@ pub fn counted_title(count: impl Fn() -> u64 + 'static, name: impl Fn() -> Strin
     });
 }
 
-/// The place of a page's heading, which takes the focus of whoever came by a link. It wants `tabindex="-1"`.
+/// Creates the node reference of a page's heading, which gets the focus when a person follows a link to the page. The
+/// element needs `tabindex="-1"`.
 pub fn heading<E>() -> NodeRef<E>
 where
     E: ElementType + 'static,
@@ -77,7 +78,7 @@ where
     node
 }
 
-/// Gives the focus to a heading that another page may have made: the list's, when one comes back to it.
+/// Focuses a heading on arrival, also one that another page created: that of the list, when a person returns to it.
 pub fn focus_on_arrival<E>(node: NodeRef<E>)
 where
     E: ElementType + 'static,
@@ -90,7 +91,7 @@ where
             return;
         }
         arrival.under_way.set_value(false);
-        // Who has begun to type goes on typing.
+        // A person who has begun to type keeps the focus.
         if document()
             .active_element()
             .is_some_and(|element| element.matches("input, textarea, select").unwrap_or(false))
@@ -99,12 +100,12 @@ where
         }
         let options = web_sys::FocusOptions::new();
         options.set_prevent_scroll(true);
-        // What cannot have the focus leaves it where it is.
+        // An element that cannot have the focus leaves it where it is.
         drop(heading.unchecked_ref::<web_sys::HtmlElement>().focus_with_options(&options));
     });
 }
 
-/// Says the name of each page that one comes to.
+/// Announces the name of each page on arrival, for screen readers.
 #[component]
 pub fn Announcer() -> impl IntoView {
     let arrival = expect_context::<Arrival>();

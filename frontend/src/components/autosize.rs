@@ -1,9 +1,9 @@
-//! Text fields that are as high as their text.
+//! Text fields that grow with their text.
 
 use leptos::html;
 use leptos::prelude::*;
 
-/// Makes a text field as high as its text once it is in the page: before that it has no height.
+/// Makes a text field as high as its text on the next frame: until it is in the page, it has no height.
 pub fn grow_once_shown(field: NodeRef<html::Textarea>) {
     if let Some(field) = field.get() {
         request_animation_frame(move || grow(&field));

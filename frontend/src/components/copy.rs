@@ -9,20 +9,21 @@ use wasm_bindgen_futures::JsFuture;
 use super::glyph::Glyph;
 use crate::client::Notifier;
 
-/// How long it says that the text is copied.
+/// How long the button shows that the text is copied.
 const SAID: Duration = Duration::from_secs(2);
 
-/// A button that copies `text`. Where that is not allowed, it selects the text on the page instead and says so.
+/// A button that copies `text`. If the browser does not allow that, it selects the text on the page instead and says
+/// so.
 #[component]
 pub fn CopyButton(
     #[prop(into)] text: Signal<String>,
     class: &'static str,
-    /// The name of what is copied, where the button is an icon alone.
+    /// The name of the copied text, for a button that shows only an icon.
     #[prop(optional, into)]
     name: Option<String>,
-    /// Around the button and the text.
+    /// A selector for the element around the button and the text.
     around: &'static str,
-    /// Where the text stands in there.
+    /// A selector for the text inside that element.
     shown: &'static str,
 ) -> impl IntoView {
     let notifier = Notifier::expect();
@@ -30,7 +31,7 @@ pub fn CopyButton(
     let copied = RwSignal::new(false);
     let said_until = StoredValue::new(None::<TimeoutHandle>);
     let copy = Action::new_local(move |(): &()| {
-        // Begun at once: some browsers allow it only while the click is handled.
+        // Started at once: some browsers allow it only while the click is handled.
         let writing = text.with_untracked(|text| write(text));
         async move {
             let is_copied = match writing {
@@ -38,12 +39,12 @@ pub fn CopyButton(
                 None => false,
             };
             if is_copied {
-                // It fails only where the page has gone.
+                // It fails only if the component is gone.
                 let _ = copied.try_set(true);
                 let over = move || {
                     let _ = copied.try_set(false);
                 };
-                // The timer of an earlier click would take this one's word away.
+                // The timer of an earlier click must not end this message.
                 let timer = set_timeout_with_handle(over, SAID).ok();
                 if let Some(earlier) =
                     said_until.try_update_value(|said_until| std::mem::replace(said_until, timer)).flatten()
@@ -76,14 +77,14 @@ pub fn CopyButton(
     }
 }
 
-/// Begins to copy a text. None: browsers have a clipboard only for pages that came over TLS or from this machine.
+/// Starts copying a text. `None` if the page has no clipboard, which browsers offer only over TLS or on localhost.
 fn write(text: &str) -> Option<js_sys::Promise> {
     let navigator = window().navigator();
     let clipboard = js_sys::Reflect::get(&navigator, &"clipboard".into()).ok()?;
     (!clipboard.is_undefined()).then(|| navigator.clipboard().write_text(text))
 }
 
-/// Selects what is shown beside a button.
+/// Selects the text that is shown beside a button.
 fn select(button: Option<web_sys::HtmlButtonElement>, around: &str, shown: &str) {
     let text = button.and_then(|button| button.closest(around).ok()??.query_selector(shown).ok()?);
     if let (Some(text), Ok(Some(selection))) = (text, window().get_selection()) {

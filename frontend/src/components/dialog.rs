@@ -6,13 +6,13 @@ use leptos::prelude::*;
 use super::focus::{focus_on, keep_focus_in_page};
 use super::glyph::Glyph;
 
-/// A modal dialog, open while `open` is true. Its children are made anew at each opening.
+/// A modal dialog, open while `open` is true. Its children are created at each opening.
 #[component]
 pub fn Dialog(
     /// Whether it is open; closing it sets this to false.
     open: RwSignal<bool>,
     #[prop(into)] title: Signal<String>,
-    /// What stands in it.
+    /// The content of the dialog.
     children: ChildrenFn,
 ) -> impl IntoView {
     let node = NodeRef::<html::Dialog>::new();
@@ -28,7 +28,7 @@ pub fn Dialog(
             _ => {}
         }
     });
-    // The browser gives the focus back to what had it before, which may be nothing.
+    // The browser returns the focus to the element that had it before, which may be gone.
     let closed = move |_| {
         open.set(false);
         keep_focus_in_page();

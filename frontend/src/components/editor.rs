@@ -7,26 +7,26 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::error::Mistake;
 
-/// Height of a line in pixels; the same in the style sheet.
+/// The height of a line in pixels, as in the style sheet.
 const LINE: u32 = 20;
-/// Lines above and below one that is jumped to.
+/// The number of lines shown above the line that is jumped to.
 const ABOVE: u32 = 4;
-/// How far Tab indents.
+/// The text that Tab inserts.
 const INDENT: &str = "  ";
 
-/// A mark at a line.
+/// A mark in the gutter of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineMark {
-    /// Whether it is a mistake; else a warning.
+    /// Whether the line has a mistake, not only warnings.
     pub bad: bool,
-    /// What is wrong, all of the line.
+    /// The messages of the line, one on each line.
     pub text: String,
 }
 
-/// By line, from 1.
+/// Marks by line number, from 1.
 pub type LineMarks = HashMap<u32, LineMark>;
 
-/// The marks of mistakes and warnings; one without a line is at the first.
+/// Collects mistakes and warnings by line; those without a line are put at the first.
 pub fn marks(errors: &[Mistake], warnings: &[Mistake]) -> LineMarks {
     let mut marks = LineMarks::default();
     for (mistake, bad) in errors.iter().map(|one| (one, true)).chain(warnings.iter().map(|one| (one, false))) {
@@ -43,16 +43,16 @@ pub fn marks(errors: &[Mistake], warnings: &[Mistake]) -> LineMarks {
 #[component]
 pub fn Editor(
     text: RwSignal<String>,
-    /// What is wrong where.
+    /// The marks by line.
     #[prop(into)]
     marks: Signal<LineMarks>,
-    /// Line and column to go to, from 1.
+    /// The line and column to jump to, from 1; reset to `None` afterwards.
     #[prop(into)]
     jump: RwSignal<Option<(u32, u32)>>,
-    /// Whether nothing can be typed.
+    /// Whether the text cannot be changed.
     #[prop(into)]
     readonly: Signal<bool>,
-    /// What it edits, for those who cannot see it.
+    /// The accessible name of the editor.
     #[prop(into)]
     label: String,
 ) -> impl IntoView {
@@ -68,7 +68,7 @@ pub fn Editor(
         area.set_scroll_top(i32::try_from(line.saturating_sub(1 + ABOVE) * LINE).unwrap_or(i32::MAX));
         jump.set(None);
     });
-    // After Escape the next Tab leaves the editor, so that nobody is caught in it.
+    // After Escape, the next Tab leaves the editor, so that nobody is trapped in it.
     let leaving = StoredValue::new(false);
     let key = move |event: web_sys::KeyboardEvent| {
         let left = leaving.get_value();
@@ -125,7 +125,7 @@ pub fn Editor(
     }
 }
 
-/// The place of line and column, from 1 and in characters, as the browser counts: in UTF-16 units.
+/// The offset of a line and column, counted from 1 in characters, in UTF-16 units as browsers count.
 fn offset(text: &str, line: u32, column: u32) -> u32 {
     let mut at = 0;
     for (index, content) in text.split('\n').enumerate() {

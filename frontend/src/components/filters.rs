@@ -1,5 +1,5 @@
-//! The filters of the inbox: a search, the most frequent choices, and a panel with all of them. Each shows how many
-//! reviews it would show.
+//! The filters of the inbox: a search, the most frequent choices, and a panel with all of them. Each choice shows the
+//! number of its reviews.
 
 use gloo_timers::callback::Timeout;
 use leptos::html;
@@ -14,10 +14,10 @@ use crate::state::inbox::Inbox;
 use crate::state::inbox::address::{part, with};
 use crate::state::words::thousands;
 
-/// How long typing goes on before it is searched, in milliseconds.
+/// The delay between the last key press and the search, in milliseconds.
 const TYPING: u32 = 250;
 
-/// The choices that are used most: the part of the filter, its value, and what stands on the chip.
+/// The most frequent choices: query parameter, value, and label of the chip.
 const CHIPS: [(&str, &str, &str); 4] = [
     ("assigned", "me", "Mine"),
     ("due", "30m", "Due soon"),
@@ -25,8 +25,8 @@ const CHIPS: [(&str, &str, &str); 4] = [
     ("kind", "tool_calls", "Tool calls"),
 ];
 
-/// What can be chosen in the panel: the part of the filter, its name, what stands for any value, and the values with
-/// their names; none: those that the server counts.
+/// A choice in the panel: query parameter, label, label for any value, and the values with their labels. Without
+/// values, those that the server counts are offered.
 type PanelChoice = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const CHOICES: [PanelChoice; 9] = [
@@ -56,21 +56,21 @@ const CHOICES: [PanelChoice; 9] = [
     ("irreversible", "Reversible", "Reversible or not", &[("true", "Cannot be undone"), ("false", "Can be undone")]),
 ];
 
-/// Search, chips and panel.
+/// The search field, the chips and the panel.
 #[component]
 pub fn InboxFilters(
-    /// What is shown now.
+    /// The current filter.
     query: Memo<ReviewQuery>,
-    /// Called with what shall be shown, and whether it takes the place of what was shown in the history.
+    /// Called with the new filter, and whether it replaces the current entry of the browser's history.
     #[prop(into)]
     change: Callback<(ReviewQuery, bool)>,
-    /// The search field, to which a key of the page moves the focus.
+    /// The search field, which a key of the page focuses.
     field: NodeRef<html::Input>,
 ) -> impl IntoView {
     let list = ReviewList::expect();
     let live = Live::expect();
     let text = RwSignal::new(String::new());
-    // The address may change by itself: by a link, or by going back.
+    // The filter may change from outside: by a link, or by going back.
     Effect::new(move |_| {
         let asked = query.with(|query| query.q.clone()).unwrap_or_default();
         if text.with_untracked(|text| text.trim() != asked) {
@@ -83,7 +83,7 @@ pub fn InboxFilters(
         let now = query.get_untracked();
         let next = with(&now, "q", Some(text.get_untracked().trim()));
         if next != now {
-            // One search is one step back, however many letters it has.
+            // Further typing replaces the history entry, so that one search is one step back.
             change.run((next, now.q.is_some()));
         }
     };
@@ -106,7 +106,7 @@ pub fn InboxFilters(
     let chips = CHIPS.map(|(name, value, label)| {
         let on = Memo::new(move |_| is(name, value));
         let count = Memo::new(move |_| {
-            // The socket tells this one at once; the others are counted when the server can well bear it.
+            // The socket updates this count at once; the server computes the others less often.
             if (name, value) == ("assigned", "me")
                 && all.get()
                 && let Some(numbers) = live.inbox.with(Inbox::numbers)
@@ -126,7 +126,7 @@ pub fn InboxFilters(
             </button>
         }
     });
-    // What was chosen in the panel is said while it is closed.
+    // Choices made in the panel are shown as chips, as the panel may be closed.
     let others = move || {
         let chosen = query.with(|query| CHOICES.map(|choice| (choice, part(query, choice.0))));
         let chosen = chosen.into_iter().filter_map(|(choice, value)| Some((choice, value?)));
@@ -210,7 +210,7 @@ pub fn InboxFilters(
     }
 }
 
-/// One choice of the panel.
+/// A menu of the panel for one query parameter.
 #[component]
 fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String>) -> impl IntoView {
     let list = ReviewList::expect();
@@ -264,7 +264,7 @@ fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String
 
 fn named(name: &str, values: &[(&str, &str)], value: &str) -> String {
     let known = values.iter().find(|(own, _)| *own == value).map(|(_, words)| (*words).to_owned());
-    // Kinds are words of ours; names of flows, roles and tags are not changed.
+    // Kinds are predefined words; names of flows, roles and tags stay as they are.
     known.unwrap_or_else(|| if name == "kind" { value.replace('_', " ") } else { value.to_owned() })
 }
 
@@ -282,7 +282,7 @@ fn counts<'a>(facets: &'a Facets, name: &str) -> Option<&'a Counts> {
     })
 }
 
-/// How many reviews a choice would show; none: that is not counted.
+/// The number of reviews that a choice would show; `None` if it is not counted.
 fn count(facets: &Facets, name: &str, value: &str) -> Option<u64> {
     let values = &counts(facets, name)?.values;
     let of = |value: &str| values.iter().find(|one| one.value == value).map_or(0, |one| one.count);

@@ -1,22 +1,22 @@
-//! A menu of flows, to look at one of them only.
+//! A menu that selects one flow.
 
 use leptos::prelude::*;
 
 use super::listeners::while_shown;
 use crate::client::use_api;
 
-/// A menu of all flows. It is there where there are several, or one is chosen.
+/// A menu of all flows. It is shown if there are several, or if one is selected.
 #[component]
 pub fn FlowMenu(
-    /// The flow that is chosen; none: all.
+    /// The selected flow; `None` for all.
     #[prop(into)]
     chosen: Signal<Option<String>>,
-    /// Called with another choice.
+    /// Called with the new selection.
     #[prop(into)]
     choose: Callback<Option<String>>,
 ) -> impl IntoView {
     let api = use_api();
-    // Without them the menu stays away, nothing else.
+    // If they cannot be loaded, only the menu is missing.
     let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
     let flows = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
     let change = move |event| choose.run(Some(event_target_value(&event)).filter(|flow| !flow.is_empty()));

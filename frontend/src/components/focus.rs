@@ -1,5 +1,5 @@
-//! Moves the focus to the next thing that a person does, and keeps it in the page. If it is in a form, the form is scrolled into view: on a small
-//! screen, it may have opened out of sight.
+//! Moves the focus to the element that a person needs next, and keeps it in the page. A form around it is scrolled into
+//! view: on a small screen, it may have opened out of sight.
 
 use std::borrow::Cow;
 
@@ -10,36 +10,36 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, FocusOptions, HtmlElement, ScrollBehavior, ScrollIntoViewOptions, ScrollLogicalPosition};
 
-/// Where to look for the first field that is marked as wrong: it may be out of sight. A list has a button to add what it
+/// A selector for the first field marked as invalid, which may be out of sight. A list has a button to add what it
 /// lacks.
 pub const MISTAKE: &str = "[aria-invalid=true], .list.bad > button";
 
-/// A field of a form; of a list without rows, the button that adds one.
+/// A selector for a field of a form; for a list without rows, the button that adds one.
 pub const FIELD: &str = ":is(input, select, textarea, .list > button)";
 
-/// What can have the focus.
+/// A selector for elements that can have the focus.
 const FOCUSABLE: &str = "input, select, textarea, button, a[href], summary, [tabindex]";
 
-/// The form around a field, with what sends it; and less and less of it, where all of it is too high.
+/// Selectors for the form around a field: with its buttons, then smaller parts for when that is too high.
 const FORMS: [&str; 3] = [".decide", "form, .option-form, .edit", ".field"];
 
-/// How much of the window a form may fill to be shown as a whole.
+/// The largest part of the window's height that a form may fill to be shown as a whole.
 const WHOLE: f64 = 0.75;
 
-/// Gives the focus to the first place that a selector finds, or to the first thing in it that can have it, once the page
-/// is drawn. What is folded away around it is opened.
+/// Focuses the first element that a selector finds, or the first focusable element inside it, once the page is drawn.
+/// Folded parts around it are opened.
 pub fn focus_on(selector: impl Into<Cow<'static, str>>) {
     focus_later(|| document().document_element(), selector.into());
 }
 
-/// The same within an element that is known.
+/// Like [`focus_on`], within a known element.
 pub fn focus_within(element: &Element, selector: impl Into<Cow<'static, str>>) {
     let element = element.clone();
     focus_later(|| Some(element), selector.into());
 }
 
-/// Keeps the focus in the page while the component lives that calls this: a button that was pressed may be taken away, at
-/// once or with the answer, and the focus with it. Whoever leaves an element of their own accord is left alone.
+/// Keeps the focus in the page while the calling component exists: a pressed button may be removed, at once or with the
+/// answer, and the focus with it. If a person leaves an element themselves, nothing happens.
 pub fn keep_focus() {
     let last = StoredValue::new_local(None::<Element>);
     let came = window_event_listener(leptos::ev::focusin, move |event| {
@@ -64,7 +64,7 @@ pub fn keep_focus() {
         came.remove();
         left.remove();
     });
-    // It fails only where what is passed is no function, or there is no page.
+    // It fails only if the argument is no function, or if there is no page.
     let Ok(observer) = web_sys::MutationObserver::new(changed.as_ref().unchecked_ref()) else { return };
     let what = web_sys::MutationObserverInit::new();
     what.set_child_list(true);
@@ -74,8 +74,8 @@ pub fn keep_focus() {
     on_cleanup(move || observer.with_value(|(observer, _)| observer.disconnect()));
 }
 
-/// Gives the focus to what is read, or to the heading of the page, where nothing has it any more: keys and screen readers
-/// go on from there. Nothing is scrolled.
+/// If nothing has the focus any more, gives it to the open review or to the heading of the page, so that keys and
+/// screen readers continue from there. Nothing is scrolled.
 pub fn keep_focus_in_page() {
     spawn_local(async move {
         TimeoutFuture::new(0).await;
@@ -101,7 +101,7 @@ fn without_scrolling() -> FocusOptions {
     options
 }
 
-/// What can have the focus in an element before its child `end`, in order.
+/// The focusable elements inside `element` that are not inside its descendant `end`, in order.
 pub fn focusable_before(element: &Element, end: &Element) -> Vec<Element> {
     let all = element.query_selector_all(FOCUSABLE).ok();
     let all = all.iter().flat_map(|all| (0..all.length()).filter_map(|at| all.item(at)));
@@ -121,7 +121,7 @@ fn focus_later(within: impl FnOnce() -> Option<Element> + 'static, selector: Cow
 
 fn focus(found: Element) {
     while let Some(folded) = found.closest("details:not([open])").ok().flatten() {
-        // Without it there is no way in; to open it cannot fail.
+        // Setting this attribute cannot fail; the check prevents an endless loop.
         if folded.set_attribute("open", "").is_err() {
             break;
         }
@@ -134,7 +134,7 @@ fn focus(found: Element) {
     bring_into_view(&form);
 }
 
-/// The most of the form around a field that can be seen at once.
+/// The largest part of the form around a field that fits into the window.
 fn form_around(field: &Element) -> Option<Element> {
     let most = window().inner_height().ok()?.as_f64()? * WHOLE;
     let fits = |part: &Element| part.get_bounding_client_rect().height() <= most;
@@ -142,7 +142,7 @@ fn form_around(field: &Element) -> Option<Element> {
     parts().find(fits).or_else(|| parts().next_back())
 }
 
-/// Scrolls no farther than it must, and jumps for whoever wants no movement.
+/// Scrolls an element into view, no farther than needed, and without animation if the person prefers reduced motion.
 fn bring_into_view(element: &Element) {
     let calm = window().match_media("(prefers-reduced-motion: reduce)").ok().flatten();
     let calm = calm.is_some_and(|query| query.matches());

@@ -1,4 +1,4 @@
-//! Icons. Screen readers skip them: there is always a word beside them, or in the button's label.
+//! Icons. They are hidden from screen readers, so each needs a word beside it or in the button's label.
 
 use icondata::Icon as IconData;
 use leptos::prelude::*;
@@ -7,7 +7,7 @@ use leptos::tachys::svg::InertElement;
 /// An icon, as large as the text around it.
 #[component]
 pub fn Glyph(
-    /// Which one, such as `icondata::LuInbox`.
+    /// The icon, such as `icondata::LuInbox`.
     #[prop(into)]
     icon: Signal<IconData>,
 ) -> impl IntoView {

@@ -10,32 +10,32 @@ use shared::run::{Activity, Report, Run, RunStatus, StepStatus};
 use super::schema_form::next_key;
 use crate::state::ending::Ending;
 
-/// Room around the picture for strokes and the badges above the nodes, in its own pixels.
+/// The margin around the graph for strokes and for badges above nodes, in units of the view box.
 const MARGIN: u32 = 18;
-/// Characters of a label that fit a pixel of width, about.
+/// The approximate number of characters of a label per unit of width.
 const CHARS_PER_PIXEL: f64 = 0.145;
-/// Labels of edges are cut after so many characters; the layout leaves room for them.
+/// The maximum length of an edge's label in characters; longer ones are cut. The layout leaves room for them.
 const LONGEST_LABEL: usize = 32;
-/// Width of a character of an edge's label, about.
+/// The approximate width of a character of an edge's label.
 const LABEL_CHARACTER: f64 = 6.7;
 
-/// A picture wider than so many pixels is not squeezed into a column: it gets a row of its own, or is moved sideways.
+/// A graph wider than this is not squeezed into a column: it gets a row of its own, or scrolls sideways.
 const WIDE: f64 = 300.0;
 
-/// In a narrow column no node is wider: its title has the rest of its id.
+/// The maximum width of a node in a narrow column. Its tooltip has the whole id.
 const NARROW: f64 = 190.0;
 
-/// What a run has to do with a node.
+/// The state of a run at a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NodeState {
     /// No visit so far, or the visit was cancelled.
     #[default]
     Untouched,
-    /// All its visits are done.
+    /// The last visit is completed.
     Done,
-    /// Something runs there.
+    /// A step is running or will be retried.
     Now,
-    /// A person is asked there, or other branches are waited for.
+    /// A person is asked there, or other branches are awaited.
     Waiting,
     /// A decision or a deadline ended the run there.
     Stopped,
@@ -67,24 +67,24 @@ impl NodeState {
     }
 }
 
-/// What is known of one node.
+/// What a run has done at one node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Where it stands.
+    /// The state of the latest visit.
     pub state: NodeState,
-    /// How often it was visited; shown from two.
+    /// The number of visits; shown from two.
     pub visits: u32,
 }
 
-/// By node id.
+/// Marks by the id of the node in the graph.
 pub type Marks = HashMap<String, Mark>;
 
-/// Where a run stands and has been, by the places of the picture.
+/// Computes the marks of a run from its steps and current positions.
 pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
     let mut marks = Marks::default();
     for step in report.iter().flat_map(|report| &report.steps) {
         let mark = marks.entry(step.node.place()).or_default();
-        // Each call of a flow counts its own visits.
+        // Visits are numbered for each call of a flow, so they are counted here.
         mark.visits += 1;
         mark.state = match step.status {
             StepStatus::Completed => NodeState::Done,
@@ -110,25 +110,25 @@ pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
     marks
 }
 
-/// The picture. It takes the width of its box, and no more than its own.
+/// The graph as a picture. It fills the width of its box, up to its natural width.
 #[component]
 pub fn FlowGraph(
-    /// Nodes and edges with their places.
+    /// The nodes and edges with their coordinates.
     mut graph: Graph,
-    /// Where the run stands; without a run, empty.
+    /// The marks of a run; empty without a run.
     #[prop(optional, into)]
     marks: Signal<Marks>,
-    /// What the picture shows, for those who cannot see it.
+    /// The accessible name of the picture. Empty for a thumbnail.
     #[prop(optional, into)]
     label: String,
-    /// Whether it stands in a narrow column.
+    /// Whether the picture is in a narrow column.
     #[prop(optional)]
     narrow: bool,
 ) -> impl IntoView {
     let id = next_key();
     let (left, right) = if narrow { narrowed(&mut graph) } else { (0.0, graph.width) };
     let across = right - left;
-    // Only where it tells of a run: elsewhere it is a thumbnail, or has the room.
+    // Only pictures of runs can be wide: others are thumbnails, or have enough room.
     let wide = across > WIDE && !label.is_empty();
     let start = left - f64::from(MARGIN);
     let [width, height] = [across, graph.height].map(|size| (size + 2.0 * f64::from(MARGIN)).to_string());
@@ -155,7 +155,7 @@ pub fn FlowGraph(
     }
 }
 
-/// Makes wide nodes narrower, and gives where the picture begins and ends then.
+/// Narrows wide nodes, and returns the left and right end of the picture then.
 fn narrowed(graph: &mut Graph) -> (f64, f64) {
     for node in &mut graph.nodes {
         node.width = node.width.min(NARROW);
@@ -189,7 +189,7 @@ fn edge_view(edge: &GraphEdge, graph: u64) -> impl IntoView + use<> {
     }
 }
 
-/// The condition at the middle of its edge, shortened; the whole is in the edge's title.
+/// The condition of an edge at its middle, shortened; the tooltip has all of it.
 fn edge_label(edge: &GraphEdge) -> Option<impl IntoView + use<>> {
     let label = edge.label.clone()?;
     let middle = middle(&edge.points)?;
@@ -242,12 +242,12 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     }
 }
 
-/// How wide the badge of a count is, which stands above the end of its node.
+/// The width of the badge with the number of visits, above the right end of a node.
 fn badge(visits: u32) -> f64 {
     16.0 + 6.0 * f64::from(visits.max(1).ilog10() + 1)
 }
 
-/// One node in words: kind, where it stands, and where it leads.
+/// A node in words, for screen readers: its kind, its state, and where its edges lead.
 fn spoken(node: &GraphNode, edges: &[GraphEdge], marks: Signal<Marks>) -> impl IntoView + use<> {
     let mut leads = String::new();
     for edge in edges.iter().filter(|edge| edge.from == node.id) {
@@ -278,7 +278,7 @@ fn spoken(node: &GraphNode, edges: &[GraphEdge], marks: Signal<Marks>) -> impl I
     view! { <li>{name}{state}{leads}</li> }
 }
 
-/// A smooth line that starts and ends at the first and last point and bends at those between.
+/// A smooth SVG path from the first to the last point that bends at those between.
 fn curve(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     let [first, between @ .., last] = points else { return path };
@@ -298,7 +298,7 @@ fn curve(points: &[(f64, f64)]) -> String {
     path
 }
 
-/// The point halfway along the line.
+/// The point halfway along a line.
 fn middle(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let lengths = || points.windows(2).map(|pair| (pair[1].0 - pair[0].0).hypot(pair[1].1 - pair[0].1));
     let mut left = lengths().sum::<f64>() / 2.0;
@@ -321,7 +321,7 @@ fn shorten(text: &str, most: usize) -> String {
     short
 }
 
-/// A 12 pixel line drawing of a node's kind, the same in graph, timeline and catalogue.
+/// An SVG path for a kind of node, 12 pixels wide; the same in graph, timeline and catalogue.
 pub fn glyph(kind: &str) -> &'static str {
     match kind {
         "agent" => {

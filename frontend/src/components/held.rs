@@ -1,4 +1,4 @@
-//! Held decisions while another page is shown: they can be undone on every page.
+//! Held decisions on pages other than their review, so that they can be undone everywhere.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
@@ -10,15 +10,14 @@ use super::shortcuts::is_free;
 use crate::client::Workspace;
 use crate::state::inbox::address::review_at;
 
-/// The newest decision that is held back, unless its own review is open and says so itself; and the key that takes one
-/// back.
+/// A bar with the newest held decision, unless its own review is open and shows it; and the key `u`, which undoes one.
 #[component]
 pub fn HeldElsewhere() -> impl IntoView {
     let workspace = Workspace::expect();
     let notifier = Notifier::expect();
     let location = use_location();
     let open = Memo::new(move |_| location.pathname.with(|path| review_at(path)));
-    // What is open goes before what is not.
+    // A decision on the open review is undone first.
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() != "u" || !is_free(&event) {
             return;
@@ -36,8 +35,8 @@ pub fn HeldElsewhere() -> impl IntoView {
     view! { <HeldBar open /> }
 }
 
-/// Says of the newest decision that is held back elsewhere that it can be undone. It takes its place from what scrolls
-/// above it, and moves and covers nothing: the style has one place for each kind of page.
+/// A bar that offers to undo the newest decision held elsewhere. It takes its space from the scrolling part above it,
+/// so it moves and covers nothing; each kind of page has one place for it in the style sheet.
 #[component]
 pub fn HeldBar(
     /// The review that is open.

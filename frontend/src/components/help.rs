@@ -1,4 +1,4 @@
-//! The overlay that `?` opens: every key of the console.
+//! The help overlay, which `?` opens: all keyboard shortcuts of the console.
 
 use leptos::prelude::*;
 
@@ -31,7 +31,7 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
     ("Everywhere", &[("?", "this help")]),
 ];
 
-/// The overlay that `?` opens.
+/// The help overlay, which `?` opens and closes.
 #[component]
 pub fn Help() -> impl IntoView {
     let open = RwSignal::new(false);
