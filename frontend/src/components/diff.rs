@@ -8,7 +8,7 @@ use shared::definition::ContentType;
 use super::inert::inert;
 use crate::state::diffs::{self, Line, Piece, Side, ValueChange};
 
-/// Unchanged lines around a change.
+/// The number of unchanged lines shown around a change.
 const AROUND: usize = 3;
 
 /// The difference between two values of an item.
@@ -16,9 +16,9 @@ const AROUND: usize = 3;
 pub fn Diff(
     /// How the item is shown.
     content_type: ContentType,
-    /// What it was.
+    /// The old value.
     old: Value,
-    /// What it is.
+    /// The new value.
     new: Value,
 ) -> impl IntoView {
     match (&old, &new) {
@@ -29,7 +29,7 @@ pub fn Diff(
     }
 }
 
-/// The difference between two values, each as one text.
+/// The difference between two values that are compared as texts.
 fn value(content_type: ContentType, old: &Value, new: &Value) -> AnyView {
     let (before, after) = (diffs::text_of(old), diffs::text_of(new));
     if diffs::is_prose(content_type, old) && diffs::is_prose(content_type, new) {
@@ -40,7 +40,7 @@ fn value(content_type: ContentType, old: &Value, new: &Value) -> AnyView {
     }
 }
 
-/// One value of a JSON document. A text is compared as text, so that its lines are lines.
+/// The change of one value in a JSON document. Strings are compared as text, so that their lines are compared.
 fn change(change: ValueChange) -> AnyView {
     let ValueChange { path, old, new } = change;
     let (class, what) = match (&old, &new) {
@@ -79,7 +79,7 @@ fn piece(piece: Piece) -> AnyView {
     }
 }
 
-/// The lines, long unchanged stretches as one row that opens when it is clicked.
+/// The rows of a diff by lines. A long unchanged stretch is one row that opens with a click.
 fn folded(lines: Vec<Line>) -> Vec<AnyView> {
     let near = |index: usize| {
         let from = index.saturating_sub(AROUND);

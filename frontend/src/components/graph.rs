@@ -118,7 +118,7 @@ pub fn FlowGraph(
     /// The marks of a run; empty without a run.
     #[prop(optional, into)]
     marks: Signal<Marks>,
-    /// The accessible name of the picture. Empty for a thumbnail.
+    /// The accessible name of the picture; empty if it shows no run.
     #[prop(optional, into)]
     label: String,
     /// Whether the picture is in a narrow column.

@@ -1,5 +1,5 @@
-//! Untrusted text, links and pictures: hidden characters are shown, and nothing is opened or loaded before a click and
-//! a look at its whole address.
+//! Untrusted text, links and images. Hidden characters are shown, and nothing is opened or loaded before the person has
+//! seen the whole address and clicked.
 
 use leptos::prelude::*;
 
@@ -7,11 +7,11 @@ use super::glyph::Glyph;
 use crate::state::invisible_characters::{TextPart, parts};
 use crate::state::markdown::{Address, pieces};
 
-/// So many hidden characters of a text are badges; the others are named in the text, which takes no elements.
+/// The maximum number of hidden characters of a text that are shown as badges; the others are named in plain text.
 const BADGES: usize = 100;
-/// Up to this length a text is one element, in bytes.
+/// The maximum length of a text that is one element, in bytes.
 const WHOLE: usize = 100_000;
-/// How much of a longer text is one element, in bytes: of those that are out of sight the browser lays out none.
+/// The length of the elements of a longer text, in bytes; the browser does not lay out those that are out of sight.
 const PIECE: usize = 10_000;
 
 /// Text with its hidden characters shown as badges.
@@ -35,7 +35,7 @@ pub fn inert(text: &str) -> Vec<AnyView> {
     views
 }
 
-/// The same for a text of any length.
+/// Like [`inert`], for a text of any length.
 pub fn in_pieces(text: &str) -> AnyView {
     if text.len() <= WHOLE {
         return inert(text).into_any();
@@ -44,7 +44,8 @@ pub fn in_pieces(text: &str) -> AnyView {
     pieces(text, PIECE).into_iter().map(piece).collect_view().into_any()
 }
 
-/// The same where no elements can be: in a title, an option of a menu, the name of a tab.
+/// A text with its hidden characters named in brackets, for places without elements: a tooltip, an option of a menu,
+/// the title of the tab.
 pub fn named(text: &str) -> String {
     let part = |part: TextPart<'_>| match part {
         TextPart::Plain(text) => text.to_owned(),
@@ -53,11 +54,11 @@ pub fn named(text: &str) -> String {
     parts(text).into_iter().map(part).collect()
 }
 
-/// The same, with what stands between backticks as code: what guardrails and the server say of something.
+/// Like [`inert`], with text between backticks as code; for messages of guardrails and of the server.
 pub fn inert_code(text: &str) -> Vec<AnyView> {
     let mut views = Vec::new();
     for (index, part) in text.split('`').enumerate() {
-        // A backtick that nothing closes is one.
+        // A backtick without a closing one is shown as it is.
         let closed = text.matches('`').count() >= index + index % 2;
         views.push(match index % 2 {
             1 if closed => view! { <code>{inert(part)}</code> }.into_any(),
@@ -68,12 +69,12 @@ pub fn inert_code(text: &str) -> Vec<AnyView> {
     views
 }
 
-/// A link that shows its address when it is clicked, and only then can be followed.
+/// A link that shows its address on a click, and only then can be followed.
 #[component]
 pub fn InertLink(
-    /// Where it leads.
+    /// The target of the link.
     address: Address,
-    /// What was written for it.
+    /// The visible content of the link.
     children: Children,
 ) -> impl IntoView {
     let open = RwSignal::new(false);
@@ -94,19 +95,19 @@ pub fn InertLink(
     }
 }
 
-/// A picture that is shown when it is clicked, where it is inside the text; else its address.
+/// An image that is shown on a click if it is a `data:` URL; otherwise its address.
 #[component]
 pub fn InertImage(
-    /// Where it is.
+    /// The address of the image.
     address: Address,
-    /// What stands for it.
+    /// The alternative text.
     #[prop(into)]
     alt: String,
 ) -> impl IntoView {
     let shown = RwSignal::new(false);
     let source = address.text.clone();
-    // A picture inside the page asks no server. One of another server would tell it who looks at the review, and when:
-    // the page's policy loads none, so it can only be opened in a tab of its own.
+    // A `data:` image asks no server. Another server would learn who looks at the review, and when; the page's policy
+    // blocks such images, so they can only be opened in a new tab.
     let inline = ["data:image/png;", "data:image/jpeg;", "data:image/gif;", "data:image/webp;"];
     let may_show = inline.iter().any(|kind| source.starts_with(kind));
     let short = Address { text: source.chars().take(160).collect(), ..address.clone() };

@@ -2,12 +2,12 @@
 
 use leptos::prelude::*;
 
-/// Wraps a listener, so that it does nothing once what made it is gone.
+/// Wraps a listener so that it does nothing once its component is gone.
 ///
-/// A browser that removes the element with the focus may first tell it that it loses the focus and that its value has
-/// changed (`blur`, `focusout`, `change`), and tells an element that was opened of it only afterwards (`toggle`). The
-/// signals of the component are disposed by then, and to read one would end the program. So each listener of these
-/// events is wrapped; `cargo xtask tidy` looks for others.
+/// A browser that removes the focused element may first report that it loses the focus and that its value has changed
+/// (`blur`, `focusout`, `change`), and it reports the opening of an element only later (`toggle`). By then the signals
+/// of the component may be disposed, and reading one would end the program. So each listener of these events is
+/// wrapped; `cargo xtask tidy` reports others.
 pub fn while_shown<E>(mut act: impl FnMut(E) + 'static) -> impl FnMut(E) + 'static {
     let shown = StoredValue::new(());
     move |event| {

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::inert::{InertImage, InertLink, in_pieces, inert};
 use crate::state::markdown::{Block, Document, Inline, parse};
 
-/// A text in Markdown.
+/// A text in Markdown, laid out.
 #[component]
 pub fn Markdown(#[prop(into)] text: String) -> impl IntoView {
     let Document { blocks: laid_out, rest } = parse(&text);
@@ -20,7 +20,8 @@ pub fn Markdown(#[prop(into)] text: String) -> impl IntoView {
     view! { <div class="prose">{blocks(laid_out, &Cell::new(1))}{rest}</div> }
 }
 
-/// `heading` is the level of the heading before: the page's own is h1, and none is skipped, whatever was written.
+/// `heading` is the level of the previous heading. The page has the only h1, and no level is skipped, whatever the text
+/// says.
 fn blocks(blocks: Vec<Block>, heading: &Cell<u8>) -> Vec<AnyView> {
     blocks.into_iter().map(|one| block(one, heading)).collect()
 }
@@ -71,7 +72,7 @@ fn block(block: Block, heading: &Cell<u8>) -> AnyView {
     }
 }
 
-/// The only paragraph of a list's entry needs no box of its own.
+/// An item of a list, whose first paragraph needs no box of its own.
 fn tight(mut entry: Vec<Block>, heading: &Cell<u8>) -> Vec<AnyView> {
     match entry.first_mut() {
         Some(Block::Paragraph(text)) => {

@@ -7,7 +7,7 @@ use super::inert::inert;
 use crate::client::notifier::NoticeTone;
 pub use crate::client::notifier::Notifier;
 
-/// Where the notices are shown; read out by screen readers as they come.
+/// The list of notices, which screen readers announce as they come.
 #[component]
 pub fn Notices() -> impl IntoView {
     let notifier = Notifier::expect();

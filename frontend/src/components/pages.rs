@@ -1,4 +1,4 @@
-//! Lists that are read a page at a time: the newest first, and older ones when somebody asks for them.
+//! Lists that are loaded page by page: the newest items first, older ones on request.
 
 use leptos::prelude::*;
 use shared::api::Page;
@@ -8,20 +8,20 @@ use shared::time::Timestamp;
 use super::states::{Failed, LoadOlder, Loading};
 use crate::client::Live;
 
-/// The most pages that are read anew at once; what was read beyond them is read again by whoever asks for it.
+/// The maximum number of pages that are reloaded at once; beyond them, older items are loaded again on request.
 const ANEW: usize = 10;
 
-/// What has been read of a list.
+/// The loaded part of a list.
 struct Read<Q, T> {
-    /// Of which list; none: nothing is read yet.
+    /// The query of the list; `None` until something is loaded.
     of: Option<Q>,
-    /// Its beginning, without gaps.
+    /// The newest items, without gaps.
     items: Vec<T>,
-    /// Where older ones begin; none: all are read.
+    /// The cursor of older items; `None` if all are loaded.
     next: Option<String>,
 }
 
-/// A list that is read a page at a time. Cheap to copy into closures.
+/// A list that is loaded page by page. Cheap to copy into closures.
 pub struct Pages<Q: Send + Sync + 'static, T: Send + Sync + 'static> {
     asked: Memo<Q>,
     read: RwSignal<Read<Q, T>>,
@@ -37,7 +37,8 @@ impl<Q: Send + Sync, T: Send + Sync> Clone for Pages<Q, T> {
 
 impl<Q: Send + Sync, T: Send + Sync> Copy for Pages<Q, T> {}
 
-/// Reads the list that is `asked` for with `fetch`, which gets a cursor. `at` says when something was: the newest is first.
+/// Loads the list for the query `asked` with `fetch`, which gets a cursor. `at` returns the time of an item; the newest
+/// come first.
 pub fn use_pages<Q, T, F>(
     asked: Memo<Q>,
     fetch: impl Fn(Q, Option<String>) -> F + Copy + Send + Sync + 'static,
@@ -49,9 +50,9 @@ where
     F: Future<Output = Result<Page<T>, Problem>> + 'static,
 {
     let read = RwSignal::new(Read { of: None, items: Vec::new(), next: None });
-    // What belongs to another list, which was asked for before, is not shown.
+    // Answers to an earlier query are not shown.
     let is_asked = move |of: &Q| asked.try_with_untracked(|now| now == of) == Some(true);
-    // The number of the last reading from the beginning; an older one changes nothing any more.
+    // The number of the last load from the beginning; answers to older ones are dropped.
     let turn = StoredValue::new(0_u64);
     let first = LocalResource::new(move || {
         let of = asked.get();
@@ -59,7 +60,8 @@ where
         turn.set_value(own);
         async move {
             let is_wanted = || turn.try_get_value() == Some(own) && is_asked(&of);
-            // Of a list that is read anew, all that is shown, and what was added meanwhile: who has gone down stays there.
+            // A reload covers all that is shown and what was added since, so that a person who has scrolled down stays
+            // there.
             let reaches = |items: &[T]| {
                 let oldest =
                     read.try_with_untracked(|read| read.items.last().filter(|_| read.of.as_ref() == Some(&of)).map(at));
@@ -89,7 +91,7 @@ where
     Pages { asked, read, first, older }
 }
 
-/// One page of a list. A page that found nothing may say where to go on.
+/// Loads one page. A page without matches may have a cursor at which to continue.
 async fn page<T, F>(
     fetch: impl Fn(Option<String>) -> F,
     cursor: Option<String>,
@@ -105,7 +107,7 @@ where
     Ok(page)
 }
 
-/// The beginning of a list until it reaches as far as it should, within limits.
+/// Loads a list from its beginning until `reaches` accepts the items, up to a limit of pages.
 async fn beginning<T, F>(
     fetch: impl Fn(Option<String>) -> F,
     is_wanted: impl Fn() -> bool,
@@ -131,30 +133,30 @@ where
     Q: PartialEq + Send + Sync + 'static,
     T: Send + Sync + 'static,
 {
-    /// Looks at what has been read, and whether there is more. Follows it.
+    /// Reads the loaded items, and whether there are more. Follows the list.
     pub fn with<U>(self, look: impl FnOnce(&[T], bool) -> U) -> U {
         self.read.with(|read| look(&read.items, read.next.is_some()))
     }
 
-    /// Reads anew what is shown.
+    /// Reloads what is shown.
     pub fn again(self) {
         self.first.refetch();
     }
 
-    /// Whether something has been read of the list that is asked for.
+    /// Whether anything is loaded for the current query.
     fn is_read(self) -> bool {
         self.read.with(|read| self.asked.with(|asked| read.of.as_ref() == Some(asked)))
     }
 }
 
-/// Such a list: bars until it is read, then its rows, which stay while it is read anew; why it could not be read, and a
-/// button for older ones.
+/// A list with its states: bars until it is loaded, then its rows, which stay during a reload; an error with a button
+/// to try again, and a button for older items.
 #[component]
 pub fn PagedList<Q, T>(
     pages: Pages<Q, T>,
-    /// What could not be done, where it fails.
+    /// The title of the error if loading fails.
     failed: &'static str,
-    /// What the button for older ones says.
+    /// The label of the button for older items.
     older: &'static str,
     /// The rows.
     children: ChildrenFn,
@@ -190,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// An endless list of numbers, newest first, two a page.
+    /// An endless list of ascending numbers, two on each page.
     async fn fetch(cursor: Option<String>) -> Result<Page<u32>, Problem> {
         let from: u32 = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
         Ok(Page { items: vec![from, from + 1], next_cursor: Some((from + 2).to_string()) })

@@ -1,12 +1,12 @@
-//! Follows the size of an element, as the browser reports it after a layout.
+//! Observes the size of an element, as the browser reports it after layout.
 
 use leptos::html::ElementType;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 
-/// Calls `changed` with the element of `node` once it was laid out, and whenever its size has changed, while the
-/// component lives that calls this. What it reads of the element then is known: nothing is laid out for it.
+/// Calls `changed` with the element of `node` after it was first laid out and whenever its size has changed, while the
+/// calling component exists. Reading sizes there forces no extra layout.
 pub fn on_resize<E>(node: NodeRef<E>, changed: impl Fn(&web_sys::Element) + 'static)
 where
     E: ElementType + 'static,
@@ -17,7 +17,7 @@ where
             changed(element.unchecked_ref());
         }
     });
-    // It fails only where what is passed is no function.
+    // It fails only if the argument is no function.
     let Ok(observer) = web_sys::ResizeObserver::new(resized.as_ref().unchecked_ref()) else { return };
     let observer = StoredValue::new_local((observer, resized));
     Effect::new(move |_| {

@@ -1,5 +1,5 @@
-//! The scroll positions of pages: returning to an address with the browser's Back or Forward restores it. Lists scroll
-//! in a part of the page, which neither the browser nor the router restores.
+//! The scroll positions of pages, restored by the browser's Back and Forward. The parts of pages that scroll are not
+//! the document, so neither the browser nor the router restores them.
 
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
@@ -8,25 +8,26 @@ use leptos_router::hooks::use_location;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 
-/// The part of a page that scrolls: of pages, and of the inbox its list.
+/// A selector for the part of a page that scrolls; in the inbox, its list.
 const PART: &str = ".page > .in, .inbox .rows";
-/// How many places are kept, those that were left last: as many as a browser goes back.
+/// The maximum number of positions that are kept, the latest ones: as many as a browser's history has.
 const KEPT: usize = 50;
-/// How often a page that is still loading is looked at, and how long it is waited in between, in milliseconds: 12 s in
-/// all, as a list may take on a slow connection.
+/// How often a page that is still loading is checked, and the pause in between in milliseconds: 12 s in all, as a list
+/// may need on a slow connection.
 const LOOKS: usize = 400;
 const PAUSE: u32 = 30;
 
-/// The places by address, and where Back or Forward has just led.
+/// The scroll positions by address, and the address to which Back or Forward has just led.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     left: StoredValue<Vec<(String, i32)>>,
     back: StoredValue<Option<String>>,
-    /// The address that is shown, where Back or Forward led there.
+    /// The current address, if Back or Forward led to it.
     came: StoredValue<Option<String>>,
 }
 
-/// Keeps the places. To be called before there is a router, which follows Back and Forward as soon as it hears of them.
+/// Provides and records the positions. Must be called before there is a router, which handles Back and Forward as soon
+/// as it learns of them.
 pub fn provide_places() {
     let places = Places { left: StoredValue::default(), back: StoredValue::default(), came: StoredValue::default() };
     provide_context(places);
@@ -45,17 +46,18 @@ pub fn provide_places() {
             });
         }
     });
-    // These events do not bubble. Listening to a known event cannot fail, and ends with the page.
+    // Scroll events do not bubble, so they are captured. Listening to a known event cannot fail, and lasts as long as
+    // the page.
     let scrolled = scrolled.into_js_value();
     drop(document().add_event_listener_with_callback_and_bool("scroll", scrolled.unchecked_ref(), true));
 }
 
-/// Follows the address. To be called inside the router.
+/// Restores positions when the address changes. Must be called inside the router.
 pub fn follow_places() {
     let Places { left, back, came } = expect_context();
     let location = use_location();
     Effect::new(move |before: Option<()>| {
-        // The router says where one goes before the browser does.
+        // The router knows the new address before the browser does.
         let to = format!("{}?{}", location.pathname.get(), location.search.get());
         let is_back = back.try_update_value(Option::take).flatten().as_ref() == Some(&to);
         if !is_back {
@@ -63,14 +65,14 @@ pub fn follow_places() {
         }
         match left.with_value(|left| left.iter().find(|(address, _)| *address == to).map(|(_, place)| *place)) {
             Some(place) if is_back => spawn_local(scroll_to(to, place)),
-            // Who comes by a link begins at the top.
+            // A page that is opened by a link begins at the top.
             _ if before.is_some() => left.update_value(|left| left.retain(|(address, _)| *address != to)),
             _ => {}
         }
     });
 }
 
-/// Whether Back or Forward has led to the page that is being made. To be called inside the router.
+/// Whether Back or Forward has led to the page that is being created. Must be called inside the router.
 pub fn came_back() -> bool {
     let Places { came, .. } = expect_context();
     let location = use_location();
@@ -78,7 +80,7 @@ pub fn came_back() -> bool {
     came.with_value(|came| came.as_ref() == Some(&to))
 }
 
-/// Scrolls to a place as soon as the page is long enough, unless somebody has gone on or scrolled meanwhile.
+/// Scrolls to a position as soon as the page is long enough, unless the person has left or scrolled meanwhile.
 async fn scroll_to(address: String, place: i32) {
     for look in 0..LOOKS {
         TimeoutFuture::new(PAUSE).await;
@@ -96,7 +98,7 @@ async fn scroll_to(address: String, place: i32) {
     }
 }
 
-/// Path and query of the page.
+/// The path and query of the page.
 fn here() -> String {
     let location = window().location();
     let search = location.search().unwrap_or_default();

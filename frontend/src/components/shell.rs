@@ -1,5 +1,5 @@
-//! The frame around every page: the rail, the state of the connection, the person's menu. It decides what is shown
-//! while no one is known to be logged in.
+//! The frame around every page: the navigation, the state of the connection, and the person's menu. It also decides
+//! what is shown until it is known who is logged in.
 
 use icondata::Icon as IconData;
 use leptos::prelude::*;
@@ -21,7 +21,7 @@ use crate::client::{Connection, Live, Notifier, Session, Workspace, use_api};
 use crate::state::inbox::Inbox;
 use crate::state::outbox::{Outbox, not_sent};
 
-/// Where a second factor is set up.
+/// The page on which a second factor is set up.
 const SECURITY: &str = "/people?tab=security";
 
 /// The frame around every page.
@@ -34,7 +34,7 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
     let navigate = use_navigate();
     Effect::new(move |_| {
         if session.signed_out.get() {
-            // Somebody who logged out is known no more.
+            // A person who has logged out is not known any more, so their session has not just ended.
             let ended = if session.me.with_untracked(Option::is_some) { "ended=1&" } else { "" };
             session.me.set(None);
             let search = location.search.get_untracked();
@@ -61,7 +61,7 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
     view! {
         <div class="shell">
-            // The router takes clicks on links; these stay on their page.
+            // Without this, the router would handle clicks on these links and leave the page.
             <a
                 class="skip"
                 href="#content"
@@ -88,7 +88,7 @@ pub fn Shell(children: ChildrenFn) -> impl IntoView {
     }
 }
 
-/// Goes to what is decided in the review that is read; where nothing is to be decided, to the review.
+/// Moves the focus to the decision of the open review; if it cannot be decided, to the review.
 fn skip_to_decision(event: web_sys::MouseEvent) {
     event.prevent_default();
     let way = document().query_selector(".to-decision").ok().flatten();
@@ -98,7 +98,7 @@ fn skip_to_decision(event: web_sys::MouseEvent) {
     }
 }
 
-/// While it is not known who is logged in.
+/// The page until it is known who is logged in.
 #[component]
 fn Waiting() -> impl IntoView {
     let session = Session::expect();
@@ -120,7 +120,7 @@ fn Waiting() -> impl IntoView {
 fn Rail() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
-    // What is only handed over holds nothing up.
+    // Handed-off reviews are not counted, since nothing waits for them.
     let numbers = Memo::new(move |_| live.inbox.with(Inbox::numbers));
     let pending = Memo::new(move |_| numbers.get().map_or(0, |numbers| numbers.blocking()));
     let audit = move || session.may(Act::ReadAudit);
@@ -160,7 +160,7 @@ fn RailLink(
     href: &'static str,
     icon: IconData,
     #[prop(into)] label: Signal<String>,
-    /// Another beginning of addresses that belong to this link.
+    /// Another prefix of paths that belong to this link.
     #[prop(optional)]
     also: Option<&'static str>,
     #[prop(optional)] children: Option<Children>,
@@ -183,7 +183,7 @@ fn RailLink(
     }
 }
 
-/// How the connection stands, in a word and a sentence.
+/// The state of the connection, as a word and as a sentence.
 fn connection_words(connection: Connection) -> (&'static str, &'static str) {
     match connection {
         Connection::Open => ("Live", "Connected"),
@@ -219,10 +219,10 @@ fn Menu() -> impl IntoView {
         }
     });
     on_cleanup(move || close.remove());
-    // Why somebody is still here; a notice would cover the button with which they try again.
+    // Why the person is still logged in. It is shown here, since a notice would cover the button for another attempt.
     let stays = RwSignal::new(None::<String>);
     let leave = Action::new_local(move |(): &()| async move {
-        // What did not arrive can be sent again, or taken back, before one leaves.
+        // Unsent decisions can be sent again or taken back before the person leaves.
         if !workspace.finish().await {
             return;
         }
@@ -325,7 +325,7 @@ fn Menu() -> impl IntoView {
     }
 }
 
-/// Up to two letters for a person.
+/// Up to two capital letters that stand for a person.
 pub fn initials(name: &str) -> String {
     let mut words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let letters: String = match (words.next(), words.next()) {

@@ -1,4 +1,4 @@
-//! Shortcuts of one key: when a key counts as one, and whether the person wants them.
+//! Single-key shortcuts: when a key counts as one, and whether the person wants them.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -7,28 +7,28 @@ use web_sys::{Element, KeyboardEvent};
 use crate::client::Notifier;
 use crate::client::storage;
 
-/// Under which name the browser keeps whether somebody wants no shortcuts of one key.
+/// The storage key of the setting that switches single-key shortcuts off.
 const STORAGE_KEY: &str = "countersign.shortcuts";
 
-/// Fields that take text.
+/// A selector for fields that take text.
 const TEXT: &str =
     "textarea, [contenteditable], input:not([type=checkbox], [type=radio], [type=submit], [type=button])";
 
-/// What somebody is told who types on in a field that is gone.
+/// The message for a person who goes on typing after the field has gone.
 const CLOSED: &str = "The field you were typing in has closed. Press Esc to use keyboard shortcuts.";
 
-/// Whether keys without a modifier do something.
+/// Whether keys without a modifier are shortcuts in this browser.
 pub fn are_on() -> bool {
     storage::read(STORAGE_KEY).unwrap_or(true)
 }
 
-/// Switches them on or off in this browser.
+/// Switches single-key shortcuts on or off in this browser.
 pub fn switch(on: bool) {
     storage::write(STORAGE_KEY, &on);
 }
 
-/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is above it, no other key is held, and
-/// the person has not switched shortcuts off (WCAG 2.1.4).
+/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is open, no modifier is held, and the
+/// person has not switched shortcuts off (WCAG 2.1.4).
 pub fn is_free(event: &KeyboardEvent) -> bool {
     if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
         return false;
@@ -39,15 +39,15 @@ pub fn is_free(event: &KeyboardEvent) -> bool {
     !typing && !above && are_on()
 }
 
-/// Swallows what is typed on after a field was taken away, as when somebody else decides the review: letters meant for the
-/// field would be shortcuts, and decide another review. A click, Tab or Esc ends that. Listens before all others, so it
-/// is called before they are made.
+/// Swallows keys typed after a text field was removed, for example because somebody else decides the review. Letters
+/// meant for the field would otherwise be shortcuts, and decide another review. A click, Tab or Esc ends that. Must be
+/// called before other listeners are registered, so that it runs first.
 pub fn swallow_typing_on(notifier: Notifier) {
     let typed_in = StoredValue::new_local(None::<Element>);
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         let key = event.key();
         if let Some(field) = target(&event).and_then(|target| target.closest(TEXT).ok().flatten()) {
-            // Whoever leaves a field, or sends what is in it, is not surprised when it closes.
+            // After leaving a field or sending its content, a person expects it to close.
             let with_modifier = event.ctrl_key() || event.meta_key();
             let ends = match key.as_str() {
                 "Tab" | "Escape" => true,
@@ -76,7 +76,7 @@ pub fn swallow_typing_on(notifier: Notifier) {
     });
 }
 
-/// Whether nothing can be typed in a field any more.
+/// Whether a field can no longer be typed in.
 fn is_gone(field: &Element) -> bool {
     let bounds = field.get_bounding_client_rect();
     let is_drawn = bounds.width() > 0.0 && bounds.height() > 0.0;

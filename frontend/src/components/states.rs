@@ -11,17 +11,17 @@ use super::focus::focusable_before;
 use super::glyph::Glyph;
 use crate::client::{Live, after_paint};
 
-/// Nothing there, said kindly, with what to do about it as children.
+/// A notice that there is nothing to show, with advice as children.
 #[component]
 pub fn Empty(
     icon: IconData,
-    /// What is not there.
+    /// What is missing.
     #[prop(into)]
     title: String,
-    /// Whether it is all that the page shows, and so its heading.
+    /// Whether this is all that the page shows; then the title is the page's heading.
     #[prop(optional)]
     page: bool,
-    /// Why, and what to do.
+    /// The reason, and what to do about it.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
@@ -34,21 +34,21 @@ pub fn Empty(
     }
 }
 
-/// Could not be loaded: what went wrong, and a button to try again.
+/// A notice that something could not be loaded, with the error and a button to try again.
 #[component]
 pub fn Failed(
-    /// What could not be done.
+    /// What has failed.
     #[prop(into)]
     title: String,
-    /// What the server or the network said.
+    /// The error of the server or the network.
     problem: Problem,
-    /// What "Try again" does.
+    /// Called by "Try again"; without it, there is no such button.
     #[prop(optional, into)]
     retry: Option<Callback<()>>,
-    /// Whether it is all that the page shows, and so its heading.
+    /// Whether this is all that the page shows; then the title is the page's heading.
     #[prop(optional)]
     page: bool,
-    /// Where else one can go.
+    /// Other ways to go on.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
@@ -63,18 +63,18 @@ pub fn Failed(
     }
 }
 
-/// What was loaded, once it is there: bars until then, and why it failed with a way to try again, which is done by itself
-/// once a lost connection is back. What is shown stays while it is loaded anew.
+/// Content that is loaded: bars until it is there, or the error with a button to try again; another attempt also starts
+/// when a lost connection is back. Earlier content stays visible during a reload.
 #[component]
 pub fn Loaded<T, F, V>(
-    /// What is loaded.
+    /// The resource to load.
     from: LocalResource<Result<T, Problem>>,
-    /// What could not be done, where it fails.
+    /// The title of the error if loading fails.
     failed: &'static str,
-    /// How many bars.
+    /// The number of bars.
     #[prop(default = 6)]
     rows: usize,
-    /// How it is shown.
+    /// Renders the content.
     children: F,
 ) -> impl IntoView
 where
@@ -97,7 +97,7 @@ where
     awaited(rows, Box::new(content))
 }
 
-/// Bars until there is content. Of no type, so that it is compiled once.
+/// Bars until there is content. Not generic, so that it is compiled only once.
 fn awaited(rows: usize, content: Box<dyn Fn() -> Option<AnyView> + Send + Sync>) -> AnyView {
     let content = StoredValue::new(content);
     view! {
@@ -106,10 +106,10 @@ fn awaited(rows: usize, content: Box<dyn Fn() -> Option<AnyView> + Send + Sync>)
     .into_any()
 }
 
-/// Not loaded yet: bars where the content will be.
+/// Bars in the place of content that is still loading.
 #[component]
 pub fn Loading(
-    /// How many bars.
+    /// The number of bars.
     #[prop(default = 6)]
     rows: usize,
 ) -> impl IntoView {
@@ -119,12 +119,12 @@ pub fn Loading(
     view! { <div class="loading" role="status" aria-label="Loading">{bars}</div> }
 }
 
-/// The button below a list that has older pages, and why the last one could not be loaded.
+/// The button below a list that has older pages, and the error of the last attempt.
 #[component]
 pub fn LoadOlder(
-    /// Where the next page begins; `None`: there is none.
+    /// The cursor of the next page; `None` if there is none.
     next: Memo<Option<String>>,
-    /// Loads the page that begins at a cursor.
+    /// Loads the page at a cursor.
     older: Action<String, Result<(), Problem>>,
     label: &'static str,
 ) -> impl IntoView {
@@ -134,7 +134,7 @@ pub fn LoadOlder(
         Some(view! { <p class="mistake" role="alert">{problem}</p> })
     };
     let more = NodeRef::<html::Div>::new();
-    // All that can have the focus in the list above.
+    // The focusable elements of the list above.
     let list = move || {
         let more = more.get_untracked()?;
         Some(focusable_before(&more.parent_element()?, &more))
@@ -146,7 +146,7 @@ pub fn LoadOlder(
             older.dispatch_local(next);
         }
     };
-    // Who has loaded more goes on with the first of it.
+    // After a load, the focus moves to the first new element.
     Effect::new(move |_| {
         if !answer.with(|answer| answer.as_ref().is_some_and(Result::is_ok)) || busy.get() {
             return;
@@ -164,7 +164,7 @@ pub fn LoadOlder(
     view! {
         <div class="more" node_ref=more>
             <Show when=move || next.with(Option::is_some)>
-                // One that is disabled loses the focus.
+                // A disabled button would lose the focus.
                 <button class="b" aria-disabled=move || busy.get().to_string() on:click=load>{label}</button>
                 {refused}
             </Show>

@@ -6,12 +6,12 @@ use shared::run::RunStatus;
 
 use crate::state::ending;
 
-/// A run's status.
+/// The status of a run as a tag.
 #[component]
 pub fn StatusTag(
-    /// Where the run stands.
+    /// The status.
     status: RunStatus,
-    /// The error with which it ended.
+    /// The error with which the run ended, if any.
     error: Option<RunError>,
 ) -> impl IntoView {
     let (word, class) = ending::tag(status, error.as_ref());

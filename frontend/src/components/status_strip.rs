@@ -7,7 +7,7 @@ use crate::client::{Connection, Live, Workspace};
 use crate::state::outbox::{Outbox, not_sent};
 use crate::state::words;
 
-/// Says that what is shown may be old, and which decisions wait to be sent again.
+/// Warns that the page may be out of date, and that decisions were not sent.
 #[component]
 pub fn StatusStrip() -> impl IntoView {
     let live = Live::expect();

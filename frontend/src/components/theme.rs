@@ -11,21 +11,21 @@ const STORAGE_KEY: &str = "countersign.theme";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Theme {
-    /// As the system has it.
+    /// The setting of the system.
     #[default]
     System,
-    /// Dark text on a light ground.
+    /// Dark text on a light background.
     Light,
-    /// Light text on a dark ground.
+    /// Light text on a dark background.
     Dark,
 }
 
-/// The choice that was kept.
+/// The stored theme; that of the system if none is stored.
 pub fn stored() -> Theme {
     storage::read(STORAGE_KEY).unwrap_or_default()
 }
 
-/// Shows and keeps a choice.
+/// Applies and stores a theme.
 pub fn apply(theme: Theme) {
     let Some(root) = document().document_element() else { return };
     // Setting an attribute of a fixed, valid name cannot fail.

@@ -1,4 +1,4 @@
-//! Times for people, on the server's clock.
+//! Times in words; relative ones follow the server's clock.
 
 use leptos::prelude::*;
 use shared::time::Timestamp;
@@ -6,35 +6,35 @@ use shared::time::Timestamp;
 use crate::client::Live;
 use crate::state::words::{self, MONTHS};
 
-/// How long ago something was, kept up to date; the full time is in the title.
+/// The time since `at`, kept up to date; the full time is in the tooltip.
 #[component]
 pub fn Ago(
-    /// When it was.
+    /// The moment to show.
     at: Timestamp,
 ) -> impl IntoView {
     let live = Live::expect();
     view! { <time datetime=at.to_string() title=full(at)>{move || words::ago(live.now.get(), at)}</time> }
 }
 
-/// When something was or will be, as [`day`] says it; the full time is in the title.
+/// A time in the format of [`day`]; the full time is in the tooltip.
 #[component]
 pub fn At(at: Timestamp) -> impl IntoView {
     view! { <time datetime=at.to_string() title=full(at)>{day(at)}</time> }
 }
 
-/// A time in the person's own zone, whole, such as `20 Nov 2026, 22:31:04`.
+/// The full time in the person's time zone, such as `20 Nov 2026, 22:31:04`.
 pub fn full(at: Timestamp) -> String {
     let date = date(at);
     format!("{} {}, {}:{:02}", day_of(&date), date.get_full_year(), clock(at), date.get_seconds())
 }
 
-/// The hour and minute in the person's own zone, such as `14:05`.
+/// The hour and minute in the person's time zone, such as `14:05`.
 pub fn clock(at: Timestamp) -> String {
     let date = date(at);
     format!("{:02}:{:02}", date.get_hours(), date.get_minutes())
 }
 
-/// The day, and the hour and minute, in the person's own zone, such as `20 Nov, 14:05`; with the year where it is another.
+/// The day, hour and minute in the person's time zone, such as `20 Nov, 14:05`; with the year unless it is this one.
 pub fn day(at: Timestamp) -> String {
     let (date, now) = (date(at), js_sys::Date::new_0());
     let year = date.get_full_year();
@@ -42,8 +42,8 @@ pub fn day(at: Timestamp) -> String {
     format!("{}{year}, {}", day_of(&date), clock(at))
 }
 
-/// When a day begins in the person's own zone. A day behind the end of the month is one of the next. None: there is
-/// no such day, such as one in the year 999999.
+/// The start of a day in the person's time zone. A day after the end of the month counts into the next. `None` for
+/// dates out of range, such as those in the year 999999.
 pub fn begin_of_day(year: u32, month: u32, day: u32) -> Option<Timestamp> {
     let [month, day] = [month, day].map(|part| i32::try_from(part).unwrap_or(1));
     let date = js_sys::Date::new_with_year_month_day(year, month - 1, day);
@@ -52,7 +52,7 @@ pub fn begin_of_day(year: u32, month: u32, day: u32) -> Option<Timestamp> {
     millis.is_finite().then(|| Timestamp(millis as i64 * 1000))
 }
 
-/// The day of the month, and the month.
+/// The day and month, such as `20 Nov`.
 fn day_of(date: &js_sys::Date) -> String {
     let month = MONTHS.get(date.get_month() as usize).copied().unwrap_or_default();
     format!("{} {month}", date.get_date())

@@ -26,20 +26,20 @@ enum Event {
     Ended(Box<Run>),
 }
 
-/// The history of a run as a list: its start and end, its steps, and the decisions of its reviews.
+/// The history of a run as a list: its start and end, its steps, and the decisions on its reviews.
 #[component]
 pub fn Timeline(
     /// The run, for its start and end.
     run: Signal<Option<Run>>,
     /// Its steps and reviews.
     report: Signal<Option<Report>>,
-    /// What running agents have said so far.
+    /// The streamed text of running agents.
     streams: Signal<Streams>,
 ) -> impl IntoView {
     let events = move || run.with(|run| report.with(|report| events(run.as_ref(), report.as_ref())));
     view! {
         <ol class="timeline">
-            // A line is made anew only when it says something else.
+            // A line is rendered again only when its content changes.
             <For each=events key=|(at, event)| (*at, identity(event)) let:line>
                 {line_view(line.0, line.1, streams)}
             </For>
@@ -69,7 +69,7 @@ fn events(run: Option<&Run>, report: Option<&Report>) -> Vec<(Timestamp, Event)>
     {
         events.push((at, Event::Ended(Box::new(run.clone()))));
     }
-    // What one commit did has one time: the decision comes before the step that it let start.
+    // Everything in one commit has the same time; a decision comes before the step that it starts.
     events.sort_by_key(|(at, event)| {
         let rank = match event {
             Event::Started(_) => 0,
@@ -82,7 +82,7 @@ fn events(run: Option<&Run>, report: Option<&Report>) -> Vec<(Timestamp, Event)>
     events
 }
 
-/// What makes a line another one.
+/// The key of a line: it changes when the line must be rendered again.
 fn identity(event: &Event) -> String {
     match event {
         Event::Started(run) => format!("started {}", run.summary.id),
@@ -188,15 +188,15 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
         }
         None => String::new(),
     };
-    // What became of a person's answer stands in the line of the decision.
+    // The line of the decision already says what became of a person's answer.
     let note = step.note.filter(|_| step.kind != "human" || step.status != StepStatus::Completed);
-    // An error that says the same says it once.
+    // A note that repeats the error is left out.
     let note = note.filter(|note| step.error.as_ref().is_none_or(|error| error.message != *note));
-    // The gate before a flow gives its output stands at its end.
+    // The gate of a flow's output is recorded as a step of kind `return`.
     let kind = if step.kind == "return" { "output".to_owned() } else { step.kind.clone() };
     let (node, visit) = (step.node.to_string(), step.visit);
     let mut tags = words::visit(step.part, visit);
-    // Calls of one flow look alike, but for the visits of who called.
+    // Several calls of one flow differ only in the visit of the calling node.
     let call = step.node.caller().filter(|(_, call)| step.part.is_none() && *call > 1);
     tags.extend(call.map(|(_, call)| format!("call {call}")));
     let stream = Memo::new(move |_| open.then(|| streams.with(|streams| streams.get(&node, visit).cloned())).flatten());
@@ -219,7 +219,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                 })}
                 {move || stream.get().map(|stream| view! {
                     <div class="stream" aria-label="What the agent writes now">
-                        // One child, so that the box can keep its end in sight.
+                        // A single child lets the box keep its end visible.
                         <div>{(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span></div>
                     </div>
                 })}

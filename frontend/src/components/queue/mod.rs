@@ -34,7 +34,7 @@ pub fn Queue(
     /// The suffix of the rows' addresses: the filter.
     #[prop(into)]
     search: Signal<String>,
-    /// The number of rows of the whole list; none: not known.
+    /// The number of rows in the whole list; `None` if unknown.
     #[prop(into)]
     total: Signal<Option<u64>>,
     /// The number of new rows above the visible ones. Set here; [`ToMoreUrgent`] shows it.
@@ -51,7 +51,7 @@ pub fn Queue(
     let beyond = RwSignal::new(0);
     spawn_local(async move {
         after_paint().await;
-        // It fails only where the list has gone meanwhile.
+        // It fails only if the list is gone.
         let _ = beyond.try_set(BEYOND);
     });
 
@@ -63,7 +63,7 @@ pub fn Queue(
             let from = first.saturating_sub(before + beyond).min(rows.len());
             let to = (first + seen + beyond).saturating_sub(before).min(rows.len());
             let mut ids: Vec<ReviewId> = rows[from..to.max(from)].iter().map(|row| row.id).collect();
-            // Who has the focus keeps it, however far one scrolls.
+            // The row with the focus stays in the page, however far the person scrolls.
             if let Some(at) = at.get().filter(|at| !ids.contains(at))
                 && let Some(index) = inbox.index(at)
             {
@@ -97,7 +97,7 @@ pub fn Queue(
     Effect::new(move |_| around.set(look_around()));
 
     let version = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().version()));
-    // What will be in sight soon is asked for.
+    // Rows that will soon be visible are loaded.
     Effect::new(move |_| {
         let (first, seen, _) = (first.get(), seen.get(), version.get());
         if list.busy.get() || list.error.with(Option::is_some) {
@@ -136,7 +136,7 @@ pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> imp
     let to_top = move |_| {
         let Some(scroller) = scroller.get_untracked() else { return };
         scroller.set_scroll_top(0);
-        // The button goes when the list has been scrolled; the first row is in the page by then.
+        // The button disappears once the list has been scrolled; the first row is in the page by then.
         spawn_local(async move {
             after_paint().await;
             focus_on(".rows .row");
@@ -152,8 +152,8 @@ pub fn ToMoreUrgent(above: RwSignal<usize>, scroller: NodeRef<html::Div>) -> imp
     }
 }
 
-/// The rows in the page, each kept while it is among them. Like `For`, but their owners are not children of the list's:
-/// an owner keeps a place for each child that it ever had, and rows come and go by the thousand.
+/// The rows in the page, each kept while it is among them. Like `For`, but the owners of rows are not children of the
+/// list's owner, which would keep a slot for each child it ever had: rows come and go by the thousand.
 fn list_of_rows(ids: Memo<Vec<ReviewId>>, around: GlobalSignal<Around>) -> impl IntoView {
     let live = Live::expect();
     let row = move |_, id| {

@@ -8,41 +8,41 @@ use shared::id::ReviewId;
 use crate::client::{Live, ReviewList};
 use crate::components::resize::on_resize;
 
-/// How high a row is until the style has said it, in CSS pixels.
+/// The height of a row until the style sheet is read, in CSS pixels.
 const HEIGHT: f64 = 77.0;
 
-/// The place of the list in its column. Told by the browser's events, since asking it would have it lay out the page at
-/// once.
+/// The scroll position of the list in its column. It follows the browser's events, since reading it from the element
+/// would force a layout.
 #[derive(Clone, Copy)]
 pub struct Position {
     live: Live,
     list: ReviewList,
-    /// What the rows are scrolled in.
+    /// The element that scrolls the rows.
     pub scroller: NodeRef<html::Div>,
-    /// The rows.
+    /// The element that contains the rows.
     pub rows: NodeRef<html::Ul>,
-    /// The first row in sight.
+    /// The index of the first visible row.
     pub first: RwSignal<usize>,
-    /// How many rows that came stand above what is in sight.
+    /// The number of new rows above the visible ones.
     pub above: RwSignal<usize>,
-    /// Which row the keys stand on.
+    /// The row selected with the keyboard.
     at: Signal<Option<ReviewId>>,
-    /// The filter whose list it is.
+    /// The filter of the list.
     search: Signal<String>,
     /// The height of a row, in CSS pixels.
     height: RwSignal<f64>,
-    /// How far it is scrolled, in CSS pixels.
+    /// The scroll offset, in CSS pixels.
     top: StoredValue<f64>,
-    /// How high the column is, in CSS pixels; 0 until it was laid out.
+    /// The height of the column, in CSS pixels; 0 until it is laid out.
     extent: RwSignal<f64>,
-    /// The row that stays where it is, and its index there.
+    /// The row that must stay in place, and its index when this was decided.
     anchor: StoredValue<Option<(ReviewId, usize)>>,
-    /// The filter whose list the anchor stood in.
+    /// The filter of the list that the anchor belongs to.
     held_in: StoredValue<String>,
 }
 
 impl Position {
-    /// The top of a list that is not laid out yet.
+    /// The position at the top of a list that is not laid out yet.
     pub fn new(
         at: Signal<Option<ReviewId>>,
         search: Signal<String>,
@@ -67,21 +67,21 @@ impl Position {
         position.follow_the_layout();
         position.follow_the_list();
         position.follow_the_keys();
-        // Nothing is above a list that is not there any more; nor is the page, perhaps.
+        // A list that is gone has no rows above; the signal may be gone too.
         on_cleanup(move || {
             let _ = above.try_set(0);
         });
         position
     }
 
-    /// How many rows fit into the window of the browser: at least as many as into the list.
+    /// The number of rows that fit into the browser's window, which is at least the number of visible rows.
     pub fn rows_in_sight(self) -> usize {
         self.extent.track();
         let window = window().inner_height().ok().and_then(|height| height.as_f64()).unwrap_or(1000.0);
         pixel_to_row(window, self.height.get()) + 1
     }
 
-    /// Takes in that somebody, or the browser, has scrolled.
+    /// Handles scrolling by the person or the browser.
     pub fn scrolled(self) {
         let Some(scroller) = self.scroller.get_untracked() else { return };
         self.top.set_value(f64::from(scroller.scroll_top()));
@@ -97,7 +97,7 @@ impl Position {
         self.hold();
     }
 
-    /// From here on, the row that the keys stand on stays where it is if it is in sight, else the first one in sight.
+    /// Makes the selected row the anchor if it is visible, otherwise the first visible row.
     pub fn hold(self) {
         if self.scroller.get_untracked().is_none() {
             return;
@@ -120,14 +120,14 @@ impl Position {
         (self.top.get_value(), self.height.get_untracked(), self.extent.get_untracked())
     }
 
-    /// Whether it is known what is in sight.
+    /// Whether the list is laid out, so that its visible rows are known.
     pub fn is_laid_out(self) -> bool {
         self.extent.get() > 0.0
     }
 
     fn follow_the_layout(self) {
         let Self { scroller, height, extent, .. } = self;
-        // Who comes back to the list finds it where they left it.
+        // A person who returns to the list finds it where they left it.
         let left = StoredValue::new(self.list.place.get_value());
         on_resize(scroller, move |scroller| {
             if let Some(own) = row_height(scroller).filter(|own| (height.get_untracked() - *own).abs() > 0.1) {
@@ -147,7 +147,7 @@ impl Position {
         let Self { live, rows, above, search, .. } = self;
         let version = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().version()));
         Effect::new(move |_| {
-            // Read, not only tracked: a memo that nobody reads follows nothing.
+            // The memo is read, not only tracked: one that nobody reads does not run.
             version.with(|_| ());
             if rows.get().is_none() {
                 return;
@@ -159,7 +159,7 @@ impl Position {
                 let end = window.before() + window.rows().len();
                 (self.anchor.get_value().and_then(index), pixel_to_row(top, height) < end)
             });
-            // Another list is shown from its top.
+            // A different list is shown from its top.
             let is_other = top <= 0.0 && self.held_in.with_value(|filter| search.with_untracked(|now| now != filter));
             if let Some((was, is)) = moved.filter(|(was, is)| was != is && !is_other) {
                 let place = top + row_to_pixel(is, height) - row_to_pixel(was, height);
@@ -198,8 +198,8 @@ impl Position {
         }
     }
 
-    /// A list that is shorter than its column is held as a long one is, on room below its rows. The browser cuts a place
-    /// that is behind the end, so the end is moved first.
+    /// Makes room below the rows, so that even a list shorter than its column can be scrolled to keep its rows in
+    /// place. The browser does not scroll beyond the end, so the end is moved first.
     fn make_room(self, room: f64) {
         let Some(rows) = self.rows.get_untracked() else { return };
         let length = self.live.inbox.with_untracked(|inbox| inbox.window().before() + inbox.window().rows().len());
@@ -208,10 +208,10 @@ impl Position {
     }
 }
 
-/// How high the style makes a row.
+/// The height of a row in the style sheet.
 fn row_height(list: &web_sys::Element) -> Option<f64> {
     let style = window().get_computed_style(list).ok().flatten()?;
-    // A whole number: to read others takes code as large as some pages.
+    // A whole number: parsing fractions would add as much code as some pages have.
     let pixels: u32 = style.get_property_value("--row").ok()?.trim().strip_suffix("px")?.parse().ok()?;
     Some(f64::from(pixels))
 }

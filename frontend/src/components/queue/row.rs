@@ -15,33 +15,33 @@ use crate::state::inbox::InboxRow;
 use crate::state::subject::subject;
 use crate::state::{record, story, words};
 
-/// For so long a row that has just come is lit, in microseconds.
+/// How long a new row is highlighted, in microseconds.
 const FRESH: i64 = 8_000_000;
 
-/// What rows know of the page around them: one source that each follows, and not all of those that it is made of.
+/// What rows need to know about the page. It is one source that each row follows, rather than one for each part.
 #[derive(Debug, Clone, Default)]
 pub struct Around {
-    /// Which review is read.
+    /// The review that is open.
     pub open: Option<ReviewId>,
-    /// Which one the keys stand on.
+    /// The review selected with the keyboard.
     pub at: Option<ReviewId>,
-    /// To which row Tab leads: to one of the list.
+    /// The one row that Tab leads to.
     pub stop: Option<ReviewId>,
-    /// What is behind the addresses of rows: the filter.
+    /// The suffix of the rows' addresses: the filter.
     pub search: String,
-    /// How many rows the whole list has; none: not known.
+    /// The number of rows in the whole list; `None` if unknown.
     pub total: Option<u64>,
     /// The username of the person who is logged in.
     pub me: Option<String>,
-    /// Where they have drafted something.
+    /// The reviews for which they have a draft.
     pub drafted: Vec<ReviewId>,
-    /// Where their decision is on its way.
+    /// The reviews on which their decision is held or being sent.
     pub sending: Vec<ReviewId>,
-    /// Where their decision could not be sent.
+    /// The reviews on which their decision could not be sent.
     pub unsent: Vec<ReviewId>,
 }
 
-/// What of that concerns one row.
+/// The part of [`Around`] that concerns one row.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of the row, and any may go with any")]
 struct Here {
@@ -77,12 +77,12 @@ impl Around {
 #[component]
 pub fn QueueRow(
     id: ReviewId,
-    /// What is around it.
+    /// The state of the page around the row.
     around: GlobalSignal<Around>,
 ) -> impl IntoView {
     let live = Live::expect();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
-    // Where it stands while it leaves is where it stood.
+    // A row that leaves the list keeps its last index.
     let index = Memo::new(move |before: Option<&usize>| {
         live.inbox.with(|inbox| inbox.index(id)).or(before.copied()).unwrap_or_default()
     });
@@ -112,7 +112,7 @@ pub fn QueueRow(
         Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone()).unwrap_or_default()));
     let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
     let run = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| row.review.run_id)));
-    // Read from its values, which may be long: not every second.
+    // A memo, since values may be long and the row is rendered every second.
     let about = Memo::new(move |_| row.with(|row| row.as_ref().and_then(|row| subject(&row.review))));
     let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
     let more = move || {
@@ -126,7 +126,7 @@ pub fn QueueRow(
         if here.with(|here| here.unsent) {
             return format!("your decision is kept here{}{detail}", if detail.is_empty() { "" } else { " · " });
         }
-        // The sign of a draft does not stand alone.
+        // The mark of a draft needs a word beside it.
         if detail.is_empty() && here.with(|here| here.drafted) { "your draft".to_owned() } else { detail }
     };
     let mark = move || {
@@ -142,7 +142,7 @@ pub fn QueueRow(
                 Outcome::Accepted if review.is_some_and(|review| story::is_one_of_several(review)) => {
                     ("muted", icondata::LuCheck)
                 }
-                // Decided is no leave: every call may have been rejected, and a guardrail may have blocked what was approved.
+                // `Decided` need not mean approval: every call may have been rejected, or blocked by a guardrail.
                 Outcome::Decided | Outcome::Accepted
                     if review.is_some_and(|review| record::nothing_happens(review)) =>
                 {
@@ -194,7 +194,7 @@ fn subline(review: &Review) -> String {
     flow.unwrap_or_else(|| words::asker(review))
 }
 
-/// What stands at the right, and whether it is urgent.
+/// The time at the right of the row, and whether it is urgent.
 fn time(row: &InboxRow, now: Timestamp) -> (String, bool) {
     let review = &row.review;
     if let Some(resolution) = &review.resolution {
@@ -206,7 +206,7 @@ fn time(row: &InboxRow, now: Timestamp) -> (String, bool) {
     }
 }
 
-/// The third line.
+/// The third line of the row.
 fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestamp) -> String {
     let review = &row.review;
     if row.gone {
@@ -238,28 +238,28 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
     if review.voting.is_some() && review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
         parts.push("you have voted".to_owned());
     }
-    // Not by the colour of the row alone (WCAG 1.4.1).
+    // The severity must not be shown by colour alone (WCAG 1.4.1).
     if review.stakes.severity >= Severity::High {
         parts.push(review.stakes.severity.as_str().to_owned());
     }
-    // What tells it from others of its flow comes before what these have too.
+    // What distinguishes the review from others of its flow comes first.
     parts.extend(about);
     if review.stakes.reversible == Some(false) {
         parts.push("cannot be undone".to_owned());
     }
-    // The title says it too, where there is room for all of it.
+    // The title says it too, but it may be cut.
     parts.extend(words::item(review.part));
     parts.extend(words::round(review));
     if !review.reviewers.roles.is_empty() {
         parts.push(format!("for {}", review.reviewers.roles.join(", ")));
     }
-    // Mostly the title says it: it begins with the question.
+    // The title usually begins with the question, so the prompt is left out.
     let prompt = plain(&review.prompt);
     let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
     if !prompt.split_whitespace().take(4).all(said) {
         parts.push(prompt);
     }
-    // Who asks stands in the second line where no flow does.
+    // For reviews without a flow, the second line says who asks.
     if parts.is_empty() && review.flow.is_some() {
         parts.push(format!("started by {}", words::person(&review.requested_by, me)));
     }
