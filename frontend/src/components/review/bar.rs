@@ -1,4 +1,4 @@
-//! The bar at the bottom, with the note and the decision. If nothing can be decided, it says why.
+//! The bar at the bottom, with the note and the decision; or the reason why this person cannot decide.
 
 use leptos::prelude::*;
 use shared::definition::ChoiceKind;
@@ -40,7 +40,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
     }
 }
 
-/// Mistakes that belong to no field of their own.
+/// The mistakes that belong to no field, and a hint if there are others.
 #[component]
 fn General(pane: Pane) -> impl IntoView {
     let general = Memo::new(move |_| {
@@ -72,7 +72,7 @@ struct Act {
     key: Option<String>,
     class: &'static str,
     barred: Option<String>,
-    /// Whether it opens a form, and decides nothing.
+    /// Whether the button opens a form instead of deciding.
     opens: bool,
 }
 
@@ -84,7 +84,7 @@ fn acts(pane: Pane) -> Vec<Act> {
     let no_correction = effects::no_correction(&review);
     let filled = pane.filled().map(|option| option.id);
     let shown = |option: &ReviewOption| filled.as_ref().is_none_or(|filled| *filled == option.id);
-    // Its form says it already, right above.
+    // The form right above says it already.
     let is_said = filled.is_some() && review.voting.is_none();
     for (index, option) in review.options.iter().enumerate().filter(|(_, option)| shown(option)) {
         let opens = option.fields.is_some() && filled.is_none();
@@ -203,12 +203,12 @@ fn acts(pane: Pane) -> Vec<Act> {
     acts
 }
 
-/// A sentence with its full stop.
+/// A text with a full stop at its end, unless it ends with punctuation.
 fn sentence_end(text: &str) -> String {
     if text.is_empty() || text.ends_with(['.', '?', '!', '…', '”']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// The buttons, and what the one under the pointer does.
+/// The buttons, and the effect of the one under the pointer.
 #[component]
 fn Acts(pane: Pane) -> impl IntoView {
     let session = Session::expect();
@@ -227,7 +227,7 @@ fn Acts(pane: Pane) -> impl IntoView {
         }
     };
     let live = Live::expect();
-    // The time to undo ends before the deadline takes the decision.
+    // The time to undo may be short, as it ends before the deadline.
     let undo = move || {
         let now = live.now.get();
         let seconds = pane.review.with(|review| held_until(review, now).0 - now.0) / 1_000_000;

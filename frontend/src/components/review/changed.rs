@@ -1,5 +1,5 @@
-//! Says that the content has changed since it was read, and what was asked for in the round before. Nothing can be decided
-//! before a change was seen.
+//! Notices that the content has changed since the person read it, and of what was asked for in the previous round.
+//! Nothing can be decided before the person has looked at a change.
 
 use leptos::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::state::{changes, earlier};
 
-/// Says what was asked for in the round before.
+/// The correction that was asked for in the previous round.
 #[component]
 pub fn LastRound(pane: Pane) -> impl IntoView {
     let session = Session::expect();
@@ -25,7 +25,7 @@ pub fn LastRound(pane: Pane) -> impl IntoView {
     }
 }
 
-/// Says that the content has changed.
+/// The notice that the content has changed, with buttons to show and accept the change.
 #[component]
 pub fn Changed(pane: Pane) -> impl IntoView {
     let changed = Memo::new(move |_| pane.review.with(|review| review.is_pending()) && pane.has_changed());
@@ -34,7 +34,7 @@ pub fn Changed(pane: Pane) -> impl IntoView {
         let me = session.username();
         pane.review.with(|now| pane.before.with(|before| changes::between(before.as_deref(), now, me.as_deref())))
     });
-    // What is said is enough where nothing of it can be shown.
+    // The sentences are enough if the cards cannot show the difference.
     let hint = move || {
         what.with(|what| match (what.is_shown, what.says.is_empty()) {
             (true, _) => " The difference is shown below.",
@@ -43,7 +43,7 @@ pub fn Changed(pane: Pane) -> impl IntoView {
         })
     };
     let kept = move || !pane.draft().is_empty();
-    // Whether this tab has seen it change, or the person comes back to something older that they wrote.
+    // Either the review changed while it was open here, or the person returns to a draft on an older revision.
     let since = move || match pane.before.get() {
         Some(before) if kept() => format!("This has changed since revision {}, which you edited. ", before.revision),
         None if kept() => format!("This has changed since revision {}, which you edited. ", pane.draft().revision),

@@ -1,4 +1,4 @@
-//! A form of the review's draft: what stands in it is what would be sent, also where another tab has written the draft.
+//! Forms that edit a part of the review's draft: they show what would be sent, even if another tab changed the draft.
 
 use std::rc::Rc;
 
@@ -11,16 +11,17 @@ use crate::state::drafts::Draft;
 /// The signals of a [`crate::components::schema_form::SchemaForm`] that edits a part of the draft.
 #[derive(Clone, Copy)]
 pub struct DraftForm {
-    /// What stands in it.
+    /// The content of the form.
     pub value: RwSignal<Value>,
-    /// Whether it can be read: nothing is half typed.
+    /// Whether the content is valid so far: no field is half typed.
     pub sound: RwSignal<bool>,
-    /// The first thing that is wrong.
+    /// The first mistake in the form; `None` if there is none.
     pub flaw: RwSignal<Option<String>>,
 }
 
 impl Pane {
-    /// A form of the part of the draft that `read` finds and `write` sets. Nothing is decided while something is wrong in it.
+    /// Creates a form for the part of the draft that `read` returns and `write` sets. A mistake in it prevents every
+    /// decision.
     pub fn form(
         self,
         read: impl Fn(&Draft) -> Value + 'static,
@@ -31,8 +32,8 @@ impl Pane {
         form
     }
 
-    /// The same of an edit of what was `proposed`, which only some decisions send. What was proposed may be wrong, too, and
-    /// is not sent.
+    /// Like [`Self::form`], for an edit of the `proposed` value. A mistake in it prevents only decisions that send
+    /// edits, and only if the value was changed: an unchanged proposal is not sent.
     pub fn edit_form(
         self,
         proposed: Value,
@@ -55,7 +56,7 @@ impl Pane {
         let value = RwSignal::new(read(&self.workspace.draft_now(self.id)));
         let form = DraftForm { value, sound: RwSignal::new(true), flaw: RwSignal::new(None) };
         let DraftForm { value, sound, .. } = form;
-        // What the draft holds of it, as far as the form knows: while something is half typed, the form is ahead of it.
+        // The last known value in the draft. While a field is half typed, the form is ahead of it.
         let known = StoredValue::new(value.get_untracked());
         Effect::new(move |previous: Option<()>| {
             let value = value.get();
@@ -65,7 +66,7 @@ impl Pane {
             let before = self.workspace.draft_now(self.id);
             let mut now = before.clone();
             write(&mut now, value);
-            // Two tabs that take over each other's draft would otherwise write without end.
+            // Without this check, two tabs that take over each other's draft would write without end.
             if now != before {
                 known.set_value(read(&now));
                 self.workspace.write(&self.review.get_untracked(), |draft| *draft = now);
@@ -73,7 +74,7 @@ impl Pane {
         });
         self.workspace.on_taken_over(move || {
             let kept = own(&self.workspace.draft_now(self.id));
-            // Another part of the draft may have come, or the draft of another review.
+            // The change may be in another part of the draft, or in another draft.
             if known.with_value(|known| *known == kept) {
                 return;
             }

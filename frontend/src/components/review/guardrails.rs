@@ -1,5 +1,5 @@
-//! The findings of guardrails at a call or a value, with an icon and in words; and checking typed values when their
-//! field loses the focus.
+//! What guardrails say about a call or a value, in words with an icon. Typed values are checked when their field loses
+//! the focus.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -11,7 +11,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert_code;
 use crate::state::guardrail_notes::{self, Note, NotePlace};
 
-/// What is said at a place.
+/// What guardrails say about a place.
 #[component]
 pub fn GuardrailNotes(pane: Pane, place: NotePlace) -> impl IntoView {
     let notes = Memo::new(move |_| {
@@ -36,7 +36,7 @@ fn note(note: Note) -> impl IntoView {
 }
 
 impl Pane {
-    /// Asks what guardrails would do with what was typed. What cannot be asked is answered by the decision itself.
+    /// Asks the server what guardrails would do with the draft. If that fails, the decision itself brings the answer.
     pub fn check(self) {
         let Some(request) = self.to_check().filter(|_| untrack(move || self.is_open())) else { return };
         if self.checked.with_untracked(|answered| answered.as_ref().is_some_and(|(asked, _)| *asked == request)) {
@@ -45,7 +45,7 @@ impl Pane {
         let api = self.api;
         spawn_local(async move {
             let answer = api.check(self.id, &request).await;
-            // What was typed since has been asked anew: that answer may be there already.
+            // A draft that has changed since is checked by a request of its own, which may be answered already.
             if let Ok(checked) = answer
                 && self.to_check().as_ref() == Some(&request)
             {
@@ -54,7 +54,7 @@ impl Pane {
         });
     }
 
-    /// What is to be asked now; none: nothing, or the pane has gone.
+    /// The request to check the draft; `None` if there is nothing to check, or if the pane is gone.
     fn to_check(self) -> Option<DecisionRequest> {
         let draft = self.workspace.draft_now(self.id);
         self.review.try_with_untracked(|review| guardrail_notes::to_check(review, &draft)).flatten()

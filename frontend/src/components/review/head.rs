@@ -25,7 +25,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
         pane.review.with(|review| {
             let flow = review.flow.as_ref().map(ToString::to_string);
             let node = review.node.as_ref().map(NodeId::place);
-            // Where no flow asks, who does is all that there is to say.
+            // A review without a flow only has an asker.
             let node = node.or_else(|| flow.is_none().then(|| words::asker(review)));
             (flow, review.flow_title.clone(), review.run_id, node)
         })
@@ -35,7 +35,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
     view! {
         <div class="head">
-            // Whoever comes by keys need not walk through all that stands above and beside what is decided.
+            // With the keyboard, this skips everything above and beside the decision.
             <Show when=move || pane.is_open()>
                 <button type="button" class="b to-decision" on:click=move |_| pane.go_to_decision()>"Skip to the decision"</button>
             </Show>
@@ -73,7 +73,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     }
 }
 
-/// What is at stake, as tags with their classes; the category as people read it.
+/// What is at stake, as CSS classes and texts of tags. `category` is in words.
 pub(super) fn at_stake(stakes: &Stakes, category: Option<String>) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     match stakes.severity {
@@ -110,7 +110,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// How much time is left, on the server's clock, and what happens then.
+/// The time until the deadline on the server's clock, and what happens then.
 #[component]
 fn Due(pane: Pane) -> impl IntoView {
     let live = Live::expect();
@@ -147,7 +147,7 @@ fn Due(pane: Pane) -> impl IntoView {
     }
 }
 
-/// Who is on it, and taking it or leaving it.
+/// The person who has claimed the review, and a button to claim or release it.
 #[component]
 fn Claim(pane: Pane) -> impl IntoView {
     let live = Live::expect();
@@ -165,7 +165,7 @@ fn Claim(pane: Pane) -> impl IntoView {
         }
     });
     let busy = act.pending();
-    // One that is disabled loses the focus.
+    // A disabled button would lose the focus.
     let disabled = move || busy.get().to_string();
     let set = move |take: bool| {
         if !busy.get_untracked() {

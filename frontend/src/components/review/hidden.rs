@@ -1,17 +1,17 @@
-//! The warning of hidden characters where somebody edits: no field shows them as marks.
+//! The warning about hidden characters in edited text, since fields do not show them.
 
 use leptos::prelude::*;
 
 use crate::components::glyph::Glyph;
 use crate::state::words;
 
-/// Says how many there are in what is edited, and takes them out.
+/// The number of hidden characters in an edited value, and a button that removes them.
 #[component]
 pub fn HiddenWarning(
-    /// How many there are.
+    /// The number of hidden characters.
     #[prop(into)]
     count: Signal<usize>,
-    /// Takes them out.
+    /// Removes them.
     #[prop(into)]
     remove: Callback<()>,
 ) -> impl IntoView {

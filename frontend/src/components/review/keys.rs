@@ -1,4 +1,4 @@
-//! The keys of the pane.
+//! The keyboard shortcuts of the pane.
 
 use leptos::prelude::*;
 use shared::definition::Severity;
@@ -9,7 +9,7 @@ use crate::components::focus::focus_on;
 use crate::components::shortcuts::is_free;
 use crate::state::verdict::{self, Intent, keys};
 
-/// Listens to the keys while the pane is shown.
+/// Handles keys while the pane is shown.
 pub fn listen(pane: Pane) {
     let listener = window_event_listener(leptos::ev::keydown, move |event| {
         if !is_free(&event) {
@@ -17,7 +17,7 @@ pub fn listen(pane: Pane) {
         }
         let review = pane.review.get_untracked();
         let key = event.key();
-        // A form hides the other options, and so their keys.
+        // An open form hides the other options, so their keys do nothing.
         let fills = untrack(move || pane.filled().is_some());
         let acted = match key.as_str() {
             key if fills && (matches!(key, "a" | "r") || keys::place(key).is_some()) => None,
@@ -42,7 +42,7 @@ pub fn listen(pane: Pane) {
         };
         if let Some(intent) = acted {
             event.prevent_default();
-            // On what is critical a key only goes to the button: Enter presses it, with what follows in sight.
+            // In a critical review, a key only focuses the button: the person sees the effect, and presses Enter.
             if review.stakes.severity == Severity::Critical {
                 focus_on(format!(".acts [data-key=\"{key}\"]"));
             } else {

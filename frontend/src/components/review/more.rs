@@ -14,14 +14,14 @@ use crate::components::shortcuts::is_free;
 use crate::state::drafts::Form;
 use crate::state::{effects, words};
 
-/// The buttons, and their dialog.
+/// The buttons, and the dialog that they share.
 #[component]
 pub fn More(pane: Pane) -> impl IntoView {
     let api = use_api();
     let live = Live::expect();
     let session = Session::expect();
     let open = RwSignal::new(false);
-    // Whether the dialog hands the review over; else it takes it back.
+    // Whether the dialog delegates the review; otherwise it withdraws it.
     let hands = RwSignal::new(true);
     let text = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<String>);
@@ -45,7 +45,7 @@ pub fn More(pane: Pane) -> impl IntoView {
         problem.set(None);
         open.set(true);
     };
-    // Asked for at each opening: whoever may decide can be another one by then.
+    // Loaded at each opening, since the people who may decide can change.
     let names = LocalResource::new(move || {
         let asked = open.get() && hands.get();
         async move {

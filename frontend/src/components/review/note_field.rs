@@ -1,4 +1,4 @@
-//! The note with a decision: the text field, and details for later steps.
+//! The note that goes with a decision: a text field, and details for later steps.
 
 use leptos::html;
 use leptos::prelude::*;
@@ -11,10 +11,10 @@ use crate::components::focus::focus_on;
 use crate::components::schema_form::SchemaForm;
 use crate::state::effects;
 
-/// Where the text field is.
+/// A selector for the text field.
 pub const NOTE: &str = ".say textarea";
 
-/// The text field.
+/// The text field for the note.
 #[component]
 pub fn NoteField(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();
@@ -55,7 +55,8 @@ pub fn NoteField(pane: Pane) -> impl IntoView {
     }
 }
 
-/// What later steps of the run are told beside the decision, as JSON: most decisions need none.
+/// A field for the metadata of the decision, as JSON, which later steps can read. It is folded, as most decisions need
+/// none.
 #[component]
 fn Metadata(pane: Pane) -> impl IntoView {
     let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
@@ -67,7 +68,7 @@ fn Metadata(pane: Pane) -> impl IntoView {
             }
         },
     );
-    // What is sent is in sight, and what is being emptied is not taken away.
+    // It stays open if it has content, and while its content is being deleted.
     let opened =
         Memo::new(move |before: Option<&bool>| before == Some(&true) || value.with(|value| *value != json!({})));
     let mistakes = Signal::derive(move || pane.mistakes.get());

@@ -1,5 +1,5 @@
-//! The form of an option with fields, which is filled in before the decision is sent; and its values once the review is
-//! over.
+//! The form of an option with fields, which is filled in before the decision; and the values that were sent, once the
+//! review is resolved.
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::state::option_fields::{self, PLACE};
 use crate::state::verdict::Intent;
 
 impl Pane {
-    /// Does what a button or a key says: an option that takes more opens its form, everything else is decided.
+    /// Handles a button or key: opens the form of an option with fields, and decides anything else.
     pub fn press(self, intent: &Intent) {
         let opens = |id: &String| {
             let takes = |option: &ReviewOption| option.id == *id && option.fields.is_some();
@@ -31,7 +31,7 @@ impl Pane {
         }
     }
 
-    /// Closes the form; what was typed is kept.
+    /// Closes the form. What was typed stays in the draft.
     pub fn close_form(self) {
         self.mistakes.set(Vec::new());
         self.filling.set(None);
@@ -39,7 +39,7 @@ impl Pane {
     }
 }
 
-/// The form that is open.
+/// The open form, if any.
 #[component]
 pub fn OptionForm(pane: Pane) -> impl IntoView {
     let option = Memo::new(move |_| pane.filled());
@@ -50,7 +50,7 @@ pub fn OptionForm(pane: Pane) -> impl IntoView {
 fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let ReviewOption { id, label, description, fields, .. } = option;
     let schema = fields.unwrap_or_default();
-    // A form that is opened and left is no draft; one that was emptied is.
+    // A form with its initial values is no draft; one that was emptied is.
     let untouched = untouched(&schema);
     let empty = untouched.clone();
     let (of, own) = (id.clone(), id.clone());
@@ -63,7 +63,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
         },
     );
     let mistakes = Signal::derive(move || pane.mistakes.get());
-    // The heading names it already, but a single field of JSON needs a name of its own.
+    // The heading names the form, but a single field of JSON needs a label.
     let name = if schema.get("properties").is_some() { "" } else { "Values" };
     let keys = move |event: web_sys::KeyboardEvent| match event.key().as_str() {
         "Enter" if event.ctrl_key() || event.meta_key() => {
@@ -88,7 +88,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     }
 }
 
-/// What went with the option that was chosen.
+/// The values that were sent with the chosen option.
 #[component]
 pub fn WhatWentWithIt(pane: Pane) -> impl IntoView {
     let fields = Memo::new(move |_| pane.review.with(|review| option_fields::on_record(review)));

@@ -19,62 +19,62 @@ use crate::state::guardrail_notes::Answered;
 use crate::state::verdict::keys::on_enter;
 use crate::state::verdict::{Intent, sends_edits};
 
-/// The first button of an action for which nothing was chosen yet.
+/// A selector for the first button of an action that is not decided yet.
 const UNDECIDED: &str = ".card.action:not(.decided) :is(.unfold, footer:not([hidden]) button)";
 
-/// Something that is wrong in a form.
+/// A mistake in a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
-    /// What it is, with the name of the field.
+    /// The message, with the name of the field.
     says: String,
     /// Whether it is in an edit, which only some decisions send.
     is_of_edit: bool,
 }
 
-/// What the parts of the pane share. Cheap to copy into closures.
+/// The state shared by the parts of the pane. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct Pane {
     pub id: ReviewId,
-    /// As it is now.
+    /// The newest version of the review.
     pub review: Memo<Arc<Review>>,
-    /// As the person saw it before it changed, until they have read the change.
+    /// The review as the person saw it before it changed; `None` if they have seen the newest content.
     pub before: RwSignal<Option<Arc<Review>>>,
-    /// The review of the round before, once the run's report is there.
+    /// The review of the previous round; `None` until the run's report is loaded, and in the first round.
     pub round: RwSignal<Option<Arc<Review>>>,
-    /// The revision that the person knows.
+    /// The newest revision that the person has seen.
     pub known: RwSignal<u32>,
-    /// Whether this person may decide it, and if not, why.
+    /// Whether this person may decide the review, and if not, why.
     pub access: Memo<Access>,
-    /// Mistakes in what was typed, from here or from the server.
+    /// Mistakes in the draft, found here or by the server.
     pub mistakes: RwSignal<Vec<Mistake>>,
-    /// The option whose form is open.
+    /// The id of the option whose form is open.
     pub filling: RwSignal<Option<String>>,
-    /// Raised when the first thing that can be edited shall open.
+    /// Notified when the first editable value or action shall open its editor.
     pub edit: Trigger,
-    /// What is wrong in the forms that are open, by a number of each.
+    /// The mistakes in open forms, by a number of the form.
     pub flaws: RwSignal<BTreeMap<u64, Flaw>>,
-    /// What guardrails said of what was typed.
+    /// The last check of the draft by guardrails.
     pub checked: RwSignal<Answered>,
-    /// Drafts and decisions under way.
+    /// Drafts and decisions on their way.
     pub workspace: Workspace,
     pub api: Api,
     pub notifier: Notifier,
 }
 
 impl Pane {
-    /// What was typed. Follows it.
+    /// The draft. Follows it.
     pub fn draft(self) -> Draft {
         self.workspace.draft(self.id)
     }
 
-    /// Whether it can be decided by this person: it waits, they may, and nothing is on its way.
+    /// Whether this person can decide the review now: it is pending, they may decide, and no decision is on its way.
     pub fn is_open(self) -> bool {
         self.review.with(|review| review.is_pending())
             && self.access.get().is_allowed()
             && self.workspace.outbox.with(|outbox| outbox.get(self.id).is_none())
     }
 
-    /// Whether the content has changed since the person read it, or since they wrote what is kept here.
+    /// Whether the content has changed since the person read it, or since they wrote their draft.
     pub fn has_changed(self) -> bool {
         let known = self.known.get();
         let behind = |review: &Review| {
@@ -83,7 +83,7 @@ impl Pane {
         self.review.with(|review| review.revision > known || behind(review))
     }
 
-    /// The person has read the change.
+    /// Records that the person has looked at the change.
     pub fn read_change(self) {
         let review = self.review.get_untracked();
         self.known.set(review.revision);
@@ -91,15 +91,15 @@ impl Pane {
         self.mistakes.set(Vec::new());
     }
 
-    /// The option whose form is open.
+    /// The option whose form is open. Follows it.
     pub fn filled(self) -> Option<ReviewOption> {
         let id = self.filling.get()?;
         let is_offered = |option: &&ReviewOption| option.id == id && option.fields.is_some();
         self.review.with(|review| review.options.iter().find(is_offered).cloned())
     }
 
-    /// Sends what Ctrl+Enter sends: the form that is open, the choices that were made, or the text. Where something has
-    /// to be chosen first, goes there.
+    /// Does what Ctrl+Enter does: sends the open form, the choices or the text. If a choice has to be made first, moves
+    /// the focus there.
     pub fn send(self) {
         if !untrack(move || self.is_open()) {
             return;
@@ -112,10 +112,10 @@ impl Pane {
         }
     }
 
-    /// Gives the focus to what is decided next.
+    /// Moves the focus to the next thing to decide.
     pub fn go_to_decision(self) {
         let (review, draft) = (self.review.get_untracked(), self.workspace.draft_now(self.id));
-        // All together are approved by a button: where some were chosen, or each has to be, the next one is due.
+        // One button can approve all actions, unless some are decided already or each must be decided separately.
         if review.is_one_by_one() || review.actions.iter().any(|action| choice(action, &draft).is_some()) {
             focus_on(UNDECIDED);
         } else {
@@ -123,7 +123,8 @@ impl Pane {
         }
     }
 
-    /// Sends a decision, where the review is open and what it shows was seen and is complete; else says what is missing.
+    /// Decides the review, if the person can, has seen all changes, and the draft is complete; otherwise shows what is
+    /// missing.
     pub fn decide(self, intent: &Intent) {
         if !untrack(move || self.is_open()) {
             return;
@@ -150,12 +151,12 @@ impl Pane {
         }
     }
 
-    /// Nothing is decided while something is wrong in a form.
+    /// Prevents every decision while `flaw` returns a mistake of a form.
     pub fn watch(self, flaw: impl Fn() -> Option<String> + 'static) {
         self.watch_form(false, flaw);
     }
 
-    /// The same of an edit, which only some decisions send.
+    /// Like [`Self::watch`], for a form whose content only some decisions send.
     pub fn watch_edit(self, flaw: impl Fn() -> Option<String> + 'static) {
         self.watch_form(true, flaw);
     }
@@ -169,7 +170,7 @@ impl Pane {
                 self.flaws.update(|flaws| drop(flaws.insert(own, flaw)));
             }
         });
-        // It fails only where the pane has gone, too.
+        // It fails only if the pane is gone too.
         on_cleanup(move || drop(self.flaws.try_update(|flaws| flaws.remove(&own))));
     }
 }

@@ -1,5 +1,5 @@
-//! The progress of a decision: it can still be undone, it is being sent, the server has it, the run continued,
-//! completed or failed; or someone else was first.
+//! The progress of a decision: it can still be undone, is being sent, or is accepted, and what the run did then; or
+//! somebody else decided first.
 
 use leptos::prelude::*;
 use shared::api::DecisionEffect;
@@ -21,7 +21,7 @@ use crate::state::sentences::listed;
 use crate::state::story;
 use crate::state::words;
 
-/// How far the decision has come, or how the review ended without one.
+/// The stage of this person's decision, or the outcome of the review without one.
 #[component]
 pub fn Progress(pane: Pane) -> impl IntoView {
     let stage = Memo::new(move |_| {
@@ -53,7 +53,7 @@ pub fn Progress(pane: Pane) -> impl IntoView {
 fn Held(pane: Pane, until: i64) -> impl IntoView {
     let live = Live::expect();
     let says = pane.workspace.outbox.with_untracked(|outbox| outbox.get(pane.id).map(|sending| sending.says.clone()));
-    // The whole seconds that are left when this is drawn; the bar runs down by itself.
+    // The remaining seconds, rounded up. The bar is animated by the style sheet.
     let left = move || (until - live.server_now().0.max(live.now.get().0)).clamp(0, UNDO);
     let seconds = move || (left() + 999_999) / 1_000_000;
     let style = format!("animation-duration: {}ms", untrack(left) / 1000);
@@ -96,7 +96,7 @@ fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
     }
 }
 
-/// Who resolved it, how and when.
+/// Who resolved the review, how and when.
 #[component]
 fn Resolution(pane: Pane) -> impl IntoView {
     let session = Session::expect();
@@ -113,12 +113,12 @@ fn Resolution(pane: Pane) -> impl IntoView {
     }
 }
 
-/// What the run has done since.
+/// What the run has done since the decision.
 #[component]
 fn RunState(pane: Pane) -> impl IntoView {
     let live = Live::expect();
     let api = use_api();
-    // The socket tells what happens from now on; what has happened is asked for once.
+    // The socket reports later changes; the current state is loaded once.
     if let Some(id) = pane.review.with_untracked(|review| review.run_id) {
         leptos::task::spawn_local(async move {
             if let Ok(run) = api.run(id).await {
@@ -129,14 +129,14 @@ fn RunState(pane: Pane) -> impl IntoView {
     let run = run_since(pane);
     move || {
         let run = run.get()?;
-        // What the run asks next, where this person may see it.
+        // The run's next review, if this person may see it.
         let next = live.inbox.with(|inbox| inbox.asked_by(run.id));
         let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Open the next review"</a> });
         Some(view! { <span class="since">{inert_code(&run_words(&run))}{next}</span> })
     }
 }
 
-/// The run, once it says something about what followed the decision: not a summary from before it.
+/// The run, once its summary is from after the decision.
 fn run_since(pane: Pane) -> Memo<Option<RunSummary>> {
     let live = Live::expect();
     Memo::new(move |_| {
@@ -147,7 +147,7 @@ fn run_since(pane: Pane) -> Memo<Option<RunSummary>> {
     })
 }
 
-/// Whether something broke: a run that people stopped has ended as they wanted.
+/// Whether the run failed, rather than being stopped by people as the flow says.
 fn has_failed(run: &RunSummary) -> bool {
     run.status == RunStatus::Failed && Ending::of(run.error.as_ref()).is_none()
 }
@@ -166,7 +166,7 @@ fn run_words(run: &RunSummary) -> String {
     }
 }
 
-/// It was not sent, or nobody knows whether it arrived.
+/// A decision that was not sent, or may not have arrived.
 #[component]
 fn Unsent(pane: Pane, reason: Reason) -> impl IntoView {
     let of = move |is: fn(&Sending, &Review) -> bool| {
@@ -174,7 +174,7 @@ fn Unsent(pane: Pane, reason: Reason) -> impl IntoView {
             pane.workspace.outbox.with(|outbox| outbox.get(pane.id).is_some_and(|sending| is(sending, review)))
         })
     };
-    // What was decided on an older revision would be refused.
+    // A decision on an older revision would be refused.
     let behind = Memo::new(move |_| of(Sending::is_behind));
     let here = if of(|sending, _| sending.in_memory) { "on this page until you leave it" } else { "here" };
     let kept = format!(" Your decision is kept {here}; sent again, it counts once.");
@@ -215,7 +215,7 @@ fn Unsent(pane: Pane, reason: Reason) -> impl IntoView {
     }
 }
 
-/// The server refused it, and the review still waits.
+/// A decision that the server refused, while the review is still pending.
 #[component]
 fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
     let lead = match problem.code {
@@ -237,11 +237,11 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
     }
 }
 
-/// It is over, and not by a decision that was accepted here.
+/// A review that was resolved, but not by a decision known to be accepted from here.
 #[component]
 fn Over(pane: Pane) -> impl IntoView {
     let session = Session::expect();
-    // Where its answer was lost, the decision that was accepted may be the one from here.
+    // If the answer was lost, the review may have been resolved by this person's decision.
     let is_mine = Memo::new(move |_| {
         let me = session.username();
         pane.review.with(|review| {
@@ -285,7 +285,8 @@ fn is_blocked(review: &Review) -> bool {
     story::vetoes(review).next().is_some()
 }
 
-/// The banner of a review that is over. A run that has failed since looks like one, whatever was decided.
+/// The CSS class of the banner of a resolved review. A run that has failed since is shown as a failure, whatever was
+/// decided.
 fn tone_of(pane: Pane) -> Memo<&'static str> {
     let run = run_since(pane);
     Memo::new(move |_| {
@@ -303,7 +304,7 @@ fn tone(review: &Review) -> &'static str {
     }
 }
 
-/// The icon of a banner: colour alone says nothing to some.
+/// The icon of a banner, as colour alone is not accessible.
 fn icon_of(class: Memo<&'static str>) -> Signal<icondata::Icon> {
     Signal::derive(move || match class.get() {
         "banner go" => icondata::LuCircleCheck,

@@ -34,11 +34,11 @@ use crate::state::option_fields::{self, PLACE};
 use crate::state::outbox::{Sending, Stage};
 use crate::state::{changes, subject, words};
 
-/// A review, to be read and decided.
+/// A pane to read and decide a review.
 #[component]
 pub fn ReviewPane(
     id: ReviewId,
-    /// Called when the person wants back to the list, on a narrow screen.
+    /// Called when the person returns to the list, on a narrow screen.
     #[prop(into)]
     back: Callback<()>,
 ) -> impl IntoView {
@@ -51,13 +51,13 @@ pub fn ReviewPane(
         let title = title.map(|title| named(&title));
         title.map_or_else(|| "Review".to_owned(), |title| format!("Review: {title}"))
     });
-    // Also where the list has it: the server records who has opened a review.
+    // Loaded even if the list has it, since the server records who has opened a review.
     let read = LocalResource::new(move || async move {
         api.review(id).await.map(|review| live.inbox.update(|inbox| inbox.read(review, live.server_now())))
     });
     let problem = Memo::new(move |_| read.get().and_then(Result::err));
     let known = Memo::new(move |_| row.with(Option::is_some));
-    // What happened meanwhile was told to nobody, or with other rights: it is read again, and stays on screen.
+    // After a lost connection the review is read again; until then the old content stays on screen.
     live.on_return(move || read.refetch());
     Effect::new(move |_| {
         if problem.with(|problem| problem.as_ref().is_some_and(|problem| problem.code == Code::NotFound)) {
@@ -101,7 +101,7 @@ pub fn ReviewPane(
 #[component]
 fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, back: Callback<()>) -> impl IntoView {
     let session = Session::expect();
-    // The row exists from here on: the fold never forgets what is open.
+    // The row exists from here on, since the open review is never dropped.
     let first = row.get_untracked().map(|row| row.review);
     let Some(first) = first else { return ().into_any() };
     let fallback = Arc::clone(&first);
@@ -114,7 +114,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         review.with(|review| session.access(Act::Decide(review)))
     });
     let workspace = Workspace::expect();
-    // What was written on an older revision is shown beside what is new.
+    // A draft on an older revision is shown with what has changed since.
     let draft = workspace.draft_now(id);
     let before = draft.is_behind(&first).then(|| draft.saw(&first)).flatten().map(Arc::new);
     let known = if draft.is_behind(&first) { draft.revision } else { first.revision };
@@ -136,13 +136,13 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         api: use_api(),
         notifier: Notifier::expect(),
     };
-    // What was shown before a change is kept, so that the change can be shown.
+    // The content before a change is kept, so that the difference can be shown.
     Effect::new(move |previous: Option<Arc<Review>>| {
         let now = review.get();
-        // Of several changes all are shown: what was seen before the first of them stays.
+        // After several changes, the content before the first of them stays.
         let known = |previous: &Arc<Review>| previous.revision == pane.known.get_untracked();
         if let Some(previous) = previous.filter(known).filter(|previous| previous.revision < now.revision) {
-            // What one has changed by deciding, one knows.
+            // The person knows what they have changed by deciding.
             if changes::is_own(&previous, &now, session.username().as_deref()) {
                 pane.known.set(now.revision);
                 pane.workspace.see(&now);
@@ -152,7 +152,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         }
         now
     });
-    // What the server refused as invalid stands at its fields, in the form where it was typed.
+    // Mistakes found by the server are shown at their fields, in the form where they were typed.
     Effect::new(move |_| {
         let refused = pane.workspace.outbox.with(|outbox| {
             let sending = outbox.get(id)?;
@@ -170,8 +170,8 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
             pane.workspace.dismiss(id);
         }
     });
-    // What was accepted is forgotten, and its form closes; what was undone is open again, as it was. What was refused for
-    // what stands in the form is open too: it may have left the outbox before this was seen.
+    // The form of an accepted decision closes; that of an undone one opens again. If the server refused values in the
+    // form, it is open already: the decision may have left the outbox before this effect ran.
     Effect::new(move |before: Option<Option<Sending>>| {
         let now = pane.workspace.outbox.with(|outbox| outbox.get(id).cloned());
         if let (Some(ended), None, true) = (before.flatten(), &now, pane.mistakes.with_untracked(Vec::is_empty)) {
@@ -182,11 +182,11 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
         now
     });
     keys::listen(pane);
-    // What is decided comes first: the column beside it is made in a task of its own.
+    // The decision is rendered first; the side column follows in a task of its own.
     let beside = RwSignal::new(false);
     set_timeout(
         move || {
-            // It fails only where one has walked on meanwhile.
+            // It fails only if the pane is gone meanwhile.
             let _ = beside.try_set(true);
         },
         Duration::ZERO,
@@ -197,7 +197,7 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
     view! {
         <Head pane=pane back=back />
-        // Where there is little room it scrolls, by keys too: there may be nothing in it that has the focus.
+        // On small screens this part scrolls. It must take the focus for that, as it may contain nothing focusable.
         <div class="body" tabindex=move || (!pane.is_open()).then_some("0")>
             <div class="main">
                 <Changed pane=pane />
@@ -218,14 +218,14 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
                 <Side pane=pane />
             </Show>
         </div>
-        // On a phone, where the list with its own is out of sight.
+        // For narrow screens, where the list with its own bar is out of sight.
         <HeldBar open=Some(id) />
         <Bar pane=pane />
     }
     .into_any()
 }
 
-/// A card is made anew only when what it shows has changed.
+/// The key of a card, which is rendered again only when its content changes.
 fn item_key(item: &Item) -> (String, String, bool) {
     (item.key.clone(), item.value.to_string(), item.editable)
 }

@@ -1,4 +1,4 @@
-//! The column beside the content: why the person is asked, where the run is, what came before, what follows, and the
+//! The column beside the content: why the person is asked, the position of the run, earlier and later steps, and the
 //! comments.
 
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::components::notice::Notifier;
 use crate::components::time::{Ago, full};
 use crate::state::{earlier, words};
 
-/// Steps that say nothing to a reviewer: reviews are listed by their resolution, the others only move values.
+/// The kinds of steps that are not listed: reviews are listed by their resolution, and the others only move values.
 const QUIET: &[&str] = &["human", "set", "router"];
-/// How many earlier things are listed.
+/// The maximum number of earlier entries.
 const EARLIER: usize = 8;
 
 /// The column beside the content.
@@ -30,14 +30,14 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let run_id = pane.review.with_untracked(|review| review.run_id);
     let live = Live::expect();
     live.runs.update_untracked(|runs| runs.read(run_id));
-    // Each change of the review's content and of its run is a reason to look again.
+    // Reloads when the review's revision or status, or the run, changes.
     let point = Memo::new(move |_| {
         let run = run_id.and_then(|id| live.runs.with(|runs| runs.get(id).map(|run| run.revision)));
         (pane.review.with(|review| (review.revision, review.status)), run)
     });
-    // The column is context: where it cannot be loaded, the review can be decided all the same.
+    // The column is only context: if it cannot be loaded, the review can still be decided.
     let loaded = LocalResource::new(move || {
-        // Read, not only tracked: a memo that nobody reads follows nothing.
+        // The memo is read, not only tracked: one that nobody reads does not run.
         point.with(|_| ());
         async move {
             let (run, report) = futures::join!(api.run(run_id?), api.report(run_id?));
@@ -98,13 +98,13 @@ pub fn Side(pane: Pane) -> impl IntoView {
                     Some(view! { <p class="advice" title=until>{inert(&waiting)}</p> })
                 }}
             </section>
-            // Before the picture, which on a phone is as high as the screen.
+            // Before the graph, which fills the screen on a phone.
             {move || list("Consequences", &stakes.get().consequences)}
             {move || {
                 let texts: Vec<_> = stakes.get().alternatives.iter().map(ToString::to_string).collect();
                 list("Alternatives", &texts)
             }}
-            // Before what is loaded late, so that nobody types in a field that moves.
+            // Before parts that are loaded later, so that the field does not move while somebody types.
             <Comments pane=pane />
             {move || {
                 graph
@@ -147,14 +147,14 @@ fn why(review: &Review) -> String {
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
     let mut marks = graph::marks(run, report);
-    // What was handed over keeps no node waiting.
+    // A handed-off review keeps no node waiting.
     if let (Some(node), true) = (&review.node, review.is_pending() && review.kind.blocks()) {
         marks.entry(node.place()).or_default().state = NodeState::Waiting;
     }
     marks
 }
 
-/// One thing that came before.
+/// An earlier step or decision of the run.
 struct Past {
     at: Timestamp,
     who: String,
@@ -238,7 +238,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     let api = use_api();
     let live = Live::expect();
     let notifier = Notifier::expect();
-    // Kept with the rest of what was typed here: a session may end before it is sent.
+    // In the draft, since a session may end before the comment is sent.
     let text = Memo::new(move |_| pane.draft().comment);
     let write = move |text: String| pane.workspace.write(&pane.review.get_untracked(), |draft| draft.comment = text);
     let send = use_post(format!("comment on {}", pane.id), move |comment: NewComment, key| {
@@ -246,7 +246,7 @@ fn Comments(pane: Pane) -> impl IntoView {
         async move {
             match api.comment(pane.id, &comment, Some(&key)).await {
                 Ok(decided) => {
-                    // What was typed meanwhile is another one.
+                    // Text typed meanwhile is another comment.
                     pane.workspace.write(&review, |draft| {
                         if draft.comment.trim() == comment.text {
                             draft.comment.clear();

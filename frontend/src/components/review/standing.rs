@@ -11,7 +11,7 @@ use crate::components::time;
 use crate::state::sentences::sentence;
 use crate::state::{votes, words};
 
-/// How the votes stand, and what stands in their way.
+/// The state of the votes, and problems with them.
 #[component]
 pub fn Votes(pane: Pane) -> impl IntoView {
     let session = Session::expect();
@@ -22,7 +22,7 @@ pub fn Votes(pane: Pane) -> impl IntoView {
     }
 }
 
-/// Says before somebody decides that another person is at it.
+/// Says that another person has claimed the review.
 #[component]
 pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
     let session = Session::expect();
@@ -43,7 +43,7 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
     }
 }
 
-/// Says that it waits because somebody told it to, and what that means: the answer to whoever has just paused it.
+/// Says who paused the review, and what that means; also confirms the pause to that person.
 #[component]
 pub fn PausedSince(pane: Pane) -> impl IntoView {
     let session = Session::expect();
@@ -59,7 +59,7 @@ pub fn PausedSince(pane: Pane) -> impl IntoView {
     }
 }
 
-/// Why this person cannot decide.
+/// Says why this person cannot decide.
 #[component]
 pub fn Why(pane: Pane) -> impl IntoView {
     let session = Session::expect();

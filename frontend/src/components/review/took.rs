@@ -8,7 +8,7 @@ use crate::components::inert::inert;
 use crate::state::diffs::text_of;
 use crate::state::words;
 
-/// The calls, folded.
+/// The model calls, folded away below their total.
 #[component]
 pub fn Took(pane: Pane) -> impl IntoView {
     let usage = Memo::new(move |_| pane.review.with(|review| review.usage.clone()));
@@ -37,7 +37,7 @@ pub fn Took(pane: Pane) -> impl IntoView {
     }
 }
 
-/// A call, and folded below it what went in and came out, where that is kept.
+/// The row of a model call, with its input, output and tool calls folded below, as far as they were kept.
 fn row(call: &AgentCall) -> impl IntoView + use<> {
     let texts = [("Input", &call.input), ("Output", &call.output)];
     let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
@@ -65,7 +65,7 @@ fn row(call: &AgentCall) -> impl IntoView + use<> {
     }
 }
 
-/// A call of a tool: with what, and what came of it.
+/// A tool call as a heading, and its arguments and result as a text.
 fn tool(call: &AgentToolCall) -> (String, String) {
     let arguments = text_of(&call.arguments);
     let came = match (&call.result, &call.error) {

@@ -12,12 +12,12 @@ use crate::state::invisible_characters;
 use crate::state::markdown::{self, Address};
 use crate::state::words::{self, count};
 
-/// Shows a value as its content type says, and warns of hidden characters in it.
+/// Shows a value in the format of its content type, and warns of hidden characters in it.
 #[component]
 pub fn ValueView(
-    /// How it is shown.
+    /// The format.
     content_type: ContentType,
-    /// What is shown.
+    /// The value.
     value: Value,
 ) -> impl IntoView {
     let text = text_of(&value);
@@ -90,7 +90,7 @@ fn table(rows: &[Value]) -> AnyView {
         .into_any()
 }
 
-/// A value in a cell: strings without quotation marks.
+/// A value in a table cell; strings have no quotation marks.
 fn plain(value: &Value) -> AnyView {
     match value {
         Value::Null => view! { <span class="muted">"–"</span> }.into_any(),
@@ -100,7 +100,7 @@ fn plain(value: &Value) -> AnyView {
     }
 }
 
-/// A text among other values, all of it: typeset where it is written in Markdown, with its source below.
+/// A text among other values, in full: Markdown is laid out, with its source folded below.
 #[component]
 fn LongText(text: String) -> impl IntoView {
     if markdown::is_likely(&text) {
@@ -115,7 +115,7 @@ fn LongText(text: String) -> impl IntoView {
     }
 }
 
-/// What people read rather than a program: texts typeset below their names.
+/// Named values for people to read: texts are laid out below their names.
 pub fn texts<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> AnyView {
     let value = |value: &Value| match value {
         Value::String(text) => view! { <LongText text=text.clone() /> }.into_any(),
@@ -125,7 +125,7 @@ pub fn texts<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> A
     view! { <dl class="texts">{fields.collect_view()}</dl> }.into_any()
 }
 
-/// JSON as a tree: names and values, long texts as texts, nothing folded away. What has too many parts is plain text.
+/// JSON as a tree in which nothing is folded away. A value with too many parts is shown as plain text.
 pub fn json(value: &Value) -> AnyView {
     if extent::has_more_than(value, extent::MAX_LAID_OUT) {
         return plain_text(&text_of(value));
@@ -133,7 +133,7 @@ pub fn json(value: &Value) -> AnyView {
     tree(value)
 }
 
-/// All of a value that has too many parts to be laid out.
+/// A value with too many parts, as plain text.
 fn plain_text(text: &str) -> AnyView {
     view! {
         <p class="none">{format!("More than {} parts: all of it, as plain text.", extent::MAX_LAID_OUT)}</p>

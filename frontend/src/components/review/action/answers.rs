@@ -1,5 +1,4 @@
-//! The answers to an action: the four answers, remembering an approval, the alternatives, and the message with an
-//! answer.
+//! The answers to an action: the kinds of decisions, remembering an approval, the alternatives, and the message.
 
 use leptos::prelude::*;
 use shared::definition::{ActionKind, AlternativeChoice};
@@ -12,7 +11,7 @@ use crate::components::listeners::while_shown;
 use crate::state::action_words;
 use crate::state::drafts::Chosen;
 
-/// The answers that the gate allows.
+/// The buttons of the decisions that the gate allows.
 #[component]
 pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoView {
     let (words, allowed) =
@@ -30,11 +29,12 @@ pub fn Answers(shown: ShownAction, choose: Callback<ActionKind>) -> impl IntoVie
     ActionKind::ALL.iter().copied().filter(|kind| allowed.contains(kind)).map(button).collect_view()
 }
 
-/// Where later calls can be approved too.
+/// The scopes of a remembered approval, with their labels.
 const SCOPES: [(GrantScope, &str); 2] =
     [(GrantScope::Run, "for this run"), (GrantScope::Flow, "for this flow for 8 h")];
 
-/// Beside an approval: approves later calls of the same tool too. Who decides for somebody else allows this call only.
+/// Beside an approval: a choice to approve later calls of the same tool too. A person who decides for somebody else can
+/// only approve this call.
 #[component]
 pub fn Remember(shown: ShownAction) -> impl IntoView {
     let session = Session::expect();
@@ -66,7 +66,7 @@ pub fn Remember(shown: ShownAction) -> impl IntoView {
     }
 }
 
-/// What could be done in its place.
+/// The alternatives to the action.
 #[component]
 pub fn Alternatives(shown: ShownAction) -> impl IntoView {
     let offered = shown.pane.review.with_untracked(|review| {
@@ -95,7 +95,7 @@ pub fn Alternatives(shown: ShownAction) -> impl IntoView {
     offered.into_iter().map(offer).collect_view()
 }
 
-/// Why it is rejected, or the answer to it; and what the server found wrong with the answer.
+/// The field for the reason of a rejection or for the answer, and the server's mistakes in it.
 #[component]
 pub fn Message(shown: ShownAction) -> impl IntoView {
     let pane = shown.pane;

@@ -18,14 +18,14 @@ use crate::state::drafts::Draft;
 use crate::state::hidden::{hidden_in, remove_hidden};
 use crate::state::{action_words, extent};
 
-/// All of them as they were asked for, and the request that is sent with them. Out of sight while they are edited.
+/// The arguments as requested, and the request that is sent with them. The arguments are hidden while they are edited.
 #[component]
 pub fn Arguments(shown: ShownAction) -> impl IntoView {
     let hidden = move || shown.open.get() && shown.chosen.get() == Some(ActionKind::Edit);
     shown.action.with_value(|action| {
         let is_read = action_words::is_read(action.action_type);
         let arguments = Value::Object(action.arguments.clone());
-        // What is made or changed in the run itself sends nothing to anybody.
+        // Only tool calls send a request; other actions take effect inside the run.
         let sent = action.request.as_ref().filter(|_| action.action_type == ActionType::Tool);
         view! {
             <div class:json=!is_read hidden=hidden>
@@ -40,7 +40,7 @@ pub fn Arguments(shown: ShownAction) -> impl IntoView {
     })
 }
 
-/// The form in which they are edited.
+/// The form for editing the arguments.
 #[component]
 pub fn EditForm(shown: ShownAction) -> impl IntoView {
     view! {
@@ -50,7 +50,7 @@ pub fn EditForm(shown: ShownAction) -> impl IntoView {
     }
 }
 
-/// What somebody has changed here, or had changed when it was approved.
+/// The changes to the arguments: those of the draft, or those that were approved.
 #[component]
 pub fn Edited(shown: ShownAction) -> impl IntoView {
     let edited = Memo::new(move |_| shown.edited());

@@ -29,7 +29,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let card = NodeRef::<html::Section>::new();
     let choose = Callback::new(move |kind: ActionKind| {
         shown.press(Chosen::Answer(kind));
-        // It opens a form, unless it was taken back. To say why something is rejected is up to the person.
+        // A choice that opens a form moves the focus there, unless it was cleared. A rejection needs no reason.
         let opens =
             matches!(kind, ActionKind::Edit | ActionKind::Respond) && shown.chosen.get_untracked() == Some(kind);
         if let (Some(card), true) = (card.get_untracked(), opens) {
@@ -43,12 +43,12 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             choose.run(ActionKind::Edit);
         }
     });
-    // A critical call among several is opened before it can be decided.
+    // If the calls must be decided one by one, a card has to be opened before it can be decided.
     let opened = RwSignal::new(!pane.review.with_untracked(|review| review.is_one_by_one()));
     let folded = Memo::new(move |_| open.get() && !opened.get());
     let open_it = move || {
         opened.set(true);
-        // The button is gone then: what it has opened comes next.
+        // The button that opens the card disappears, so the focus moves to its content.
         if let Some(card) = card.get_untracked() {
             focus_within(&card, "footer button");
         }
@@ -93,7 +93,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     }
 }
 
-/// Describes the action: `tool call of writer`.
+/// The kind of an action in words: `tool call of writer`.
 fn kind_of(action: &Action) -> String {
     match (&action.action_type, &action.agent) {
         (ActionType::Tool, Some(agent)) => format!("tool call of {agent}"),
@@ -106,7 +106,7 @@ fn kind_of(action: &Action) -> String {
     }
 }
 
-/// Describes its outcome, or the outcome of the current choice.
+/// The outcome of the action, or the effect of the current choice.
 #[component]
 fn Status(shown: ShownAction) -> impl IntoView {
     let pane = shown.pane;

@@ -1,4 +1,4 @@
-//! The state of an action while it is shown: its recorded outcome, or the choice that was not sent yet.
+//! The state of a displayed action: its recorded outcome, or the choice in the draft.
 
 use leptos::prelude::*;
 use shared::JsonMap;
@@ -17,24 +17,24 @@ use crate::state::record::{self, CallOutcome};
 pub struct ShownAction {
     pub pane: Pane,
     pub action: StoredValue<Action>,
-    /// Whether the review can be decided here now.
+    /// Whether this person can decide the review now.
     pub open: Memo<bool>,
-    /// Whether the review is over: only the record says what became of the call then.
+    /// Whether the review is resolved; then only the recorded outcome counts.
     pub over: Memo<bool>,
-    /// What became of it; `None` while the review is pending.
+    /// The recorded outcome; `None` while the review is pending.
     pub outcome: Memo<Option<CallOutcome>>,
-    /// What somebody has chosen and typed here; the default once the review is over.
+    /// The draft for the action; empty once the review is resolved.
     pub typed: Memo<ActionDraft>,
-    /// Which of the allowed answers is chosen.
+    /// The kind of decision that is chosen, if it is allowed.
     pub chosen: Memo<Option<ActionKind>>,
-    /// Whether that would be sent: a form that was only opened would not.
+    /// Whether the choice would be sent; a form that was only opened would not.
     pub decided: Memo<bool>,
-    /// Where later calls of the tool are approved too.
+    /// The scope in which later calls of the tool are approved too, if any.
     pub remembered: Memo<Option<GrantScope>>,
 }
 
 impl ShownAction {
-    /// Of the review that a pane shows.
+    /// Creates the state of an action of the pane's review.
     pub fn new(pane: Pane, action: Action) -> Self {
         let action = StoredValue::new(action);
         let outcome = Memo::new(move |_| {
@@ -62,35 +62,35 @@ impl ShownAction {
         Self { pane, action, open, over, outcome, typed, chosen, decided, remembered }
     }
 
-    /// Its id in the review.
+    /// The id of the action in its review.
     pub fn id(self) -> String {
         self.action.with_value(|action| action.id.clone())
     }
 
-    /// Its arguments, as they were asked for.
+    /// The arguments as requested.
     pub fn arguments(self) -> JsonMap {
         self.action.with_value(|action| action.arguments.clone())
     }
 
-    /// Changes what is chosen and typed for it, and keeps it.
+    /// Changes the draft for the action, and stores it.
     pub fn write(self, change: impl FnOnce(&mut ActionDraft)) {
         self.pane.workspace.write(&self.pane.review.get_untracked(), |draft| {
             change(draft.actions.entry(self.id()).or_default());
         });
     }
 
-    /// Chooses something for it, or takes that back.
+    /// Selects a decision, or clears it if it is selected already.
     pub fn press(self, chosen: Chosen) {
         self.write(|own| own.press(chosen));
     }
 
-    /// Where the server's mistakes point to that are about it: `/verdict/decisions/<id>`.
+    /// The JSON pointer of mistakes about the action: `/verdict/decisions/<id>`.
     pub fn pointer(self) -> String {
         self.action.with_value(|action| pointer(["verdict", "decisions", action.id.as_str()]))
     }
 
-    /// The other arguments that would be sent, or that were approved; `None` where they are as asked for. What somebody
-    /// has typed and does not send with the answer that is chosen now is kept, but shown in the form only.
+    /// The changed arguments that would be sent, or that were approved; `None` if they are as requested. Edits that the
+    /// current choice does not send stay in the draft, but only the form shows them.
     pub fn edited(self) -> Option<JsonMap> {
         let arguments = match self.outcome.get() {
             Some(CallOutcome::Edited(arguments)) => Some(arguments),
@@ -102,12 +102,13 @@ impl ShownAction {
         arguments.filter(|arguments| self.action.with_value(|action| action.arguments != *arguments))
     }
 
-    /// Whether a guardrail blocked it.
+    /// Whether a guardrail blocked the action.
     pub fn is_vetoed(self) -> bool {
         self.pane.review.with(|review| self.action.with_value(|action| record::is_vetoed(review, action)))
     }
 
-    /// Whether the key for editing opens its form: it is the first that can be edited, in a review without such items.
+    /// Whether the key for editing opens this action's form: no item of the review is editable, and this is the first
+    /// editable action.
     pub fn is_first_editable(self) -> bool {
         let editable = |action: &&Action| action.allowed_decisions.contains(&ActionKind::Edit);
         self.pane.review.with_untracked(|review| {

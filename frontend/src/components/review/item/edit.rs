@@ -18,7 +18,7 @@ use crate::state::hidden::{hidden_in, remove_hidden, without_hidden};
 use crate::state::verdict::is_at;
 use crate::state::{extent, invisible_characters};
 
-/// The form of an item: a text field for texts, else made from its schema.
+/// The editor of an item: a text field for text, otherwise a form made from its schema.
 #[component]
 pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let (key, proposed) = (item.key.clone(), item.value.clone());
@@ -29,7 +29,7 @@ pub fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     }
     let form = NodeRef::<html::Div>::new();
     Effect::new(move |_| {
-        // Where something is wrong, that is gone to.
+        // If there are mistakes, the focus moves to those instead.
         let opened = focus.get_value() && pane.mistakes.with_untracked(Vec::is_empty);
         if let (Some(form), true) = (form.get(), opened) {
             focus_within(&form, FIELD);

@@ -1,4 +1,4 @@
-//! One item: read it, edit it, compare it with your edit or with an earlier revision.
+//! One item: its value, an editor, and comparisons with the edit or with earlier content.
 
 mod edit;
 mod tabs;
@@ -21,7 +21,7 @@ use crate::state::guardrail_notes::NotePlace;
 use crate::state::verdict::is_at;
 use crate::state::{earlier, record};
 
-/// The card of a shown value, with tabs to read it, edit it, and compare its versions.
+/// The card of an item, with tabs to read it, edit it, and compare its versions.
 #[component]
 pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let session = Session::expect();
@@ -31,7 +31,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let editable = item.with_value(|item| item.editable);
     let may_edit = Memo::new(move |_| editable && pane.is_open());
     let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
-    // While it waits: what this person would have. Once it is over, only what the record says was accepted.
+    // While the review is pending, the edit in the draft; afterwards, only the accepted edit on record.
     let edited = Memo::new(move |_| {
         let edit = if over.get() {
             key.with_value(|key| pane.review.with(|review| record::accepted_edit(review, key)))

@@ -1,4 +1,4 @@
-//! The tabs of an item's card: which exist, which one is open, and how keys move among them.
+//! The tabs of an item's card: which exist, which one is open, and how keys move between them.
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -12,46 +12,46 @@ use crate::state::verdict::unwritten;
 /// A tab of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemTab {
-    /// As it stands on the record.
+    /// The proposed value.
     Read,
-    /// A form that changes the value; only while the person may.
+    /// A form that changes the value; only while the person may edit it.
     Edit,
-    /// As the person would have it; as it was accepted, once that is over.
+    /// The edited value: from the draft, or as accepted once the review is resolved.
     Edited,
-    /// What is different there.
+    /// The difference between the proposed and the edited value.
     Changes,
-    /// What changed while they read.
+    /// The difference from an earlier value.
     Since,
 }
 
-/// What decides which tabs a card has.
+/// The states that determine the tabs of a card.
 #[derive(Clone, Copy)]
 pub struct ItemStates {
-    /// Whether the person may change the value now.
+    /// Whether the person may edit the value now.
     pub may_edit: Memo<bool>,
-    /// Whether the review is over.
+    /// Whether the review is resolved.
     pub over: Memo<bool>,
-    /// The value as the person would have it; as it was accepted, once that is over.
+    /// The edited value: from the draft, or as accepted once the review is resolved. `None` without an edit.
     pub edited: Memo<Option<Value>>,
-    /// What the value was before.
+    /// An earlier value that differs, and since when.
     pub before: Memo<Option<(Since, Value)>>,
-    /// What is wrong with it.
+    /// The messages of mistakes in the value.
     pub mistakes: Memo<Vec<String>>,
 }
 
-/// The tab that is open, and whether the person has been at another one.
+/// The open tab, and whether it was changed.
 #[derive(Clone, Copy)]
 pub struct OpenTab {
-    /// Which one it is.
+    /// The open tab.
     pub tab: RwSignal<ItemTab>,
-    /// Whether it is another one than at first: a form that is opened takes the focus.
+    /// Whether the open tab has changed since the card was created. Only then does an opened form take the focus.
     pub chosen: StoredValue<bool>,
 }
 
-/// The tab of a card, which follows what becomes of the value.
+/// Creates the tab state of a card, which follows the states of the value.
 pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenTab {
     let ItemStates { may_edit, over, edited, before, mistakes } = states;
-    // What is to be written is there to be written; whoever walks through the list keeps the focus there all the same.
+    // A required text starts in its editor, but without the focus, so that a person can keep walking through the list.
     let blank = item.with_value(|item| {
         let draft = pane.workspace.draft_now(pane.id);
         pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
@@ -65,7 +65,7 @@ pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenT
         }
         now
     });
-    // An edit of before, or of another tab, is sent with the decision: it is what they see.
+    // An edit from before, or from another tab, is sent with the decision, so it is shown first.
     Effect::new(move |had: Option<bool>| {
         let has = edited.with(Option::is_some);
         if has && had != Some(true) && !over.get_untracked() && tab.get_untracked() == ItemTab::Read {
@@ -73,7 +73,7 @@ pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenT
         }
         has
     });
-    // A change that came while the person was reading is what they see first; once, since they may edit meanwhile.
+    // A change that arrives while the person reads is shown first; only once, since they may then edit.
     let has_come = Memo::new(move |_| {
         let is_new = |(since, _): &(Since, Value)| !matches!(since, Since::Round(_));
         before.with(|before| before.as_ref().is_some_and(is_new)) && pane.has_changed()
@@ -94,19 +94,19 @@ pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenT
             tab.set(ItemTab::Read);
         }
     });
-    // What is wrong is shown where it can be mended.
+    // Mistakes are shown where they can be corrected.
     Effect::new(move |_| {
         if !mistakes.with(Vec::is_empty) && may_edit.get() {
             tab.set(ItemTab::Edit);
         }
     });
-    // What was accepted is what counts from then on.
+    // Once the review is resolved, the accepted value is what counts.
     Effect::new(move |_| {
         if over.get() && edited.with(Option::is_some) {
             tab.set(ItemTab::Edited);
         }
     });
-    // The key that edits opens the first value that can be edited.
+    // The key for editing opens the first editable item.
     let first = item.with_value(|item| {
         pane.review
             .with_untracked(|review| review.items.iter().find(|item| item.editable).map(|first| first.key.clone()))
@@ -121,8 +121,8 @@ pub fn use_tab(pane: Pane, item: StoredValue<Item>, states: ItemStates) -> OpenT
     OpenTab { tab, chosen }
 }
 
-/// Arrow keys, Home and End move among the tabs of the list, Enter and the space bar open one: the pattern of WAI-ARIA,
-/// without opening at each step, since the editor takes the focus.
+/// Handles the keys of a tab list: arrow keys, Home and End move the focus, Enter and the space bar open a tab. This is
+/// the WAI-ARIA pattern with manual activation, since the editor takes the focus.
 pub fn walk(event: web_sys::KeyboardEvent) {
     let list = event.current_target().and_then(|list| list.dyn_into::<web_sys::Element>().ok());
     let (Some(list), Some(now)) = (list, document().active_element()) else { return };
@@ -141,12 +141,12 @@ pub fn walk(event: web_sys::KeyboardEvent) {
     }
 }
 
-/// A button of the tabs, while it can be shown.
+/// The button of a tab, while `shown` is true.
 #[component]
 pub fn TabButton(
     tab: RwSignal<ItemTab>,
     own: ItemTab,
-    /// The id of what the tabs show.
+    /// The id of the element that the tabs control.
     panel: String,
     #[prop(into)] label: Signal<String>,
     #[prop(into)] shown: Signal<bool>,
