@@ -19,7 +19,7 @@ use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 use crate::state::words;
 
-/// Flows up to this many are drawn in the catalogue.
+/// The maximum number of flows whose graphs are drawn in the catalogue.
 const MAX_PICTURES: usize = 40;
 
 type Details = Memo<HashMap<FlowId, FlowVersion>>;
@@ -32,7 +32,7 @@ pub fn FlowsPage() -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
     let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
-    // Lists leave out definition and picture: those of the first flows come after it.
+    // The list has no definitions or graphs, so those of the first flows are loaded after it.
     let pictures = LocalResource::new(move || {
         let flows = flows.get().and_then(Result::ok).unwrap_or_default();
         async move {
@@ -99,7 +99,7 @@ fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
     flow.and_then(|flow| flow.definition.as_ref()).map(|flow| flow.tags.clone()).unwrap_or_default()
 }
 
-/// How many nodes of each kind a flow has, in the order of their kinds' names.
+/// The number of nodes of each kind in a flow, ordered by the name of the kind.
 fn kinds(flow: Option<&FlowVersion>) -> Vec<(String, usize)> {
     let graph = flow.and_then(|flow| flow.graph.as_ref());
     let nodes = graph.into_iter().flat_map(|graph| &graph.nodes);

@@ -1,5 +1,5 @@
-//! The pages that the inbox does not need. They are separate parts of the program, which the browser loads when the
-//! first page of a part is opened: the bundler splits the program at the two functions that are marked here.
+//! The pages that the inbox does not need. They are two separate parts of the program, which the browser loads when the
+//! first page of a part is opened: the bundler splits the program at the two functions marked here.
 
 #![expect(clippy::unnecessary_wraps, reason = "the error is that of loading the part, which `wasm_split` adds")]
 
@@ -20,10 +20,10 @@ use super::runs::RunsPage;
 use crate::client::{Live, Session, after_paint};
 use crate::components::states::{Failed, Loading};
 
-/// A page that is loaded when it is opened.
+/// A page whose code is loaded when it is first opened.
 #[derive(Debug, Clone, Copy)]
 pub enum LazyPage {
-    /// The review beside the inbox, in a part for itself.
+    /// The review beside the inbox, which is a part of its own.
     Review,
     Runs,
     Run,
@@ -34,7 +34,7 @@ pub enum LazyPage {
     People,
 }
 
-// What the functions build is not followed: a page follows for itself what it shows.
+// The functions are untracked, since each page tracks what it shows itself.
 
 #[wasm_split(review, wasm_split_path = ::leptos::wasm_split, fallible, preload(load_review))]
 fn review() -> Result<AnyView, SplitLoaderError> {
@@ -56,7 +56,8 @@ fn page(page: LazyPage) -> Result<AnyView, SplitLoaderError> {
 }
 
 impl LazyPage {
-    /// Loads its part, unless it is there. Where that fails, showing it tries again, and says so.
+    /// Loads the part of this page, unless it is loaded. A failure is ignored here: showing the page tries again and
+    /// reports it.
     async fn load(self) {
         let _ = match self {
             Self::Review => load_review().await,
@@ -72,7 +73,7 @@ impl LazyPage {
         view.unwrap_or_else(|_| view! { <NotLoaded again /> }.into_any())
     }
 
-    /// What its heading says, where that is known before it is there.
+    /// The heading of the page; `None` if it is known only once the page is loaded.
     fn heading(self) -> Option<&'static str> {
         match self {
             Self::Runs => Some("Runs"),
@@ -86,7 +87,7 @@ impl LazyPage {
     }
 }
 
-/// Loads what shows a review before one is opened, once what the page has now is painted.
+/// Loads the review pane before a review is opened, after the current content is painted.
 pub fn load_review_ahead() {
     spawn_local(async {
         after_paint().await;
@@ -94,19 +95,19 @@ pub fn load_review_ahead() {
     });
 }
 
-/// A page, as soon as its part of the program is there.
+/// Shows a page as soon as its part of the program is loaded.
 #[component]
 pub fn LazyPageView(page: LazyPage) -> impl IntoView {
     let loaded = LocalResource::new(move || page.load());
     let again = Callback::new(move |()| loaded.refetch());
-    // No `Suspense`: it makes a page before it is on screen, where its heading cannot take the focus.
+    // No `Suspense`: it would create a page before it is on screen, when its heading cannot take the focus.
     move || match loaded.get() {
         None => view! { <OnItsWay page /> }.into_any(),
         Some(()) => Suspend::new(page.view(again)).into_any(),
     }
 }
 
-/// A page whose part is being loaded, laid out as it will be.
+/// The placeholder for a page that is being loaded, with the same layout.
 #[component]
 fn OnItsWay(page: LazyPage) -> impl IntoView {
     if let LazyPage::Review = page {
@@ -122,14 +123,14 @@ fn OnItsWay(page: LazyPage) -> impl IntoView {
     .into_any()
 }
 
-/// Trying again loads the whole console: the server may have a newer one, which knows nothing of this one's parts. Once a
-/// lost connection is back, the part alone is tried `again`.
+/// The error when a part cannot be loaded. Trying again reloads the whole console, since the server may have a newer
+/// one without this part. When a lost connection is back, `again` loads only the part.
 #[component]
 fn NotLoaded(again: Callback<()>) -> impl IntoView {
     Live::expect().on_return(move || again.run(()));
     let problem = Problem::new(Code::Unavailable)
         .detail("The server could not be reached, or it has a newer version of the console.");
-    // Where it cannot be loaded either, the browser says so.
+    // If that fails too, the browser shows its own error page.
     let retry = Callback::new(|()| drop(location().reload()));
     view! { <Failed title="This page could not be loaded" problem retry /> }
 }

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use crate::components::arrival;
 use crate::components::states::Empty;
 
-/// What is shown where there is no page.
+/// The page for an unknown address.
 #[component]
 pub fn NotFoundPage() -> impl IntoView {
     arrival::title(|| "Nothing here".to_owned());

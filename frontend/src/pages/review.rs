@@ -1,4 +1,4 @@
-//! The review in the address, beside the list of the inbox or instead of it; and the way back to that list.
+//! The review of the current address, beside the list of the inbox or in its place; and the way back to the list.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -14,7 +14,7 @@ struct ReviewParams {
     id: ReviewId,
 }
 
-/// Back to the list, which shows what it showed.
+/// Returns a callback that goes back to the list, with the same filter.
 pub fn back_to_the_list() -> Callback<()> {
     let navigate = use_navigate();
     let search = use_location().search;
@@ -25,7 +25,7 @@ pub fn back_to_the_list() -> Callback<()> {
     })
 }
 
-/// Beside the list, or in its place on a narrow screen: the review that the address names.
+/// The pane of the review in the address, beside the list or, on a narrow screen, in its place.
 #[component]
 pub fn OpenPane() -> impl IntoView {
     let params = use_params::<ReviewParams>();

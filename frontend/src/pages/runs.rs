@@ -22,7 +22,7 @@ use crate::state::ending::{Ending, word};
 use crate::state::sentences::sentence;
 use crate::state::words;
 
-/// What the list shows.
+/// The filter in the address.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct RunFilter {
     status: Option<RunStatus>,
@@ -74,7 +74,7 @@ pub fn RunsPage() -> impl IntoView {
 
     let shown = Memo::new(move |_| {
         let filter = filter.get();
-        // What is older is not read yet.
+        // Runs older than the last loaded one may be incomplete, so they are not shown.
         let oldest = pages.with(|created_at, more| created_at.last().copied().filter(|_| more));
         live.runs.with(|runs| {
             let mut rows: Vec<(Timestamp, RunId)> = runs
@@ -86,7 +86,7 @@ pub fn RunsPage() -> impl IntoView {
             rows.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         })
     });
-    // A memo, so that the table is not made anew whenever a run comes.
+    // A memo, so that the table is not created again for each new run.
     let none = Memo::new(move |_| shown.with(Vec::is_empty));
     view! {
         <section class="page runs">
@@ -104,7 +104,7 @@ pub fn RunsPage() -> impl IntoView {
     }
 }
 
-/// Chips for the status and a menu for the flow. Each changes the address, so that a view can be kept and sent.
+/// Chips for the status and a menu for the flow. Each changes the address, so that a view can be bookmarked and shared.
 #[component]
 fn RunFilters(filter: Memo<RunFilter>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
@@ -153,7 +153,7 @@ fn RunRow(id: RunId) -> impl IntoView {
     move || {
         run.get().map(|run| {
             let pending = run.pending_reviews as usize;
-            // What people stopped is told without the code.
+            // If people stopped the run, the error code is left out.
             let error = run.error.as_ref().map(|error| match Ending::of(Some(error)) {
                 Some(_) => view! { <span class="sub">{sentence(&error.message)}</span> }.into_any(),
                 None => view! { <span class="sub stop">{error.to_string()}</span> }.into_any(),
@@ -179,7 +179,7 @@ fn RunRow(id: RunId) -> impl IntoView {
     }
 }
 
-/// An empty list says what to do about it.
+/// The notice in place of an empty list, with what to do about it.
 fn nothing(filter: &RunFilter) -> impl IntoView + use<> {
     if *filter == RunFilter::default() {
         return view! {

@@ -10,44 +10,44 @@ use serde_json::{Map, Number, Value, json};
 use super::schema::{FieldChoice, Kind, Shape};
 use crate::state::words;
 
-/// One field as it is being edited.
+/// The draft of one field.
 #[derive(Debug, Clone)]
 pub struct FieldDraft {
-    /// What the schema says of it.
+    /// The description of the field in the schema.
     pub shape: Arc<Shape>,
-    /// Whether it must be there.
+    /// Whether the schema requires the field.
     pub required: bool,
     /// What was typed or chosen.
     pub content: Content,
-    /// What it is while nothing is typed; none: left out.
+    /// The value while nothing is typed; `None` if the field is left out then.
     empty: Option<Value>,
     /// The whole schema, for references.
     root: Arc<Value>,
-    /// How deep it lies.
+    /// The nesting depth of the field.
     depth: usize,
 }
 
-/// What was typed or chosen.
+/// The input of a field, by kind.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// The text of a line, a long text, a number, or JSON.
+    /// The text of a line, several lines, a number, or JSON.
     Text(ArcRwSignal<String>),
-    /// The index of the choice.
+    /// The index of the selected choice.
     Choice(ArcRwSignal<Option<usize>>),
-    /// The indices of the choices that are ticked.
+    /// The indices of the ticked choices.
     Several(ArcRwSignal<Vec<usize>>),
-    /// Yes, no, or nothing.
+    /// Yes, no, or not set.
     Switch(ArcRwSignal<Option<bool>>),
     /// The rows, each with a key that stays when rows move.
     List(ArcRwSignal<Vec<ListRow>>),
-    /// The named fields.
+    /// The fields of an object, by name.
     Object(Vec<(String, FieldDraft)>),
 }
 
 /// One row of a list.
 #[derive(Debug, Clone)]
 pub struct ListRow {
-    /// Stays when rows move.
+    /// Identifies the row when rows move.
     pub key: u64,
     /// The row's field.
     pub draft: FieldDraft,
@@ -55,13 +55,14 @@ pub struct ListRow {
 
 static NEXT_KEY: AtomicU64 = AtomicU64::new(1);
 
-/// A number that no other row or field of the page has.
+/// Returns a number that is unique on the page, for rows of lists and for ids of elements.
 pub fn next_key() -> u64 {
     NEXT_KEY.fetch_add(1, Ordering::Relaxed)
 }
 
 impl FieldDraft {
-    /// A form for `schema` that holds `value`. `defaults`: whether what is left out gets the schema's defaults.
+    /// Creates the draft of a form for `schema` with this value. `defaults`: whether missing fields get the schema's
+    /// defaults.
     pub fn new(schema: &Value, value: &Value, defaults: bool) -> Self {
         let root = Arc::new(schema.clone());
         Self::build(&root, schema, Some(value), true, defaults, 0)
@@ -129,13 +130,13 @@ impl FieldDraft {
         Self { shape: Arc::new(shape), required, content, empty, root: Arc::clone(root), depth }
     }
 
-    /// A new row for this list.
+    /// Creates a row for this list; `None` if this is no list.
     pub fn new_row(&self) -> Option<ListRow> {
         let Kind::List { item, .. } = &self.shape.kind else { return None };
         Some(ListRow { key: next_key(), draft: Self::build(&self.root, item, None, true, true, self.depth + 1) })
     }
 
-    /// The value that it has now; none: left out. What cannot be read is kept as text, for the server to refuse.
+    /// The current value; `None` if it is left out. Invalid text is returned as a string, for the server to refuse.
     pub fn read(&self) -> Option<Value> {
         match &self.content {
             Content::Text(text) => {
@@ -171,7 +172,7 @@ impl FieldDraft {
         }
     }
 
-    /// What an empty row of a list is: it cannot be left out.
+    /// The value of an empty row of a list, which cannot be left out.
     fn nothing(&self) -> Value {
         match &self.shape.kind {
             Kind::Line { .. } | Kind::Text { .. } => json!(""),
@@ -187,11 +188,11 @@ impl FieldDraft {
         }
     }
 
-    /// What is wrong with this field's text, as far as the browser can tell.
+    /// The mistake in this field's text, as far as the browser can tell; `None` for fields without text.
     pub fn mistake(&self) -> Option<String> {
         let Content::Text(text) = &self.content else { return None };
         let text = text.get();
-        // What is left out is for the server to miss; an empty text that is sent has its length.
+        // The server checks that required fields are there; an empty text that will be sent must have a valid length.
         if text.is_empty() && !matches!(self.empty, Some(Value::String(_))) {
             return None;
         }
@@ -202,7 +203,7 @@ impl FieldDraft {
         }
     }
 
-    /// The first thing that is wrong in it, after what its field is called; `name` is its key.
+    /// The first mistake in this field or inside it, after the title of its field; `name` is the key of this one.
     pub fn flaw(&self, name: &str) -> Option<String> {
         let name = self.shape.title.as_deref().unwrap_or(name);
         match &self.content {
@@ -219,7 +220,7 @@ impl FieldDraft {
         }
     }
 
-    /// Whether all of it can be read: nothing in it is half typed.
+    /// Whether all texts in the field can be parsed, so that none is half typed.
     pub fn is_sound(&self) -> bool {
         match &self.content {
             Content::Text(text) => text.with(|text| text.is_empty() || self.parse(text).is_ok()),
@@ -234,7 +235,7 @@ fn at(choices: &[FieldChoice], value: &Value) -> Option<usize> {
     choices.iter().position(|choice| choice.value == *value)
 }
 
-/// Reads JSON, of which `object` says that nothing but an object will do.
+/// Parses JSON. `object`: only an object is accepted.
 pub fn parse_json(text: &str, object: bool) -> Result<Value, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}"))?;
     if object && !value.is_object() {
@@ -244,7 +245,7 @@ pub fn parse_json(text: &str, object: bool) -> Result<Value, String> {
     }
 }
 
-/// Reads a number without changing it: what JSON cannot hold exactly is refused.
+/// Parses a number without changing it; a number that JSON cannot hold exactly is refused.
 fn parse_number(text: &str, integer: bool, min: Option<&Number>, max: Option<&Number>) -> Result<Value, String> {
     let expected = if integer { "A whole number, such as 12" } else { "A number, such as 12.5" };
     let Ok(number) = serde_json::from_str::<Number>(text) else { return Err(expected.to_owned()) };

@@ -10,10 +10,10 @@ use super::several::boxes;
 use crate::components::inert::{inert, named};
 use crate::components::listeners::while_shown;
 
-/// So many choices, with labels of so many characters together, are shown at once; more get a menu.
+/// The maximum number of radio buttons, and of characters in their labels together; beyond it, a menu is used.
 const MAX_RADIOS: (usize, usize) = (4, 44);
 
-/// A field of any kind. `name` is its key, shown where the schema has no title.
+/// Renders a field of any kind. `name` is its key, shown if the schema has no title.
 pub fn field_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     match &draft.content {
         Content::Object(_) => object_view(draft, name, place),
@@ -68,14 +68,14 @@ fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let help = [draft.shape.description.clone(), expected].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let input = input_view(draft, name, parts);
     let (help_id, error_id) = (format!("{id}-help"), format!("{id}-error"));
-    // Radios are a group: a label would name only one of them.
+    // Radio buttons are a group, and a label would name only one of them.
     let title = if is_group(draft) {
         view! { <div class="field-label" id=format!("{id}-label")>{heading(draft, name)}</div> }.into_any()
     } else {
         view! { <label class="field-label" for=id>{heading(draft, name)}{counter(draft)}</label> }.into_any()
     };
     view! {
-        // Who presses Enter is done with it.
+        // Enter counts as leaving the field, so that its mistake is shown.
         <div class="field" class:bad=move || !wrong.get().is_empty() on:keydown=move |event| if event.key() == "Enter" { left.set(true) }>
             {title}
             <p class="hint" id=help_id>{inert(&help)}</p>
@@ -86,7 +86,7 @@ fn leaf_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     .into_any()
 }
 
-/// How much of a limited text is used, once it matters.
+/// The number of characters used of a limited text, once more than half are used.
 fn counter(draft: &FieldDraft) -> Option<impl IntoView + use<>> {
     let Kind::Text { max: Some(max), .. } = draft.shape.kind else { return None };
     let Content::Text(text) = draft.content.clone() else { return None };
@@ -127,7 +127,7 @@ fn input_view(draft: &FieldDraft, name: &str, parts: FieldParts) -> AnyView {
     }
 }
 
-/// A row of radios that look like one control; what may be left out has a way back to nothing.
+/// A row of radio buttons that look like one control; an optional field also has "Not set".
 fn radios<T>(
     mut choices: Vec<(String, Option<T>)>,
     chosen: &ArcRwSignal<Option<T>>,
@@ -191,7 +191,7 @@ fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &FieldDraft, name: 
     let typed = move |event| set.set(event_target_value(&event));
     let example = draft.shape.example.clone().map(|example| format!("for example {}", named(&example)));
     let example = if matches!(kind, Kind::Json { .. }) { None } else { example };
-    // A row of a list has no label of its own to be read.
+    // A row of a list has no visible label, so its input needs a name.
     let spoken = (name.is_empty() && draft.shape.title.is_none()).then_some("Value");
     let (input, mode) = match kind {
         Kind::Line { input, .. } => (*input, "text"),

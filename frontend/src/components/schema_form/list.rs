@@ -9,10 +9,10 @@ use super::schema::Kind;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, named};
 
-/// Shows a field by its key, at its place.
+/// Renders a field, given its key and place.
 type FieldView = fn(&FieldDraft, &str, FieldPlace) -> AnyView;
 
-/// A list field. `name` is its key; `field` shows what stands in a row.
+/// Renders a list. `name` is its key; `field` renders the content of a row.
 pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace, field: FieldView) -> AnyView {
     let (Content::List(rows), Kind::List { min, max, .. }) = (&draft.content, &draft.shape.kind) else {
         return ().into_any();

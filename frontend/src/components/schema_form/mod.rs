@@ -20,24 +20,24 @@ use self::field::field_view;
 use self::place::FieldPlace;
 use crate::state::extent;
 
-/// The value of an untouched form.
+/// The value of a form that nobody has changed.
 pub fn untouched(schema: &Value) -> Value {
     FieldDraft::new(schema, &Value::Object(shared::JsonMap::new()), true).read().unwrap_or(Value::Null)
 }
 
 /// A form for `value`.
 ///
-/// `base` is the JSON pointer of the value in the request, as the server's mistakes name it. `defaults`: what is left
-/// out gets the schema's defaults. `sound` tells whether nothing is half typed, neither here nor in the JSON tab; `flaw`
-/// also what the browser can tell to be wrong, after the name of its field.
+/// `base` is the JSON pointer of the value in the request, as in the server's mistakes. With `defaults`, missing fields
+/// get the schema's defaults. `sound` becomes `false` while a text is half typed, in a field or in the JSON tab; `flaw`
+/// is the first mistake that the browser finds, after the title of its field.
 #[component]
 pub fn SchemaForm(
-    /// JSON Schema of the value; `{}` for any.
+    /// The JSON Schema of the value; `{}` for any value.
     #[prop(into)]
     schema: Value,
-    /// The value; changes both ways.
+    /// The value, which is read and written.
     value: RwSignal<Value>,
-    /// The errors of the server.
+    /// The mistakes found by the server.
     #[prop(into)]
     errors: Signal<Vec<Mistake>>,
     /// The JSON pointer of the value.
@@ -46,23 +46,23 @@ pub fn SchemaForm(
     /// The label of the field if the schema has no title and is not an object.
     #[prop(into, optional)]
     label: String,
-    /// Whether defaults are filled in.
+    /// Whether missing fields get the schema's defaults.
     #[prop(optional)]
     defaults: bool,
-    /// Whether the value can be read.
+    /// Set to whether every text can be parsed.
     #[prop(optional, into)]
     sound: Option<RwSignal<bool>>,
-    /// The first thing that is wrong.
+    /// Set to the first mistake in the form.
     #[prop(optional, into)]
     flaw: Option<RwSignal<Option<String>>>,
-    /// Whether nothing can be changed now.
+    /// Whether the form cannot be edited.
     #[prop(optional, into)]
     disabled: Signal<bool>,
 ) -> impl IntoView {
-    // What is no object already is not to be mended here.
+    // A value that is not an object already cannot become one here.
     let is_object =
         schema.get("type").is_some_and(|declared| declared == "object") && value.with_untracked(Value::is_object);
-    // Fields for so many values would take the browser seconds; text takes none.
+    // Fields for so many values would block the browser for seconds; one text does not.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
         return view! { <JsonAlone value sound flaw disabled object=is_object/> }.into_any();
     }
@@ -137,7 +137,7 @@ pub fn SchemaForm(
     .into_any()
 }
 
-/// An editor for values with too many parts for a form, as JSON.
+/// A JSON editor for a value with too many parts for a form.
 #[component]
 fn JsonAlone(
     value: RwSignal<Value>,
@@ -192,8 +192,7 @@ fn RawJson(
     }
 }
 
-/// Text that says something else than the value, which was changed elsewhere, is written anew. What cannot be read stays:
-/// nothing of it is sent.
+/// Rewrites the JSON text when the value is changed elsewhere. Invalid text stays, as it is not sent.
 fn follow(raw: RwSignal<Option<String>>, value: RwSignal<Value>, object: bool) {
     Effect::new(move |_| {
         let now = value.get();

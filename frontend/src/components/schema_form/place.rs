@@ -1,4 +1,4 @@
-//! The shared parts of fields: their place, heading, and messages. Below every kind of field.
+//! The shared parts of fields: their place, heading and messages.
 
 use leptos::prelude::*;
 use shared::error::Mistake;
@@ -7,19 +7,19 @@ use super::draft::FieldDraft;
 use crate::components::inert::inert;
 use crate::state::verdict::is_at;
 
-/// Where a field is, and what is said of it.
+/// The place of a field in the form, with the server's mistakes.
 #[derive(Clone, Copy)]
 pub struct FieldPlace {
-    /// Its JSON pointer; changes when rows move.
+    /// The field's JSON pointer, which changes when rows move.
     pub path: Signal<String>,
-    /// What the server said, of all fields.
+    /// The server's mistakes in all fields.
     pub errors: Signal<Vec<Mistake>>,
-    /// Whether nothing can be changed now.
+    /// Whether the form cannot be edited.
     pub disabled: Signal<bool>,
 }
 
 impl FieldPlace {
-    /// The place of a field or row in this one.
+    /// The place of a field or row inside this one.
     pub fn child(self, segment: Signal<String>) -> Self {
         let path = self.path;
         let escaped = move || segment.get().replace('~', "~0").replace('/', "~1");
@@ -27,44 +27,44 @@ impl FieldPlace {
     }
 }
 
-/// The ids and states that label, input and message share.
+/// The ids and states that a field's label, input and message share.
 #[derive(Clone, Copy)]
 pub struct FieldParts {
     /// The id of the input.
     pub id: StoredValue<String>,
-    /// Whether something must be given.
+    /// Whether a value is required.
     pub required: bool,
-    /// What is wrong; empty: nothing.
+    /// The messages of the field's mistakes; empty if there are none.
     pub wrong: Memo<String>,
-    /// Whether nothing can be changed now.
+    /// Whether the form cannot be edited.
     pub disabled: Signal<bool>,
-    /// Set when the reader has left the input: a half-typed number is no mistake yet.
+    /// Whether the person has left the input. Until then, a half-typed number is not reported.
     pub left: RwSignal<bool>,
 }
 
 impl FieldParts {
-    /// The id of the input, as text.
+    /// The id of the input as a string.
     pub fn id(self) -> String {
         self.id.get_value()
     }
 
-    /// The id of the label of a group.
+    /// The id of the label, for a group of inputs.
     pub fn label(self) -> String {
         self.id.with_value(|id| format!("{id}-label"))
     }
 
-    /// The ids of what is said below it.
+    /// The ids of the hint and the message, for `aria-describedby`.
     pub fn help(self) -> String {
         self.id.with_value(|id| format!("{id}-help {id}-error"))
     }
 
-    /// Whether something is wrong, as the attribute says it.
+    /// The value of `aria-invalid`.
     pub fn invalid(self) -> String {
         self.wrong.with(|wrong| !wrong.is_empty()).to_string()
     }
 }
 
-/// The heading of a group: title, key beside it, what it is for.
+/// The title of a field, with its key if that differs, and whether it is required.
 pub fn heading(draft: &FieldDraft, name: &str) -> impl IntoView + use<> {
     let title = draft.shape.title.clone().unwrap_or_else(|| name.to_owned());
     let key = (!name.is_empty() && !reads_alike(&title, name))
@@ -73,7 +73,7 @@ pub fn heading(draft: &FieldDraft, name: &str) -> impl IntoView + use<> {
     view! { <span class="field-title">{inert(&title)}</span>{key}{required} }
 }
 
-/// Whether a title says nothing beyond the key: but for capitals and spaces it is the same.
+/// Whether a title equals the key, apart from case, spaces, `_` and `-`.
 fn reads_alike(title: &str, key: &str) -> bool {
     let letters = |text: &str| {
         let text: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-')).collect();
@@ -82,7 +82,7 @@ fn reads_alike(title: &str, key: &str) -> bool {
     letters(title) == letters(key)
 }
 
-/// What the server said of exactly this place.
+/// The server's messages for this place, joined; with `below`, also those for places inside it.
 pub fn messages_at(place: FieldPlace, below: bool) -> Memo<String> {
     Memo::new(move |_| {
         place.path.with(|path| {

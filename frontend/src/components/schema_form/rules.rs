@@ -1,10 +1,10 @@
-//! What the browser can tell of a text by its schema: how long it is, and whether it has the form that is asked for. It says
-//! only what is certainly wrong; the server has the last word. Patterns are the server's alone: an expression of somebody
-//! else can keep a browser busy for good.
+//! The checks of a text that the browser can make by its schema: length and format. It reports only what is certainly
+//! wrong; the server decides. Patterns are left to the server, since a foreign regular expression could block the
+//! browser for good.
 
 use serde_json::Value;
 
-/// What a schema demands of a text.
+/// The rules that a schema has for a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextRules {
     min: u64,
@@ -12,7 +12,7 @@ pub struct TextRules {
     format: Option<Format>,
 }
 
-/// A form of text that is told from others without doubt.
+/// A format that can be checked without doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Email,
@@ -23,7 +23,7 @@ enum Format {
 }
 
 impl TextRules {
-    /// Those of a schema.
+    /// Reads the rules of a schema.
     pub fn of(schema: &Value) -> Self {
         let count = |key: &str| schema.get(key).and_then(Value::as_u64);
         let format = match schema.get("format").and_then(Value::as_str) {
@@ -37,7 +37,7 @@ impl TextRules {
         Self { min: count("minLength").unwrap_or(0), max: count("maxLength"), format }
     }
 
-    /// What is wrong with a text.
+    /// The first mistake in a text; `None` if there is none.
     pub fn mistake(&self, text: &str) -> Option<String> {
         let count = text.chars().count() as u64;
         let characters = if count == 1 { "character" } else { "characters" };
@@ -85,7 +85,7 @@ impl Format {
     }
 }
 
-/// Whether a date input can show it; it would show anything else as empty.
+/// Whether a date input can show this text; it would show anything else as empty.
 pub fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     parts.len() == 3

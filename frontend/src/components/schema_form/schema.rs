@@ -1,4 +1,4 @@
-//! What a JSON Schema says of one field, as far as a form can use it. Pure; the last word is the server's.
+//! The parts of a JSON Schema that a form can use, for one field. Pure; validation is left to the server.
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;
@@ -6,67 +6,67 @@ use shared::error::json_type;
 use super::rules::{TextRules, is_date};
 use crate::state::words::plain as label;
 
-/// How deep fields nest before a field becomes plain JSON; schemas may refer to themselves.
+/// The nesting depth beyond which a field is edited as JSON; schemas may be recursive.
 const MAX_DEPTH: usize = 8;
-/// How many references are followed to find a schema.
+/// The maximum number of references that are followed to find a schema.
 const MAX_REFERENCES: usize = 16;
-/// Texts that may be longer than this get several lines.
+/// Texts whose maximum length is greater than this get several lines.
 const LONG_TEXT: u64 = 240;
 
-/// What one field is.
+/// The description of one field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// What people call it.
+    /// The title for people.
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the field.
     pub description: Option<String>,
-    /// An example, shown while it is empty.
+    /// An example, shown while the field is empty.
     pub example: Option<String>,
-    /// What it is where nothing is said.
+    /// The default value.
     pub default: Option<Value>,
-    /// How it is edited.
+    /// How the field is edited.
     pub kind: Kind,
-    /// Whether null is a value of it.
+    /// Whether null is allowed.
     pub nullable: bool,
-    /// What a text of it must be like.
+    /// The rules for its text.
     pub rules: TextRules,
 }
 
 /// How a field is edited.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// One line of text; the `type` of its input, and the most characters.
+    /// One line of text: the `type` of its input, and the maximum number of characters.
     Line { input: &'static str, max: Option<u64> },
-    /// Several lines of text.
+    /// Several lines of text: whether it is code, and the maximum number of characters.
     Text { code: bool, max: Option<u64> },
-    /// A number; kept as typed.
+    /// A number, kept as typed: whether it is an integer, and its limits.
     Number { integer: bool, min: Option<Number>, max: Option<Number> },
     /// Yes or no.
     Switch,
     /// One of these values.
     Choice(Vec<FieldChoice>),
-    /// Some of these values, each at most once.
+    /// Some of these values, each at most once, to be ticked.
     Several(Vec<FieldChoice>),
-    /// Rows of one schema.
+    /// A list: the schema of its items, and the limits on their number.
     List { item: Value, min: usize, max: usize },
-    /// Named fields: name, schema, whether it must be there.
+    /// Named fields: name, schema, and whether it is required.
     Object(Vec<(String, Value, bool)>),
-    /// Anything else, as JSON text; with what the schema wanted where the value is something else, and whether only an
-    /// object will do.
+    /// Anything else, as JSON text: the expected type if the value has another one, and whether only an object is
+    /// allowed.
     Json { expected: Option<String>, object: bool },
 }
 
-/// JSON of any kind.
+/// JSON of any type.
 const JSON: Kind = Kind::Json { expected: None, object: false };
 
-/// One of the values that a schema offers.
+/// A value that the schema offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldChoice {
-    /// What the field has once this is chosen.
+    /// The value of the field when this is selected.
     pub value: Value,
-    /// What people read.
+    /// The label for people.
     pub label: String,
-    /// More about it.
+    /// An explanation of the choice.
     pub description: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl FieldChoice {
 }
 
 impl Shape {
-    /// What `schema`, a part of `root`, says of a field that has `value` now.
+    /// Describes a field with this value by `schema`, which is a part of `root`.
     pub fn of(root: &Value, schema: &Value, value: Option<&Value>, depth: usize) -> Self {
         let schema = resolve(root, schema);
         let (declared, nullable) = declared_type(schema);
@@ -97,7 +97,7 @@ impl Shape {
     }
 }
 
-/// Follows `$ref` inside the document, and an `allOf` of one.
+/// Follows `$ref` inside the document, and `allOf` with a single schema.
 fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> &'a Value {
     for _ in 0..MAX_REFERENCES {
         let next = if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
@@ -113,7 +113,7 @@ fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> &'a Value {
     schema
 }
 
-/// The type that is not null, and whether null is allowed.
+/// The declared type other than null, if it is unique, and whether null is allowed.
 fn declared_type(schema: &Value) -> (Option<String>, bool) {
     match schema.get("type") {
         Some(Value::String(one)) => (Some(one.clone()), false),
@@ -175,7 +175,8 @@ fn has_alternatives(schema: &Value) -> bool {
     ["oneOf", "anyOf", "allOf", "if", "not"].iter().any(|key| schema.get(key).is_some())
 }
 
-/// The values of an `enum`, a `const`, or a `oneOf` of constants; foreign values of now are more, so that they show.
+/// The values of an `enum`, a `const`, or a `oneOf` or `anyOf` of constants. Current values that are not among them are
+/// added, so that they are shown.
 fn choices(schema: &Value, now: &[Value]) -> Option<Vec<FieldChoice>> {
     let mut choices: Vec<FieldChoice> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         values.iter().filter(|value| !value.is_null()).map(FieldChoice::of).collect()
@@ -199,7 +200,7 @@ fn choices(schema: &Value, now: &[Value]) -> Option<Vec<FieldChoice>> {
     Some(choices)
 }
 
-/// What a list of different values can be ticked from, where its rows are choices and no value of now stands in it twice.
+/// The choices of a list of unique values; `None` if its items are no choices, or if a current value occurs twice.
 fn several(root: &Value, schema: &Value, item: &Value, value: Option<&Value>) -> Option<Vec<FieldChoice>> {
     schema.get("uniqueItems").filter(|unique| **unique == Value::Bool(true))?;
     let now = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -228,7 +229,7 @@ fn text_kind(schema: &Value, value: Option<&str>) -> Kind {
     if long { Kind::Text { code: false, max } } else { Kind::Line { input, max } }
 }
 
-/// The named fields, then what the value has beside them: nothing in it may stay hidden.
+/// The named fields, then the value's other members, so that nothing stays hidden.
 fn object_kind(schema: &Value, value: Option<&Value>) -> Kind {
     let required: Vec<&str> = schema
         .get("required")
@@ -256,7 +257,7 @@ fn object_kind(schema: &Value, value: Option<&Value>) -> Kind {
     if fields.is_empty() { Kind::Json { expected: None, object } } else { Kind::Object(fields) }
 }
 
-/// How a value is edited of which no schema speaks: its type stays.
+/// How a value without a schema is edited; its type stays the same.
 fn kind_of_value(value: &Value) -> Kind {
     match value {
         Value::String(text) => text_kind(&Value::Null, Some(text)),

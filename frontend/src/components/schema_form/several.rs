@@ -1,4 +1,4 @@
-//! A choice of several values: a box to tick for each, with its description.
+//! A field for several values: a check box for each, with its description.
 
 use leptos::prelude::*;
 
@@ -7,7 +7,7 @@ use super::schema::FieldChoice;
 use crate::components::inert::inert;
 use crate::components::listeners::while_shown;
 
-/// The boxes, in the order of the schema. `ticked` holds the indices of those that are.
+/// The check boxes, in the order of the schema. `ticked` has the indices of the ticked ones.
 pub fn boxes(choices: &[FieldChoice], ticked: &ArcRwSignal<Vec<usize>>, parts: FieldParts) -> AnyView {
     let row = |(at, choice): (usize, &FieldChoice)| {
         let (is, set) = (ticked.clone(), ticked.clone());

@@ -13,7 +13,7 @@ use crate::components::review::value::ValueView;
 use crate::state::diffs::text_of;
 use crate::state::story::{channel, decision_of, said};
 
-/// What stands below a row.
+/// The details below an entry's row.
 #[component]
 pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let entry = entry.get_value();
@@ -48,7 +48,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
                 .is_some_and(|review| review.digest == *digest)
                 .then(|| "Digest matches the content below.".to_owned()),
         };
-        // Whoever gave the approval did not see this review.
+        // The person who gave the remembered approval did not see this review.
         let grant = decision.grant.map(|grant| view! {
             {fact("approved by", format!("{}, with the remembered approval {grant}", decision.by))}
         });
@@ -75,7 +75,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     }
 }
 
-/// What a review showed, what was said to it, and what was changed.
+/// The content that a review showed, the text of the decision, and its changes.
 #[component]
 fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
     let said = decision.as_ref().map(|decision| {
@@ -84,7 +84,7 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
         (!words.is_empty()).then(|| view! { <h2 class="sub">"What they said"</h2>{words} })
     });
     let mut review = review;
-    // Of a vote with changes, the review shows what it became.
+    // After a vote with changes, the review contains the new values, so those seen before it are restored.
     if let Some(shown) = decision.as_ref().and_then(|decision| decision.shown.as_ref()) {
         for item in &mut review.items {
             if let Some(value) = shown.values.get(&item.key) {
@@ -112,7 +112,7 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
 
 type EditedValue = (String, ContentType, Value, Value);
 
-/// Every value that the decision changed: edited keys, then edited arguments.
+/// All values that the decision changed: edited items, then edited arguments.
 fn changes(review: &Review, decision: &Decision) -> Vec<EditedValue> {
     let mut changes: Vec<EditedValue> = Vec::new();
     for (key, new) in &decision.edits {
@@ -151,7 +151,7 @@ fn action_view(action: Action) -> impl IntoView {
     }
 }
 
-/// A tool call: with what, and what came back.
+/// A tool call: its arguments, its request, and the result or error.
 fn call_view(call: ToolExecuted) -> impl IntoView {
     let part = |title: &'static str, text: String| {
         view! { <section class="card"><header><b>{title}</b></header><pre class="value-code">{inert(&text)}</pre></section> }

@@ -1,4 +1,4 @@
-//! The filter of entries. All of it is in the address, so that a view can be bookmarked and shared.
+//! The filter of the audit log, held in the address, so that a view can be bookmarked and shared.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -15,9 +15,9 @@ use crate::components::listeners::while_shown;
 use crate::components::time::begin_of_day;
 use crate::state::words;
 
-/// Before what was done to reviews, in the choice of what happened.
+/// The prefix of acts on reviews in the menu of events; other values are kinds of entries.
 const ACT: &str = "act:";
-/// The choices that stand above the others.
+/// The choices at the top of the menu: label and value.
 const OFTEN: [(&str, &str); 5] = [
     ("Everything", ""),
     ("Decisions", "act:decision"),
@@ -26,7 +26,7 @@ const OFTEN: [(&str, &str); 5] = [
     ("Flows saved", "flow.saved"),
 ];
 
-/// What the address says. Days are in the zone of who reads, as the times of the rows are, and both are included.
+/// The filter in the address. Days are in the reader's time zone, as the times of the rows are; both ends are included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AuditFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
-    /// Reads the address.
+    /// Reads the filter from query parameters.
     pub fn from_address(query: &ParamsMap) -> Self {
         let get = |name: &str| query.get(name).filter(|value| !value.is_empty());
         Self {
@@ -63,12 +63,13 @@ impl AuditFilter {
         }
     }
 
-    /// What the server is asked.
+    /// The request for the filtered entries.
     pub fn query(&self) -> AuditQuery {
         self.query_by(begin_of_day)
     }
 
-    /// The same, by when a day begins: of a month with this number, and perhaps behind its end.
+    /// Like [`Self::query`], with a function that returns the start of a day: year, month from 1, and day, which may be
+    /// after the end of the month.
     fn query_by(&self, begin: fn(u32, u32, u32) -> Option<Timestamp>) -> AuditQuery {
         let moment = |text: &Option<String>, later: u32| {
             let (year, month, day) = day(text.as_deref()?)?;
@@ -87,7 +88,7 @@ impl AuditFilter {
         }
     }
 
-    /// The address of the same entries as a file.
+    /// The address of a file with the same entries.
     pub fn export(&self, format: &str) -> String {
         let query = query_string(&self.query());
         let rest = query.strip_prefix('?').map(|rest| format!("&{rest}")).unwrap_or_default();
@@ -98,7 +99,7 @@ impl AuditFilter {
         *self == Self::default()
     }
 
-    /// What happened, as one word: `act:vote` for what was done to reviews, or the kind of an entry.
+    /// The selected event as one word: `act:vote` for an act on reviews, otherwise the kind of entry.
     fn event(&self) -> String {
         let act = self.act.as_ref().map(|act| format!("{ACT}{act}"));
         act.or_else(|| self.kind.clone()).unwrap_or_default()
@@ -111,13 +112,13 @@ impl AuditFilter {
     }
 }
 
-/// Year, month and day of a text such as `2026-11-20`.
+/// Parses year, month and day from a text such as `2026-11-20`.
 fn day(text: &str) -> Option<(u32, u32, u32)> {
     let mut parts = text.split('-').map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// The filters of the audit log. A change goes into the address, which holds the filter.
+/// The controls of the filter. Each change goes into the address.
 #[component]
 pub fn AuditFilters(filter: Memo<AuditFilter>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());

@@ -1,4 +1,4 @@
-//! The record: who did what, when, and on which content. Newest first, filtered by the address. For admins.
+//! The audit log: who did what, when, and on which content. Newest first, with a filter in the address. For admins.
 
 mod detail;
 mod filter;
@@ -67,7 +67,7 @@ fn Audit() -> impl IntoView {
         }
         view! {
             <ol class="card audit-list">
-                // One commit may tell several things.
+                // Entries of one commit have the same time, so the cursor is part of the key.
                 <For each=rows key=|(at, entry)| (*at, entry.cursor.clone()) let:row>
                     <EntryRow entry=row.1/>
                 </For>

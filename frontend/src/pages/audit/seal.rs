@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use crate::client::{Live, use_api};
 use crate::components::time::{clock, day, full};
 
-/// One quiet line; it is loud only where something does not hold.
+/// One line about the seals, which stands out only if a check fails.
 #[component]
 pub fn Seal() -> impl IntoView {
     let api = use_api();

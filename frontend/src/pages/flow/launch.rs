@@ -1,5 +1,5 @@
-//! Starts a run: a form from the flow's input schema, and the context of the run. Typed text is kept until it is sent;
-//! only in the memory of the page if it may contain a password.
+//! Starts a run: a form from the flow's input schema, and the context of the run. Typed text is kept until it is sent,
+//! and only in the memory of the page if it may contain a password.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -43,7 +43,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         let typed = is_typed.get().then(|| parts().into_iter().collect());
         of.with_value(|of| workspace.write_form(of, typed, in_memory));
     });
-    // Raised when the form is emptied: it is made anew.
+    // Counts how often the form was emptied; it is then created again.
     let emptied = RwSignal::new(0_u32);
     let empty_it = move |_| {
         input.set(json!({}));
@@ -59,7 +59,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         problem.set(None);
         async move {
             let answer = api.launch(&launch, Some(&key)).await;
-            // Who has left the page stays where they are, and its form is empty when they come back.
+            // A person who has left the page is not moved; the form is empty when they return.
             let has_left = problem.is_disposed();
             match &answer {
                 Ok(run) => {
@@ -112,7 +112,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let form = move || {
         emptied.track();
         if fields {
-            // Where something was typed before, a field that was emptied stays empty.
+            // A restored form gets no defaults, so that fields that were emptied stay empty.
             let defaults = input.with_untracked(|input| *input == json!({}));
             view! { <SchemaForm schema=schema.clone() value=input errors base="/input" defaults flaw=input_flaw/> }
                 .into_any()
@@ -161,7 +161,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     }
 }
 
-/// The form of a run's context.
+/// The schema of the form for a run's context.
 fn context_schema() -> Value {
     json!({
         "type": "object",

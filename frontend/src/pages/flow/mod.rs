@@ -1,4 +1,4 @@
-//! One flow: start it, read and change its definition, look at its versions.
+//! One flow: starting it, reading and editing its definition, and its versions.
 
 mod definition;
 mod launch;
@@ -19,23 +19,23 @@ use crate::components::listeners::while_shown;
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 
-/// What the address asks for of a flow.
+/// The version of a flow that the address requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FlowAddress {
-    /// Which version; none: the newest.
+    /// The number of the version; `None` for the newest.
     version: Option<u32>,
-    /// Whether it is being written for the first time.
+    /// Whether the flow is new and not saved yet.
     new: bool,
 }
 
-/// A flow as the page knows it.
+/// What the page knows of the flow.
 #[derive(Debug, Clone, PartialEq)]
 struct Known {
-    /// The version that is shown; none: it is not saved yet.
+    /// The version that is shown; `None` if the flow is not saved yet.
     shown: Option<FlowVersion>,
     /// The number of the newest version.
     newest: u32,
-    /// What was asked for when it was read.
+    /// The address for which it was loaded.
     wanted: FlowAddress,
 }
 
@@ -64,7 +64,8 @@ fn OneFlow(id: String) -> impl IntoView {
             version: query.get("version").and_then(|version| version.parse().ok()),
             new: query.get("new").is_some(),
         });
-        // The address names what is on screen, such as what was just saved: reading it would take the editor away.
+        // If the address names the version on screen, such as one just saved, it is not loaded again: that would remove
+        // the editor.
         let is_shown = |before: &&FlowAddress| {
             known.with_untracked(|known| {
                 let known = known.as_ref().filter(|known| known.wanted == **before && known.shown.is_some());
@@ -113,7 +114,7 @@ fn OneFlow(id: String) -> impl IntoView {
             }
         });
     });
-    // Made anew with what is read, and not with what is saved.
+    // Created again after loading, but not after saving.
     let body = move |flow: Option<Known>| {
         known.set(flow.clone());
         let Some(flow) = flow else {
@@ -142,7 +143,7 @@ fn OneFlow(id: String) -> impl IntoView {
     }
 }
 
-/// Title, versions and tabs. The heading stays when a version is saved: it would take the focus.
+/// The title, versions and tabs. The heading is not created again when a version is saved, as it would take the focus.
 #[component]
 fn FlowHeader(flow: Memo<Known>, id: String, definition: Memo<bool>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
@@ -187,10 +188,10 @@ fn FlowHeader(flow: Memo<Known>, id: String, definition: Memo<bool>) -> impl Int
         }
         .into_any()
     };
-    // Plain links: the router's own mark the page, whatever its query says.
+    // Plain links: those of the router would mark the current page without regard to the query.
     let session = Session::expect();
     let tabs = move || {
-        // The rights first: without any, the page has gone, and what is known of the flow with it.
+        // The rights are checked first: when they are lost, the page and its signals may be gone.
         (session.may(Act::SeeSource) && version.get().is_some()).then(|| view! {
         <nav class="tabs" aria-label="Sections">
             <a href=move || address(false, None) aria-current=move || (!definition.get()).then_some("page")>"Launch"</a>

@@ -1,6 +1,6 @@
 //! The template of a new flow: an agent writes, a person decides.
 
-/// A small flow that runs without any key.
+/// A small flow that runs without any API key.
 pub fn template(id: &str) -> String {
     let title = id.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let title = crate::state::sentences::sentence(&title);

@@ -8,11 +8,11 @@ use shared::api::ReviewQuery;
 use crate::client::{Connection, Live, ReviewList, Session};
 use crate::state::inbox::Inbox;
 
-/// Shows the reviews that `query` asks for, and keeps them and their counts current while the page is open.
+/// Shows the reviews that match `query`, and keeps them and their counts up to date while the page is open.
 pub fn keep_current(query: Memo<ReviewQuery>) {
     let (live, session, list) = (Live::expect(), Session::expect(), ReviewList::expect());
     let shown = move || {
-        // Also whenever what was told is no beginning any more, and whenever one's rights change.
+        // Runs also when earlier messages are no longer valid, and when the person's rights change.
         live.renewed.track();
         let (query, viewer) = (query.get(), session.principal());
         viewer.map(|viewer| (query, viewer))
@@ -22,7 +22,7 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
             list.show(query, viewer);
         }
     };
-    // Where the page has the list already, nothing is built that waits for it.
+    // If the page has the list already, it is shown without a loading state.
     show(untrack(shown));
     Effect::new(move |before: Option<()>| {
         let shown = shown();
@@ -50,7 +50,7 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
         }
         changes
     });
-    // Deadlines come nearer and claims run out without anything being told.
+    // Deadlines come nearer and claims run out without a message.
     let minute = Memo::new(move |_| live.now.get().0 / 60_000_000);
     let is_open = Memo::new(move |_| live.connection.get() == Connection::Open);
     Effect::new(move |before: Option<(i64, bool)>| {
@@ -60,7 +60,7 @@ pub fn keep_current(query: Memo<ReviewQuery>) {
         if let Some(before) = before.filter(|before| *before != now)
             && now.1
         {
-            // What failed for want of a connection is asked for above.
+            // What failed without a connection is requested again above.
             let next_minute = before.0 != now.0;
             if by_clock || (next_minute && list.error.with_untracked(Option::is_some)) {
                 list.again();

@@ -1,4 +1,4 @@
-//! The keys of the inbox: moving along the list, opening the selected row, and returning to the list.
+//! The keyboard shortcuts of the inbox: moving along the list, opening the selected row, and returning to the list.
 
 use gloo_timers::callback::Timeout;
 use leptos::html;
@@ -11,27 +11,28 @@ use crate::components::arrival::Arrival;
 use crate::components::focus::{focus_on, keep_focus_in_page};
 use crate::components::shortcuts::is_free;
 
-/// How long one stands on a row before it is read, in milliseconds: who walks on is not held up by what they pass.
+/// How long a row must be selected before its review opens, in milliseconds, so that rows a person passes do not slow
+/// them down.
 const PAUSE: u32 = 60;
 
-/// What the keys act on.
+/// The parts of the page that the keys act on.
 pub struct Keys {
-    /// The row that they stand on.
+    /// The selected row.
     pub at: RwSignal<Option<ReviewId>>,
-    /// The review that is read.
+    /// The review that is open.
     pub open: Memo<Option<ReviewId>>,
-    /// Where one searches.
+    /// The search field.
     pub search_field: NodeRef<html::Input>,
     /// Opens a review.
     pub read: Callback<ReviewId>,
-    /// Goes back to the list.
+    /// Returns to the list.
     pub back: Callback<()>,
 }
 
-/// Listens to the keys while the page is open.
+/// Handles keys while the page is open.
 pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
     let (live, arrival) = (Live::expect(), Arrival::expect());
-    // Where one walks to is read when one stands there.
+    // The timer that opens the selected row.
     let walk = StoredValue::new_local(None::<Timeout>);
     let read_where_one_is = move || {
         walk.set_value(None);
@@ -44,7 +45,7 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
         let Some(id) = live.inbox.with_untracked(|inbox| inbox.beside(at.get_untracked(), by)) else { return };
         at.set(Some(id));
         focus_row(id);
-        // Beside the list there is room to read at once; on a phone the list stays.
+        // Beside the list, the review opens at once; on a phone, the list stays.
         if open.get_untracked().is_some() || wide() {
             walk.set_value(Some(Timeout::new(PAUSE, read_where_one_is)));
         }
@@ -70,7 +71,7 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
             "j" | "ArrowDown" if !in_pane(&event) || event.key() == "j" => step(1),
             "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
             "/" => drop(search_field.get_untracked().map(|field| field.focus())),
-            // What is on screen is not yet what one has walked to: no key decides it.
+            // The review on screen is not the selected one yet, so no key may decide it.
             _ if walk.with_value(Option::is_some) => read_where_one_is(),
             "Enter" if on_body(&event) || on_row(&event) => match at.get_untracked() {
                 Some(id) if open.get_untracked() != Some(id) => read.run(id),
@@ -86,7 +87,7 @@ pub fn use_keys(Keys { at, open, search_field, read, back }: Keys) {
     });
 }
 
-/// Whether list and pane stand beside each other.
+/// Whether the list and the pane are side by side.
 fn wide() -> bool {
     let query = window().match_media("(min-width: 761px)").ok().flatten();
     query.is_none_or(|query| query.matches())
@@ -96,28 +97,28 @@ fn target(event: &web_sys::KeyboardEvent) -> Option<web_sys::Element> {
     event.target()?.dyn_into().ok()
 }
 
-/// Whether the focus is in the pane, whose own scrolling the arrow keys do.
+/// Whether the focus is in the pane, where arrow keys scroll.
 fn in_pane(event: &web_sys::KeyboardEvent) -> bool {
     target(event).is_some_and(|target| target.closest(".read").ok().flatten().is_some())
 }
 
-/// Whether nothing has the focus that Enter would press.
+/// Whether nothing is focused that Enter would press.
 fn on_body(event: &web_sys::KeyboardEvent) -> bool {
     target(event).is_none_or(|target| target.closest("a, button, summary").ok().flatten().is_none())
 }
 
-/// Whether a row of the list has the focus.
+/// Whether a row of the list is focused.
 fn on_row(event: &web_sys::KeyboardEvent) -> bool {
     target(event).is_some_and(|target| target.closest(".rows .row").ok().flatten().is_some())
 }
 
-/// Gives the focus to a row, which stands where it is.
+/// Focuses a row without scrolling.
 fn focus_row(id: ReviewId) {
     let row = document().get_element_by_id(&format!("row-{id}"));
     if let Some(row) = row.and_then(|row| row.dyn_into::<web_sys::HtmlElement>().ok()) {
         let options = web_sys::FocusOptions::new();
         options.set_prevent_scroll(true);
-        // What cannot have the focus leaves it where it is.
+        // An element that cannot have the focus leaves it where it is.
         drop(row.focus_with_options(&options));
     }
 }

@@ -1,4 +1,4 @@
-//! The inbox: the list, beside which `review` shows the review that is read.
+//! The inbox: the list, with the open review beside it (see `review`).
 
 mod current;
 mod keys;
@@ -40,7 +40,7 @@ pub fn InboxPage() -> impl IntoView {
     let at = RwSignal::new(open.get_untracked());
     let field = NodeRef::<html::Input>::new();
 
-    // What is shown stands in the address.
+    // The filter is held in the address.
     let parts = use_query_map();
     let query = Memo::new(move |_| {
         parts.with(|parts| address::read(parts.into_iter().map(|(name, value)| (name.as_ref(), value))))
@@ -52,7 +52,7 @@ pub fn InboxPage() -> impl IntoView {
     };
     let change = move |(query, replace): (ReviewQuery, bool)| go(&location.pathname.get_untracked(), &query, replace);
     let filtered = Memo::new(move |_| query.with(|query| *query != ReviewQuery::default()));
-    // What is open is shown in the list where it stands there.
+    // An open review that is in the list is shown there, so the list keeps its position.
     let is_listed = open.get_untracked().is_some_and(|id| live.inbox.with_untracked(|inbox| inbox.index(id).is_some()));
     if !came_back() && !is_listed {
         list.begin_at_top();
@@ -71,7 +71,7 @@ pub fn InboxPage() -> impl IntoView {
     });
 
     let read = Callback::new(move |id: ReviewId| {
-        // Who reads one after the other goes back to the list by one step.
+        // Opening one review after another replaces the history entry, so that Back returns to the list.
         go(&format!("/reviews/{id}"), &query.get_untracked(), open.get_untracked().is_some());
     });
     Effect::new(move |_| {
@@ -82,10 +82,10 @@ pub fn InboxPage() -> impl IntoView {
     use_keys(Keys { at, open, search_field: field, read, back: back_to_the_list() });
 
     let (above, scroller) = (RwSignal::new(0), NodeRef::<html::Div>::new());
-    // Memos, so that the list is not made anew, and does not lose its place and the focus, whenever a row changes.
+    // Memos, so that a change of one row does not create the list again, which would lose its position and the focus.
     let is_read = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().is_read()));
     let none = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().rows().is_empty()));
-    // The rows are what one came for; whoever opens one finds the rest already there.
+    // The rows come first; the code of the review pane is loaded once they are there.
     Effect::new(move |_| {
         if is_read.get() {
             load_review_ahead();
@@ -130,7 +130,7 @@ pub fn InboxPage() -> impl IntoView {
     }
 }
 
-/// In place of the list where no review is in it.
+/// The notice in place of an empty list.
 #[component]
 fn NothingListed(filtered: Memo<bool>, clear: Callback<()>) -> impl IntoView {
     move || {
@@ -153,11 +153,11 @@ fn NothingListed(filtered: Memo<bool>, clear: Callback<()>) -> impl IntoView {
     }
 }
 
-/// The heading of the list, which has the focus when one comes back to it.
+/// The heading of the list, which is focused when a person returns to it.
 #[derive(Clone, Copy)]
 struct Heading(NodeRef<html::H1>);
 
-/// Beside the list, while no review is open.
+/// The placeholder beside the list while no review is open.
 #[component]
 pub fn IdlePane() -> impl IntoView {
     let live = Live::expect();

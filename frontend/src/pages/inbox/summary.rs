@@ -1,4 +1,4 @@
-//! The number of reviews: beside the heading of the inbox, and announced when more arrive.
+//! The count of reviews: beside the heading of the inbox, and announced when more arrive.
 
 use leptos::prelude::*;
 
@@ -6,12 +6,12 @@ use crate::client::{Live, ReviewList};
 use crate::state::inbox::{Inbox, Numbers};
 use crate::state::words::{count, thousands};
 
-/// The numbers beside the heading.
+/// The counts beside the heading.
 #[component]
 pub fn Summary(
-    /// Whether a filter leaves reviews out.
+    /// Whether a filter is set.
     filtered: Memo<bool>,
-    /// How many reviews the list has; none: not known.
+    /// The number of reviews in the list; `None` if unknown.
     total: Memo<Option<u64>>,
 ) -> impl IntoView {
     let (live, list) = (Live::expect(), ReviewList::expect());
@@ -26,7 +26,7 @@ pub fn Summary(
     }
 }
 
-/// What arrives, for screen readers; once for all that came together.
+/// Announces arriving reviews to screen readers; those that arrive together are announced once.
 #[component]
 pub fn Arrivals() -> impl IntoView {
     let live = Live::expect();
@@ -37,7 +37,7 @@ pub fn Arrivals() -> impl IntoView {
                 let number = usize::try_from(now.pending - known.pending).unwrap_or(usize::MAX);
                 format!("{} arrived, {}", count(number, "review", "reviews"), now.says())
             }
-            // What was said stays until there is something else to say: what is taken away at once is never read out.
+            // The text stays until there is a new one: screen readers would miss text that is removed at once.
             (Some((known, text)), _) if now == *known => text.clone(),
             _ => String::new(),
         };

@@ -1,4 +1,4 @@
-//! The filter of counted reviews. All of it is in the address, so that a view can be bookmarked and shared.
+//! The filter of the statistics, held in the address, so that a view can be bookmarked and shared.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -10,7 +10,7 @@ use crate::components::glyph::Glyph;
 use crate::components::listeners::while_shown;
 use crate::state::insights::{InsightsFilter, RANGES};
 
-/// The filters in the head of the page.
+/// The controls of the filter in the head of the page.
 #[component]
 pub fn InsightsFilters(filter: Memo<InsightsFilter>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());

@@ -1,4 +1,4 @@
-//! What reviews come to: the numbers that matter, how they went over time, and by what they are about.
+//! Statistics of reviews: key figures, plots over time, and a table by flow, tool, agent, kind or reviewer.
 
 mod filter;
 mod plot;
@@ -27,7 +27,7 @@ pub fn InsightsPage() -> impl IntoView {
     let live = Live::expect();
     let query = use_query_map();
     let filter = Memo::new(move |_| query.with(|query| InsightsFilter::from_address(|name| query.get(name))));
-    // What the table is by changes nothing above it.
+    // The grouping of the table does not affect the parts above it.
     let above = Memo::new(move |_| InsightsFilter { split: None, ..filter.get() });
     let now = move || live.now.get_untracked();
     let over_time = LocalResource::new(move || {
@@ -83,13 +83,13 @@ pub fn InsightsPage() -> impl IntoView {
     }
 }
 
-/// The filter of the plots with what the table is by now.
+/// The filter of the plots with the current grouping of the table.
 fn filter_now(filter: InsightsFilter, query: Memo<leptos_router::params::ParamsMap>) -> InsightsFilter {
     let split = query.with(|query| InsightsFilter::from_address(|name| query.get(name)).split);
     InsightsFilter { split, ..filter }
 }
 
-/// The numbers that matter, first.
+/// The key figures.
 fn numbers(figures: &Figures) -> AnyView {
     let Figures { requests, pending, expired, approval_rate, response_ms, .. } = *figures;
     let tiles = [
@@ -106,7 +106,7 @@ fn numbers(figures: &Figures) -> AnyView {
     view! { <dl class="numbers">{tiles}</dl> }.into_any()
 }
 
-/// Judges, guardrails and what agents asked, where there is any of it.
+/// Figures of judges, guardrails and questions of agents, if there are any.
 fn more(figures: &Figures) -> AnyView {
     let list = |title: &'static str, rows: Vec<(String, String)>| {
         if rows.is_empty() {

@@ -6,7 +6,7 @@ use shared::statistics::Figures;
 use crate::state::insights::{Bar, parts, percent, stacked, times, took};
 use crate::state::words::thousands;
 
-/// What became of reviews, over time.
+/// The outcomes of reviews over time.
 pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
     let (shapes, top) = stacked(bars);
     let legend = parts(all).into_iter().filter(|(.., count)| *count > 0);
@@ -23,7 +23,7 @@ pub fn outcomes(bars: &[Bar], all: &Figures) -> AnyView {
     plot("Outcomes", legend.collect_view().into_any(), shapes, bars, thousands(top), table)
 }
 
-/// How long people took, over time.
+/// The response times of people over time.
 pub fn response_times(bars: &[Bar], all: &Figures) -> AnyView {
     let (shapes, top) = times(bars);
     let legend = [("p50", "Median", all.response_ms.p50), ("p95", "95th percentile", all.response_ms.p95)];
@@ -59,7 +59,7 @@ fn plot(title: &'static str, legend: AnyView, shapes: String, bars: &[Bar], top:
     .into_any()
 }
 
-/// The newest first, without the times in which nothing was asked.
+/// The figures of the bars as a table, newest first; bars without reviews are left out.
 fn table(bars: &[Bar], head: &[&'static str], row: &dyn Fn(&Figures) -> Vec<String>) -> AnyView {
     let head = head.iter().map(|word| view! { <th class="num">{*word}</th> }).collect_view();
     let rows = bars.iter().rev().filter(|bar| bar.figures.requests > 0).map(|bar| {

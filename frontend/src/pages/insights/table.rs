@@ -1,4 +1,4 @@
-//! The figures by flow, tool, agent, kind or reviewer; a row leads to its own figures.
+//! The figures by flow, tool, agent, kind or reviewer. Each row links to the figures of its group.
 
 use leptos::prelude::*;
 use shared::statistics::{GroupBy, Statistics, StatisticsGroup};
@@ -6,7 +6,7 @@ use shared::statistics::{GroupBy, Statistics, StatisticsGroup};
 use crate::state::insights::{InsightsFilter, SPLITS, parts, percent, took};
 use crate::state::words::thousands;
 
-/// The choice of what the table is by.
+/// The tabs that select the grouping.
 pub fn tabs(filter: &InsightsFilter) -> AnyView {
     let tabs = SPLITS.map(|(by, word)| {
         let address = InsightsFilter { split: Some(by), ..filter.clone() }.address();
@@ -16,7 +16,7 @@ pub fn tabs(filter: &InsightsFilter) -> AnyView {
     view! { <nav class="tabs" aria-label="Breakdown by">{tabs}</nav> }.into_any()
 }
 
-/// A table with a row for each group, and the share of each outcome; a row leads to its group alone.
+/// A table with a row for each group and the share of each outcome.
 pub fn groups(statistics: &Statistics, filter: &InsightsFilter, by: GroupBy) -> AnyView {
     if statistics.groups.is_empty() {
         let what = match by {

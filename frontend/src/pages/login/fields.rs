@@ -1,26 +1,26 @@
-//! The fields of the page `/login`: a username and a password, the confirmation of a link's owner, or a code.
+//! The fields of the page `/login`: username and password, a confirmation for a login link, or a code.
 
 use leptos::html;
 use leptos::prelude::*;
 use shared::api::User;
 
-/// The fields for what is asked now.
+/// The fields of the current step.
 #[component]
 pub fn Fields(
-    /// The code of the second factor, once it is asked for.
+    /// The code of the second factor; `None` until it is asked for.
     code: RwSignal<Option<String>>,
-    /// The link that is used, with whom it lets in.
+    /// The secret of the login link that was followed, and its owner.
     linked: RwSignal<Option<(String, User)>>,
-    /// Who is logged in already.
+    /// The person who is logged in already, if any.
     now: RwSignal<Option<User>>,
-    /// The first field.
+    /// The first field, for the focus.
     first: NodeRef<html::Input>,
-    /// What is typed as the username.
+    /// The typed username.
     username: RwSignal<String>,
-    /// What is typed as the password.
+    /// The typed password.
     password: RwSignal<String>,
 ) -> impl IntoView {
-    // The field stays while its text changes.
+    // A memo, so that the field is not created again while its text changes.
     let asks_code = Memo::new(move |_| code.with(Option::is_some));
     move || {
         if asks_code.get() {

@@ -20,7 +20,7 @@ use crate::components::arrival;
 use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 
-/// The page `/login`: password, second factor, and single sign-on where the server has it.
+/// The page `/login`: password, second factor, and single sign-on if the server offers it.
 #[component]
 pub fn LoginPage() -> impl IntoView {
     let api = use_api();
@@ -30,13 +30,13 @@ pub fn LoginPage() -> impl IntoView {
     let query = use_query_map();
     let location = use_location();
     let ended = query.with_untracked(|query| query.get("ended")).is_some();
-    // Whose session has ended need not say again who they are; somebody else may.
+    // After a session has ended, the username is filled in; somebody else may replace it.
     let known = Workspace::expect().owner().filter(|_| ended).map(|owner| owner.to_string());
     let username = RwSignal::new(known.unwrap_or_default());
     let password = RwSignal::new(String::new());
     let refused = query.with_untracked(|query| query.get("trouble")).and_then(|word| Trouble::of(&word));
     let error = RwSignal::new(refused.map(|error| why_refused(error).to_owned()));
-    // What the identity provider is called, where there is one.
+    // The label of the identity provider; `None` without single sign-on.
     let provider = RwSignal::new(None::<String>);
     spawn_local(async move {
         if let Ok(ways) = api.login_ways().await {
@@ -47,7 +47,7 @@ pub fn LoginPage() -> impl IntoView {
     let now = RwSignal::new(None::<User>);
     let next = move || next_page(query.with_untracked(|query| query.get("next")));
 
-    // The link that is used, with whom it lets in, and the code of the second factor once it is asked for.
+    // The secret of the login link with its owner, and the code of the second factor once it is asked for.
     let linked = RwSignal::new(None::<(String, User)>);
     let code = RwSignal::new(None::<String>);
     let owner = move || linked.with(|linked| linked.as_ref().map(|(_, owner)| owner.clone()));
@@ -82,7 +82,7 @@ pub fn LoginPage() -> impl IntoView {
     let secret = take_secret(&location);
     let opening = RwSignal::new(secret.is_some());
     if let Some(token) = secret {
-        // Whoever sent the link may be somebody else: say whom it lets in, and ask.
+        // Somebody else may have sent the link, so the page names its owner and asks for confirmation.
         spawn_local(async move {
             match api.link_owner(token.clone()).await {
                 Ok(owner) => linked.set(Some((token, owner))),
@@ -94,10 +94,10 @@ pub fn LoginPage() -> impl IntoView {
             opening.set(false);
         });
     } else {
-        // Somebody who is logged in already has nothing to do here.
+        // A person who is logged in already is sent on.
         let next = next();
         spawn_local(async move {
-            // Nor does an answer that somebody's login here has overtaken say who that is.
+            // `ask` returns `None` for an answer from before a login on this page.
             if !session.signed_out.get_untracked()
                 && let Some(Ok(user)) = session.ask(api).await
             {
@@ -148,7 +148,7 @@ pub fn LoginPage() -> impl IntoView {
                         {words}
                     </button>
                     {move || provider.get().map(|label| {
-                        // Another page than those of the console: the browser loads it.
+                        // Not a page of the console, so the browser must load it.
                         let begin = format!("{BEGIN}?next={}", js_sys::encode_uri_component(&next()));
                         view! { <a class="b" href=begin target="_self" rel="external">{format!("Sign in with {label}")}</a> }
                     })}
@@ -158,8 +158,7 @@ pub fn LoginPage() -> impl IntoView {
     }
 }
 
-/// The secret of the link that was followed. It stands in the fragment, which is never sent, and is taken out of the
-/// address.
+/// Takes the secret of a login link out of the address. It is in the fragment, which browsers never send.
 fn take_secret(location: &Location) -> Option<String> {
     let fragment = location.hash.get_untracked();
     let secret = fragment.trim_start_matches('#').split('&').find_map(|pair| pair.strip_prefix("token="))?;
@@ -172,7 +171,7 @@ fn take_secret(location: &Location) -> Option<String> {
     Some(secret.to_owned())
 }
 
-/// Where to go after logging in: a page of this console, never another site.
+/// The path to go to after logging in: a page of this console, never another site.
 fn next_page(next: Option<String>) -> String {
     next.filter(|next| is_own_page(next)).unwrap_or_else(|| "/inbox".to_owned())
 }

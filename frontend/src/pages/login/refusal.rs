@@ -3,10 +3,10 @@
 use shared::error::{Code, Problem};
 use shared::single_sign_on::Trouble;
 
-/// What is said of a link that lets nobody in.
+/// The message for a login link that is not valid any more.
 pub const LINK_USED: &str = "This link was used before, or is too old. Ask for a new one.";
 
-/// Why a login was refused: with a code of the second factor, with a link, or with a password.
+/// The message for a refused login: with a code of the second factor, with a link, or with a password.
 pub fn why_not(problem: &Problem, with_code: bool, with_link: bool) -> String {
     match problem.code {
         Code::Unauthenticated if with_code => "This code is incorrect or was already used. Wait for the next one.",
@@ -17,7 +17,7 @@ pub fn why_not(problem: &Problem, with_code: bool, with_link: bool) -> String {
     .to_owned()
 }
 
-/// What somebody reads who came back from the identity provider and was not let in.
+/// The message for a person whom the identity provider sent back without a login.
 pub fn why_refused(trouble: Trouble) -> &'static str {
     match trouble {
         Trouble::Attempt => "The sign-in was not started in this browser, or took too long. Please try again.",

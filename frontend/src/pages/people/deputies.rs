@@ -14,11 +14,11 @@ use crate::components::states::Loaded;
 use crate::components::time::day;
 use crate::state::words;
 
-/// The tab of the deputies.
+/// The tab with the person's deputies.
 #[component]
 pub fn Deputies() -> impl IntoView {
     let api = use_api();
-    // Without them nobody can be chosen; the lists below say why.
+    // If they cannot be loaded, the menu is empty; the lists below show the error.
     let names = LocalResource::new(move || async move {
         let page = api.reviewers(None).await.ok()?;
         Some(page.items.iter().map(|user| (user.username.to_string(), words::user(user))).collect::<Vec<_>>())
@@ -32,7 +32,7 @@ pub fn Deputies() -> impl IntoView {
         let answer = api.name_deputy(&new, Some(&key)).await;
         problem.set(answer.as_ref().err().cloned());
         if answer.is_ok() {
-            // A second click adds nothing.
+            // The form is emptied, so that a second click adds nothing.
             for field in [deputy, from, until] {
                 field.set(String::new());
             }
@@ -103,7 +103,7 @@ pub fn Deputies() -> impl IntoView {
     }
 }
 
-/// A time as the browser's field says it, in the person's own zone.
+/// Parses the value of a date and time input, in the person's time zone.
 fn local(text: &str) -> Option<Timestamp> {
     let millis = js_sys::Date::parse(text);
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]

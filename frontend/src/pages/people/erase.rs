@@ -7,7 +7,7 @@ use crate::client::use_api;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 
-/// The question, open while `open` is true, about `who`.
+/// The dialog, open while `open` is true, that asks whether to erase `who`.
 #[component]
 pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<()>) -> impl IntoView {
     let api = use_api();

@@ -1,4 +1,4 @@
-//! People and their roles, for admins; for everybody their own tokens, deputies, remembered approvals, notifications,
+//! For admins, people and their roles. For everybody, their own tokens, deputies, remembered approvals, notifications,
 //! password, sessions and second factor.
 
 mod deputies;
@@ -29,7 +29,7 @@ use crate::client::Session;
 use crate::components::arrival;
 use crate::state::verdict::is_at;
 
-/// What the page shows.
+/// The tabs of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PeopleTab {
     Users,
@@ -93,14 +93,14 @@ pub fn PeoplePage() -> impl IntoView {
     }
 }
 
-/// What a refusal says of one place and what is below it.
+/// The messages of a refusal for a place and those inside it; `None` if there are none.
 fn mistakes(problem: &Problem, path: &str) -> Option<String> {
     let here = problem.errors.iter().filter(|one| is_at(one, path));
     let words: Vec<_> = here.map(|one| one.message.clone()).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// What a refusal says of one field.
+/// The messages of the current refusal for one field.
 fn mistake_at(
     problem: RwSignal<Option<Problem>>,
     path: &'static str,
@@ -108,7 +108,7 @@ fn mistake_at(
     move || problem.with(|problem| mistakes(problem.as_ref()?, path))
 }
 
-/// What a refusal says beside the given fields.
+/// The current refusal as text, if it concerns none of these fields.
 fn elsewhere(
     problem: RwSignal<Option<Problem>>,
     paths: &'static [&'static str],
@@ -122,20 +122,20 @@ fn elsewhere(
     }
 }
 
-/// A field of a form, with what a refusal says of it.
+/// A text field of a form, with the messages of a refusal.
 #[component]
 fn Field(
     label: &'static str,
     #[prop(optional)] hint: &'static str,
-    /// The `type` of its input.
+    /// The `type` of the input.
     #[prop(default = "text")]
     kind: &'static str,
-    /// What the browser may fill in.
+    /// The value of `autocomplete`.
     #[prop(default = "off")]
     complete: &'static str,
     value: RwSignal<String>,
     problem: RwSignal<Option<Problem>>,
-    /// Where a refusal names it.
+    /// The JSON pointer of the field in a refusal.
     path: &'static str,
 ) -> impl IntoView {
     let wrong = mistake_at(problem, path);

@@ -1,4 +1,5 @@
-//! Notifications outside the console: of what, where, and after how long; for admins, those that could not be delivered.
+//! Notifications outside the console: the person's rules and addresses, and for admins, messages that could not be
+//! delivered.
 
 use leptos::prelude::*;
 use shared::access::Act;
@@ -16,7 +17,7 @@ use crate::components::states::{Empty, Loaded};
 use crate::state::notification_rules::{after, flip, is_on, next_rule, waits};
 use crate::state::words;
 
-/// Rules, addresses, and what was given up.
+/// The rules, the addresses, and for admins the undelivered messages.
 #[component]
 pub fn NotificationsTab() -> impl IntoView {
     let api = use_api();
@@ -40,7 +41,7 @@ pub fn NotificationsTab() -> impl IntoView {
     }
 }
 
-/// What an admin must do where a server can tell nobody.
+/// The hint for a server without a channel for notifications.
 const NOTHING: &str = "An admin sets up Slack or a mail server in countersign.toml, under [notifications].";
 
 fn name(channel: Channel) -> &'static str {
@@ -158,7 +159,7 @@ fn Choice(known: Notifications) -> impl IntoView {
     }
 }
 
-/// One rule. It is there while the rule is; what it shows follows `chosen`.
+/// The editor of one rule, which exists as long as the rule does and follows `chosen`.
 fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>, at: usize) -> impl IntoView {
     let change = move |change: &mut dyn FnMut(&mut Rule)| {
         chosen.update(|chosen| chosen.rules.get_mut(at).into_iter().for_each(change));
@@ -225,7 +226,7 @@ fn menu(label: &'static str, words: Vec<String>, at: usize, set: impl Fn(usize) 
     }
 }
 
-/// Sends oneself a message, by what is saved, and says what became of it.
+/// A button that sends a test message to the person, using the saved settings, and shows the result.
 #[component]
 fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
     let api = use_api();
@@ -244,7 +245,7 @@ fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
     }
 }
 
-/// Messages that were given up; nothing where there are none.
+/// The messages that were given up, for another attempt; nothing if there are none.
 #[component]
 fn GivenUp() -> impl IntoView {
     let api = use_api();

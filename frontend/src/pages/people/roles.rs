@@ -1,4 +1,4 @@
-//! Choosing roles: the system's, each with what it allows, and the organisation's own.
+//! Menus of roles: the system's, with what each allows, and the organisation's own.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ fn toggle(roles: RwSignal<BTreeSet<String>>, role: &str, on: bool) {
 /// Checkboxes for the system roles.
 #[component]
 pub fn SystemRoles(
-    /// The roles that are chosen.
+    /// The selected roles.
     roles: RwSignal<BTreeSet<String>>,
 ) -> impl IntoView {
     let row = move |(role, allows): (&'static str, &'static str)| {
@@ -68,12 +68,12 @@ pub fn SystemRoles(
     view! { <fieldset class="roles"><legend class="label">"System roles"</legend>{SYSTEM.map(row)}</fieldset> }
 }
 
-/// The organisation's own roles as tags, with a field to add some.
+/// The organisation's own roles as tags, with a field to add more.
 #[component]
 pub fn OwnRoles(
-    /// The roles that are chosen.
+    /// The selected roles.
     roles: RwSignal<BTreeSet<String>>,
-    /// Roles that others have, to choose from.
+    /// Roles that other people have, as suggestions.
     #[prop(into)]
     known: Signal<BTreeSet<String>>,
 ) -> impl IntoView {
@@ -115,12 +115,12 @@ pub fn OwnRoles(
     }
 }
 
-/// Checkboxes for some roles, for a subset of one's own.
+/// Check boxes for a subset of the given roles.
 #[component]
 pub fn RoleSubset(
-    /// The roles that can be chosen.
+    /// The roles to choose from.
     offered: Vec<String>,
-    /// The roles that are chosen.
+    /// The selected roles.
     roles: RwSignal<BTreeSet<String>>,
 ) -> impl IntoView {
     let row = move |role: String| {

@@ -12,7 +12,7 @@ use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
 use crate::components::time::day;
 
-/// The three of them.
+/// The tab with the person's password, second factor and sessions.
 #[component]
 pub fn Security() -> impl IntoView {
     let session = Session::expect();
@@ -29,12 +29,12 @@ pub fn Security() -> impl IntoView {
     }
 }
 
-/// A browser and its system in a few words, from what it calls itself: what is not known is left out.
+/// The browser and the operating system of a user agent, in a few words; unknown parts are left out.
 fn short_agent(agent: &str) -> String {
     let named = |names: &[(&str, &str)]| {
         names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| (*name).to_owned())
     };
-    // In this order: most browsers call themselves by the names of older ones too.
+    // The order matters, since most browsers include the names of older ones.
     let browser = named(&[
         ("Edg/", "Edge"),
         ("OPR/", "Opera"),
@@ -96,7 +96,7 @@ fn PasswordForm() -> impl IntoView {
     }
 }
 
-/// What is shown while the second factor is being set up.
+/// A step of setting up the second factor.
 #[derive(Clone)]
 enum Step {
     Confirm(NewSecondFactor),
@@ -107,7 +107,7 @@ enum Step {
 fn SecondFactor() -> impl IntoView {
     let api = use_api();
     let known = LocalResource::new(move || async move { api.second_factor().await });
-    // What comes while it is being set up; none: what is known is shown.
+    // The current step; `None` unless it is being set up.
     let step = RwSignal::new(None::<Step>);
     let code = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<Problem>);
@@ -121,7 +121,7 @@ fn SecondFactor() -> impl IntoView {
         }
         Err(refused) => problem.set(Some(refused)),
     };
-    // What is done with the code that stands in the field.
+    // Confirms or removes the second factor with the typed code.
     let with_code = Action::new_local(move |confirm: &bool| {
         problem.set(None);
         let (confirm, typed) = (*confirm, code.get_untracked());

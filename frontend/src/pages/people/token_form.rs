@@ -14,11 +14,11 @@ use crate::client::{Live, Session, use_api};
 use crate::components::copy::CopyButton;
 use crate::components::listeners::while_shown;
 
-/// How long a token may live: what people read, and days; none: for ever.
+/// The lifetimes of a token: label and days, or `None` for no expiry.
 const TERMS: [(&str, Option<u64>); 4] =
     [("30 days", Some(30)), ("90 days", Some(90)), ("1 year", Some(365)), ("until it is revoked", None)];
 
-/// The form, then the secret.
+/// The form, and after that the secret.
 #[component]
 pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     let api = use_api();
@@ -36,7 +36,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
             match api.create_token(&request).await {
                 Ok(answer) => {
                     token.set(Some(answer));
-                    // Nothing where the page has gone meanwhile.
+                    // Does nothing if the page is gone.
                     made.try_run(());
                 }
                 Err(refused) => problem.set(Some(refused)),
@@ -45,7 +45,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     });
     let busy = create.pending();
     let mut offered = session.me.with_untracked(|me| me.as_ref().map(|me| me.roles.clone()).unwrap_or_default());
-    // An admin has these too, and may give them alone.
+    // The role of admins includes these, and a token may have them alone.
     if offered.iter().any(|role| role == ADMIN) {
         offered.extend([REVIEWER, DEVELOPER].map(str::to_owned));
     }
@@ -97,7 +97,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     }
 }
 
-/// The secret, with a button that copies it.
+/// The secret of the new token, with a button to copy it.
 #[component]
 fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
     let secret = token.secret.unwrap_or_default();

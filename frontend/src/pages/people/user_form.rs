@@ -13,10 +13,10 @@ use crate::client::{Session, use_api};
 use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 
-/// The shortest password that is taken.
+/// The minimum length of a password.
 const MIN_PASSWORD: usize = 12;
 
-/// The form. `user`: who is changed; none: somebody new.
+/// The form. `user` is the person to change; `None` for a new one.
 #[component]
 pub fn UserForm(
     user: Option<User>,
@@ -52,7 +52,7 @@ pub fn UserForm(
         let active = active.get_untracked();
         async move {
             let answer = if let Some(before) = before {
-                // Only what is different is sent, so that two admins do not undo each other.
+                // Only changed fields are sent, so that two admins do not undo each other's changes.
                 let differs = |now: &str, before: Option<&String>| before.map_or("", String::as_str) != now;
                 let patch = UserPatch {
                     password: Some(secret).filter(|secret| !secret.is_empty()),
@@ -76,7 +76,7 @@ pub fn UserForm(
             match answer {
                 Ok(user) => {
                     notices.good(format!("{} is saved.", user.username));
-                    // Nothing where the page has gone meanwhile.
+                    // Does nothing if the page is gone.
                     done.try_run(user);
                 }
                 Err(refused) => problem.set(Some(refused)),

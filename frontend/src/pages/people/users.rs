@@ -13,7 +13,7 @@ use crate::components::dialog::Dialog;
 use crate::components::states::Loaded;
 use crate::components::time::Ago;
 
-/// The list of people. `adding` opens the form for a new one.
+/// The list of users. `adding` opens the form for a new one.
 #[component]
 pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     let api = use_api();
@@ -41,7 +41,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     });
     let row = move |user: User| {
         let (edited, gone) = (user.clone(), user.clone());
-        // Whoever may still log in is deactivated first, and nobody is erased twice.
+        // A user must be deactivated before being erased, and nobody is erased twice.
         let erase = (!user.active && !user.username.starts_with("erased-")).then(|| {
             view! { <button class="b sm stop" aria-label=format!("Erase personal data of {}", user.username) on:click=move |_| { erasing.set(Some(gone.clone())); asking.set(true); }>"Erase personal data…"</button>" " }
         });

@@ -18,53 +18,53 @@ use crate::components::graph::{Marks, marks};
 use crate::state::report;
 use crate::state::streams::Streams;
 
-/// Entries that come within so many milliseconds are answered by one reading.
+/// The time in which entries are collected before a reload, in milliseconds.
 const GATHER_MS: u32 = 60;
-/// At least so many milliseconds lie between two readings.
+/// The minimum pause between two reloads, in milliseconds.
 const PAUSE_MS: u32 = 1000;
 
-/// What is to be read from the server.
+/// The parts of the data to load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Unread {
     run: bool,
     report: bool,
 }
 
-/// The readings of one page.
+/// The state of loading for one page.
 #[derive(Debug, Default)]
 struct Reading {
-    /// What is to be read next.
+    /// The parts to load next.
     unread: Unread,
-    /// Whether somebody reads.
+    /// Whether a load is in progress.
     busy: bool,
-    /// The entries that came while the report was being read, which may not have them.
+    /// The entries that arrived while the report was loading, and may be missing from it.
     meanwhile: Vec<Entry>,
 }
 
-/// One run, followed. Cheap to copy into closures.
+/// The data of one run, kept up to date. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct RunData {
     pub id: RunId,
-    /// The run; none: not loaded yet.
+    /// The run; `None` until it is loaded.
     pub run: RwSignal<Option<Run>>,
-    /// Its steps and reviews.
+    /// Its steps and reviews; `None` until they are loaded.
     pub report: RwSignal<Option<Report>>,
-    /// The picture of its flow's version.
+    /// The graph of the flow's version; `None` until it is loaded.
     pub graph: RwSignal<Option<Graph>>,
     /// The state keys that changed last.
     pub changed: RwSignal<BTreeSet<String>>,
-    /// What running agents have said so far.
+    /// The streamed text of running agents.
     pub streams: RwSignal<Streams>,
-    /// Why it could not be loaded.
+    /// The error of the last load, if it failed.
     pub problem: RwSignal<Option<Problem>>,
-    /// What the graph shows of the run.
+    /// The marks of the run in the graph.
     pub marks: Signal<Marks>,
     reading: StoredValue<Reading>,
     api: Api,
 }
 
 impl RunData {
-    /// Loads a run and follows it while the component lives that calls this.
+    /// Loads a run and follows it while the calling component exists.
     pub fn follow(id: RunId) -> Self {
         let live = Live::expect();
         let run = RwSignal::new(None);
@@ -88,18 +88,18 @@ impl RunData {
             ServerMessage::Stream { run, .. } if *run == id => data.streams.update(|streams| streams.apply(message)),
             _ => {}
         });
-        // What is read before entries follow would be read again at once.
+        // Data loaded before the socket's position is known would be reloaded at once.
         live.once_followed(move || data.load());
         live.on_return(move || data.load());
         data
     }
 
-    /// Reads everything anew, soon.
+    /// Reloads everything soon.
     pub fn load(self) {
         self.read(Unread { run: true, report: true });
     }
 
-    /// Takes in what the log tells of the run.
+    /// Applies a log entry of the run.
     fn apply(self, entry: &Entry) {
         let mut anew = false;
         self.report.update(|report| anew = report.as_mut().is_none_or(|report| report::apply(report, entry)));
@@ -133,7 +133,7 @@ impl RunData {
         }
         spawn_local(async move {
             TimeoutFuture::new(GATHER_MS).await;
-            // None: the page has gone.
+            // `None`: the page is gone.
             while let Some(unread) = self.reading.try_update_value(|reading| {
                 reading.busy = reading.unread != Unread::default();
                 reading.meanwhile.clear();
@@ -184,7 +184,7 @@ impl RunData {
         } else {
             let (flow, version) = (run.summary.flow.clone(), run.summary.version);
             spawn_local(async move {
-                // Without the picture the page still says everything in words.
+                // Without the graph, the page still shows everything in words.
                 if let Ok(flow) = self.api.flow(&flow, Some(version)).await {
                     self.graph.set(flow.graph);
                 }

@@ -35,12 +35,12 @@ const ASPECTS: [(FeedbackAspect, &str); 6] = [
 const IMPORTANCE: [(u8, &str); 5] =
     [(1, "1, a detail"), (2, "2"), (3, "3, as usual"), (4, "4"), (5, "5, it must not happen again")];
 
-/// What was said of the agents of a run. Cheap to copy into closures.
+/// The feedback on the agents of a run. Cheap to copy into closures.
 #[derive(Clone, Copy)]
 pub struct RunFeedback(LocalResource<Result<Page<Feedback>, Problem>>);
 
 impl RunFeedback {
-    /// Asks the server for the feedback on the agents of this run.
+    /// Loads the feedback on the agents of this run.
     pub fn of(data: RunData) -> Self {
         let api = use_api();
         Self(LocalResource::new(move || async move {
@@ -50,7 +50,7 @@ impl RunFeedback {
     }
 }
 
-/// What was said so far; nothing where nothing was.
+/// The feedback so far; nothing if there is none.
 #[component]
 pub fn Said(feedback: RunFeedback) -> impl IntoView {
     let retry = Callback::new(move |()| feedback.0.refetch());
@@ -81,7 +81,7 @@ fn row(said: &Feedback) -> impl IntoView + use<> {
     }
 }
 
-/// The dialog that gives feedback.
+/// The dialog for giving feedback.
 #[component]
 pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback) -> impl IntoView {
     let api = use_api();
@@ -125,7 +125,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
             let answer = api.give_feedback(data.id, &new, Some(&key)).await;
             problem.set(answer.as_ref().err().cloned());
             if answer.is_ok() {
-                // Also where the page has gone meanwhile.
+                // This runs even if the page is gone.
                 workspace.write_form(&of, None, false);
                 open.set(false);
                 content.set(String::new());

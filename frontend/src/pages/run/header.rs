@@ -19,7 +19,7 @@ use crate::state::ending::Ending;
 use crate::state::sentences::sentence;
 use crate::state::{effects, words};
 
-/// Title, status, flow, who started it, how long it takes; cancel and report.
+/// The title, status, flow, author and duration of the run, and buttons for its report, feedback and cancelling.
 #[component]
 pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
     let live = Live::expect();
@@ -78,7 +78,7 @@ pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
     }
 }
 
-/// Why it ended, or the reviews that it waits for.
+/// Why the run ended, or the reviews that it waits for.
 #[component]
 pub fn Outcome(data: RunData) -> impl IntoView {
     let session = Session::expect();
@@ -96,7 +96,7 @@ pub fn Outcome(data: RunData) -> impl IntoView {
                             let last = reviews.iter().filter(|review| review.node == error.node).max_by_key(|one| at(one))?;
                             let resolution = last.resolution.as_ref()?;
                             let said = words::resolution_first(last, resolution, me.as_deref());
-                            // The reason that somebody gave, unless it has just been said: of a deadline there is none.
+                            // The reason is added, unless the text has it already; an expiry has no reason.
                             let is_told = resolution.outcome == review::Outcome::Expired
                                 || said.contains(error.message.trim_end_matches('.'));
                             Some(if is_told { said } else { format!("{said}. {}", sentence(&error.message)) })
@@ -145,7 +145,7 @@ pub fn Outcome(data: RunData) -> impl IntoView {
     }
 }
 
-/// One pending review: what is asked, of whom, and how long there is. What was handed over keeps nothing waiting.
+/// A pending review: its title, its reviewers, and the time left. A handed-off review keeps nothing waiting.
 #[component]
 fn Waits(review: Review) -> impl IntoView {
     let live = Live::expect();

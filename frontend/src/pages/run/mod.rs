@@ -1,5 +1,4 @@
-//! One run: where it stands in its flow, what happened, what is in its state, and what it waits for. It follows the
-//! run live.
+//! One run, followed live: its position in the flow, its history, its state, and the reviews that it waits for.
 
 mod cancel;
 mod data;
@@ -110,7 +109,7 @@ fn Whole(data: RunData) -> impl IntoView {
     }
 }
 
-/// The run's keys, and those of the flows that are called now.
+/// The state of the run and of the called flows that are still running, by key.
 fn all_keys(run: &Run) -> JsonMap {
     let mut keys = run.state.clone();
     for (call, inside) in &run.calls {
@@ -120,19 +119,19 @@ fn all_keys(run: &Run) -> JsonMap {
     keys
 }
 
-/// Where the branches stand, in words.
+/// The positions of the branches, in words.
 fn place(run: Option<&Run>) -> String {
     let Some(run) = run else { return String::new() };
     if run.summary.status.is_over() {
         return "Ended".to_owned();
     }
-    // Who called a flow stands where that flow stands.
+    // A calling branch is left out, since the branches of the called flow are listed.
     let calls = |position: &Position| {
         let call = position.node.call(position.visit);
         run.positions.iter().any(|inside| inside.node.frame() == call)
     };
     let here: Vec<_> = run.positions.iter().filter(|position| !calls(position)).collect();
-    // Where many wait at one place, which item each of them is says nothing.
+    // With many branches, their item numbers say little.
     let few = here.len() < 5;
     let mut places = Vec::<(String, usize)>::new();
     for position in here {

@@ -14,20 +14,20 @@ use crate::components::markdown::Markdown;
 use crate::state::diffs::text_of;
 use crate::state::markdown;
 
-/// Values longer than this are folded.
+/// The length in bytes beyond which a value is folded; so is one with many lines.
 const LONG: usize = 700;
 
-/// The cards of some values.
+/// The cards of values, one for each key.
 #[component]
 pub fn State(
-    /// State or output, by key.
+    /// The values of the state or output, by key.
     #[prop(into)]
     values: Signal<JsonMap>,
     /// The keys that changed last.
     #[prop(into)]
     changed: Signal<BTreeSet<String>>,
 ) -> impl IntoView {
-    // A card is made anew when its value is another; what was unfolded elsewhere stays.
+    // A card is created again when its value changes; others stay unfolded.
     let cards = move || values.get().into_iter().collect::<Vec<_>>();
     view! {
         <div class="values">
@@ -80,10 +80,10 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
     }
 }
 
-/// What the run was started with, and for whom.
+/// The input and the context of the run.
 #[component]
 pub fn Facts(
-    /// `None` until it is loaded.
+    /// The run; `None` until it is loaded.
     run: Signal<Option<Run>>,
 ) -> impl IntoView {
     let rows = move |of: fn(&Run) -> Vec<(String, String)>| run.with(|run| run.as_ref().map(of).unwrap_or_default());

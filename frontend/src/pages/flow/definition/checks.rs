@@ -1,4 +1,4 @@
-//! Checks a flow's text while it is typed, and shows the server's findings in a word and as a list.
+//! Checks a flow's text while it is typed, and shows the result as a status and a list.
 
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
@@ -10,21 +10,21 @@ use crate::client::use_api;
 use crate::components::glyph::Glyph;
 use crate::state::words;
 
-/// So many milliseconds after the last key the text is checked.
+/// The delay between the last change and the check, in milliseconds.
 const PAUSE_MS: u32 = 350;
 
-/// What the server says of the text.
+/// The server's checks of the text.
 #[derive(Clone, Copy)]
 pub struct Checks {
-    /// Its answer for the newest text that it was asked about.
+    /// The latest result; `None` until the first answer.
     pub checked: RwSignal<Option<Validation>>,
-    /// Why it could not be asked.
+    /// Why the check failed to run, if it did.
     pub error: RwSignal<Option<Problem>>,
-    /// Whether it has not answered for the text as it is now.
+    /// Whether the current text is not checked yet.
     pub checking: RwSignal<bool>,
 }
 
-/// Has `text` checked whenever it has changed, unless a reason in `denied` says that the person may not.
+/// Checks `text` after each change, unless `denied` has a reason why the person may not.
 pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> Checks {
     let api = use_api();
     let checked = RwSignal::new(None::<Validation>);
@@ -33,7 +33,7 @@ pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> C
     let turn = StoredValue::new(0_u64);
     Effect::new(move |_| {
         let typed = text.get();
-        // Who may not save it cannot have it checked.
+        // A person who may not save flows may not have them checked either.
         if denied.get().is_some() {
             return;
         }
@@ -42,7 +42,7 @@ pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> C
         checking.set(true);
         spawn_local(async move {
             TimeoutFuture::new(PAUSE_MS).await;
-            // Typed on, or gone.
+            // The text has changed again, or the page is gone.
             if turn.try_get_value() != Some(mine) {
                 return;
             }
@@ -63,7 +63,7 @@ pub fn use_checks(text: Signal<String>, denied: Memo<Option<&'static str>>) -> C
     Checks { checked, error, checking }
 }
 
-/// Whether the text is valid, in a word.
+/// Whether the text is valid, as a status.
 #[component]
 pub fn Status(checked: RwSignal<Option<Validation>>, error: RwSignal<Option<Problem>>) -> impl IntoView {
     move || {
@@ -85,7 +85,7 @@ pub fn Status(checked: RwSignal<Option<Validation>>, error: RwSignal<Option<Prob
     }
 }
 
-/// All mistakes, then all warnings; each leads to its place.
+/// All mistakes, then all warnings; a click jumps to the place.
 #[component]
 pub fn Mistakes(checked: RwSignal<Option<Validation>>, jump: RwSignal<Option<(u32, u32)>>) -> impl IntoView {
     let row = move |mistake: Mistake, bad: bool| {

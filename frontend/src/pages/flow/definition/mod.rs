@@ -1,4 +1,4 @@
-//! The definition of a flow: an editor that checks while one types, the picture beside it, and saving as a new version.
+//! The definition of a flow: an editor with checks while typing, the graph beside it, and saving as a new version.
 
 mod checks;
 
@@ -18,14 +18,14 @@ use crate::components::notice::Notifier;
 use crate::state::drafts::Drafts;
 use crate::state::sentences::sentence;
 
-/// The tab "Definition". It stays when the flow is saved, so that who edits goes on where they were, and can undo.
+/// The tab "Definition". It is not created again when the flow is saved, so that the cursor and the undo history stay.
 #[component]
 pub fn Definition(
-    /// The flow's id, as it stands in the address.
+    /// The flow's id in the address.
     id: String,
-    /// What is known of it.
+    /// The flow as it was loaded.
     flow: Memo<Known>,
-    /// Called with what was saved.
+    /// Called with the saved version.
     saved: Callback<FlowVersion>,
 ) -> impl IntoView {
     let api = use_api();
@@ -40,7 +40,7 @@ pub fn Definition(
         Some(shown) => shown.source.clone().unwrap_or_default(),
         None => template(&id),
     });
-    // What is typed is of the version that it began from, until it is saved as another one.
+    // The draft belongs to the version that it began from, until it is saved as a new one.
     let edited = RwSignal::new((id.clone(), flow.with_untracked(Known::version).unwrap_or(0)));
     let kept = move || {
         let edited = edited.get_untracked();
@@ -61,7 +61,7 @@ pub fn Definition(
         let edited = edited.get();
         workspace.write_flow(&edited, changed.get().then(|| text.get()));
     });
-    // Another tab of this browser has written, discarded or saved it.
+    // Another tab has changed, discarded or saved the draft.
     workspace.on_taken_over(move || {
         let written = kept().unwrap_or_else(|| source.get_untracked());
         if text.with_untracked(|text| *text != written) {
@@ -87,7 +87,7 @@ pub fn Definition(
                         _ => format!("Saved as version {}. Other versions were saved in the meantime.", flow.version),
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
-                    // The page may be gone, and what was typed on meanwhile is not saved then.
+                    // If the page is gone, text typed after the request was sent is not saved, and its draft must stay.
                     let gone = source.try_set(typed.clone()).is_some();
                     let kept = |drafts: &Drafts| drafts.flow(&began).is_some_and(|text| text != typed);
                     if !gone || !workspace.drafts.with_untracked(kept) {
@@ -126,7 +126,7 @@ pub fn Definition(
     let line_marks = Memo::new(move |_| {
         checked.with(|checked| checked.as_ref().map(|one| marks(&one.errors, &one.warnings)).unwrap_or_default())
     });
-    // The last picture that could be drawn stays while a mistake is being typed.
+    // The last valid graph stays while a mistake is being typed.
     let graph = Memo::new(move |before: Option<&Option<shared::api::Graph>>| {
         let now = checked.with(|checked| checked.as_ref().and_then(|one| one.graph.clone()));
         now.or_else(|| before.cloned().flatten())
