@@ -27,8 +27,8 @@ pub fn switch(on: bool) {
     storage::write(STORAGE_KEY, &on);
 }
 
-/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is open, no modifier is held, and the
-/// person has not switched shortcuts off (WCAG 2.1.4).
+/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is open, Ctrl, Alt and Meta are not
+/// held, and the person has not switched shortcuts off (WCAG 2.1.4).
 pub fn is_free(event: &KeyboardEvent) -> bool {
     if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
         return false;

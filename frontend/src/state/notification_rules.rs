@@ -36,8 +36,8 @@ pub fn after(seconds: u64) -> Option<Span> {
     (seconds > 0).then(|| Span::secs(seconds))
 }
 
-/// A new rule for a channel that has no rule yet, if there is one: by mail with a delay of 10 minutes, otherwise
-/// without delay. `None` if no channel is available.
+/// A new rule, for a channel without rules if there is one: by mail with a delay of 10 minutes, otherwise without
+/// delay. `None` if no channel is available.
 pub fn next_rule(chosen: &Notifications) -> Option<Rule> {
     let unused = |channel: &&Channel| chosen.rules.iter().all(|rule| rule.channel != **channel);
     let channel = *chosen.available.iter().find(unused).or(chosen.available.first())?;

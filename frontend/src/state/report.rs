@@ -4,7 +4,8 @@ use shared::log::{Entry, EntryKind};
 use shared::run::{Report, StepStatus};
 
 /// Applies a log entry of the run to its report. Entries that the report already contains may be applied again, in
-/// order. Returns whether the report must be reloaded, because the entry ends steps that get no entries of their own.
+/// order. Returns whether the report must be reloaded, because the entry may end other steps and reviews without
+/// entries of their own.
 pub fn apply(report: &mut Report, entry: &Entry) -> bool {
     if let Some(step) = entry.event.step() {
         match report.steps.iter_mut().rev().find(|known| known.id == step.id) {

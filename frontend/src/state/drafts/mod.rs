@@ -146,7 +146,8 @@ impl Draft {
         !self.is_empty() && self.revision < review.revision
     }
 
-    /// The review as the person saw it when they wrote the draft; `None` if its values were too long to keep.
+    /// The review as the person saw it when they wrote the draft; `None` if it has no values, or they were too long to
+    /// keep.
     pub fn saw(&self, now: &Review) -> Option<Review> {
         let mut review = now.clone();
         review.revision = self.revision;

@@ -1,4 +1,4 @@
-//! The window follows the socket, answers that are older than it change nothing, and what is read stays.
+//! The window follows the socket, answers older than it are ignored, and the open review stays in memory.
 
 use serde_json::{Value, json};
 use shared::inbox::Assigned;

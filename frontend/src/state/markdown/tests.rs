@@ -1,4 +1,4 @@
-//! What a reviewer sees of Markdown that was written in good faith, and of Markdown that was not.
+//! What a reviewer sees of Markdown, whether it was written in good faith or not.
 
 use proptest::prelude::*;
 
@@ -252,7 +252,7 @@ fn a_long_text_is_laid_out_further_than_one_that_is_nearly_all_markup() {
     assert_eq!(links.len() - parse(&links).rest.len(), 30_000);
 }
 
-/// Marks of all kinds between words that can be told apart.
+/// Marks of all kinds between words that are all different.
 fn sources() -> impl Strategy<Value = (String, Vec<String>)> {
     let marks = [
         "*",

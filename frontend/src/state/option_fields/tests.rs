@@ -1,4 +1,4 @@
-//! What goes with an option, what is missing of it, and whose form is open.
+//! The values sent with an option, missing ones, and the option whose form is open.
 
 use serde_json::{Value, json};
 use shared::time::Timestamp;

@@ -1,4 +1,4 @@
-//! How far decisions come, and what is kept of those that could not be sent.
+//! The stages of decisions, and the storage of those that could not be sent.
 
 use serde_json::json;
 use shared::decision::Verdict;

@@ -1,4 +1,4 @@
-//! What a decision says, and what keeps it from being sent.
+//! The content of decisions, and the mistakes that prevent sending them.
 
 use serde_json::json;
 use shared::definition::Severity;
