@@ -39,7 +39,7 @@ pub struct Principal {
     /// Whether the caller is a token, which has rights only through its roles.
     #[serde(default)]
     pub token: bool,
-    /// The people for whom they currently stand in; none for a token.
+    /// The people for whom they currently stand in; empty for a token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
 }
@@ -56,7 +56,7 @@ pub struct Absent {
 }
 
 impl Absent {
-    /// Returns them as a principal.
+    /// Returns a principal with the name and roles of the absent person.
     pub fn principal(&self) -> Principal {
         Principal::new(self.username.clone(), self.roles.clone())
     }
@@ -141,9 +141,9 @@ pub enum Act<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Involvement {
-    /// They may, or have done so.
+    /// The caller may decide one of the run's reviews, or has done so.
     Reviews,
-    /// They may not.
+    /// The caller may not, and has not done so.
     None,
 }
 
@@ -159,7 +159,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether it is allowed.
+    /// Whether the act is allowed.
     pub fn is_allowed(self) -> bool {
         self == Self::Allowed
     }
@@ -187,7 +187,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
             if principal.has(DEVELOPER) || involved { Access::Allowed } else { Access::Hidden }
         }
-        // Who reviewed it stands in the archive.
+        // Only the archive file says who reviewed the run.
         Act::SeeArchivedRun(run) => {
             let own = launched(principal, &run.requested_by);
             if principal.has(DEVELOPER) || own { Access::Allowed } else { Access::Hidden }
@@ -235,7 +235,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own_decision = decided_by.iter().any(|name| reviews_as(principal, name));
             if is_admin || own_flow || own_decision { Access::Allowed } else { Access::Hidden }
         }
-        // Else an admin could decide what is for a role that nobody gave them.
+        // Otherwise an admin could decide reviews for a role that no one gave them.
         Act::NameDeputy(person, deputy) if principal.username == *deputy && principal.username != *person => {
             Access::Denied("you cannot make yourself a deputy: ask the person who is away, or another admin")
         }
@@ -251,7 +251,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = principal.username == *person && !principal.token;
             Access::from(own || is_admin, "only an admin may change the notifications of others")
         }
-        // To everybody else it does not exist.
+        // For everyone else, the grant does not exist.
         Act::RevokeGrant(giver) if reviews_as(principal, giver) || is_admin => Access::Allowed,
         Act::RevokeGrant(_) => Access::Hidden,
         Act::SeeEntryBy(actor) => {
@@ -292,7 +292,7 @@ fn concerns(principal: &Principal, review: &Review) -> bool {
     is_for(principal, review) || !voice::handed_to(principal, review).is_empty()
 }
 
-/// Returns the reason why a person may not decide a review in anyone's name, if so.
+/// Returns why a person may not decide the review on anyone's behalf; `None` if they are not barred.
 fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     if review.reviewers.not_requester && review.requested_by == *username {
         return Some("this review is not for the person who started the run");

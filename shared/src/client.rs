@@ -31,18 +31,18 @@ use crate::review::{Checked, Review};
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
 
-/// The header with which a client says as whom it acts: a request that arrives with the session or token of somebody
-/// else has no effect. Browsers share a session between their tabs, so a page cannot know with whose session it writes.
+/// The header that names the user as whom a client acts. A request that arrives with the session or token of another
+/// user has no effect. Tabs of a browser share a session, so a page cannot know whose session its requests carry.
 pub const USER_HEADER: &str = "Countersign-User";
 
 /// A request before it is sent.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
-    /// `GET`, `POST`, ….
+    /// The method: `GET`, `POST`, ….
     pub method: &'static str,
-    /// Path and query, from `/`.
+    /// The path and the query, beginning with `/`.
     pub path: String,
-    /// The body and its content type.
+    /// The content type and the body.
     pub body: Option<(&'static str, String)>,
     /// The `Idempotency-Key` header: a write that is repeated with it takes effect once.
     pub idempotency_key: Option<String>,
@@ -57,13 +57,14 @@ pub struct HttpResponse {
     pub body: String,
 }
 
-/// Sends requests; the error says in words why one could not be sent.
+/// A way to send requests to the server.
 pub trait Transport {
-    /// Sends one request.
+    /// Sends one request. The error says in words why it could not be sent.
     fn send(&self, request: HttpRequest) -> impl Future<Output = Result<HttpResponse, String>>;
 }
 
-/// The typed API. `D` is the part of a flow's definition that is read: all of it, unless the caller needs less.
+/// The typed client. `D` is the type that flow definitions are read as: the whole [`Flow`], unless the caller needs
+/// less.
 #[derive(Debug)]
 pub struct Client<T, D = Flow> {
     /// The transport for requests.
@@ -89,14 +90,14 @@ impl<T> Client<T> {
 }
 
 impl<T, D> Client<T, D> {
-    /// Creates a client over `transport` that reads a `D` of a flow's definition.
+    /// Creates a client over `transport` that reads flow definitions as `D`.
     pub fn reading(transport: T) -> Self {
         Self { transport, definition: PhantomData }
     }
 }
 
-/// Reads JSON through a [`Value`]. Types that a program also reads from values should be read like this, because
-/// reading them from text would need a second copy of the code.
+/// Reads JSON by way of a [`Value`]. Use it for types that are also read from values: deserializing them directly from
+/// text would compile a second copy of the code.
 pub fn read<A: DeserializeOwned>(text: &str) -> serde_json::Result<A> {
     A::deserialize(&serde_json::from_str::<Value>(text)?)
 }
@@ -139,7 +140,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
             let page: Page<A> = self.get(format!("{path}?limit={MAX_LIMIT}{place}")).await?;
             items.extend(page.items);
             match page.next_cursor {
-                // It is base64 for addresses.
+                // Cursors are URL-safe base64, so they need no escaping.
                 Some(next) => place = format!("&cursor={next}"),
                 None => return Ok(Page { items, next_cursor: None }),
             }
@@ -174,7 +175,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/me".into()).await
     }
 
-    /// `GET /api/v1/flows`: the newest version of each.
+    /// `GET /api/v1/flows`: the newest version of each flow.
     pub async fn flows(&self) -> ApiResult<Page<FlowVersion<D>>> {
         self.get_all("/api/v1/flows").await
     }
@@ -234,12 +235,13 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get(format!("/api/v1/log{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/reviews`: the reviews that fit and that the caller may see, a page at a time.
+    /// `GET /api/v1/reviews`: the matching reviews that the caller may see, a page at a time.
     pub async fn reviews(&self, query: &ReviewQuery) -> ApiResult<Page<Review>> {
         self.get(format!("/api/v1/reviews{}", query_string(query))).await
     }
 
-    /// `GET /api/v1/reviews/facets`: how many pending reviews the caller may see that fit, in all and by facet.
+    /// `GET /api/v1/reviews/facets`: the number of matching pending reviews that the caller may see, in total and by
+    /// facet.
     pub async fn facets(&self, query: &ReviewQuery) -> ApiResult<Facets> {
         self.get(format!("/api/v1/reviews/facets{}", query_string(query))).await
     }
@@ -264,17 +266,17 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", format!("/api/v1/reviews/{id}/claim"), &serde_json::json!({}), None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/release`: ends the caller's claim; `409` where someone else has claimed the review.
+    /// `POST /api/v1/reviews/{id}/release`: ends the caller's claim; `409` if someone else has claimed the review.
     pub async fn release(&self, id: ReviewId) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/release"), &serde_json::json!({}), None).await
     }
 
-    /// `POST /api/v1/reviews/{id}/delegate`: hands the caller's votes to another person, who must be a reviewer.
+    /// `POST /api/v1/reviews/{id}/delegate`: delegates the caller's votes to another person, who must be a reviewer.
     pub async fn delegate(&self, id: ReviewId, to: &Delegate, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/delegate"), to, key).await
     }
 
-    /// `GET /api/v1/reviewers`: those to whom a review may be handed, or all of them.
+    /// `GET /api/v1/reviewers`: the people to whom a review may be delegated; without a review, all reviewers.
     pub async fn reviewers(&self, review: Option<ReviewId>) -> ApiResult<Page<User>> {
         let review = review.map(|id| format!("?review={id}")).unwrap_or_default();
         self.get(format!("/api/v1/reviewers{review}")).await
@@ -295,7 +297,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("DELETE", format!("/api/v1/deputies/{id}"), &(), None).await
     }
 
-    /// `GET /api/v1/grants`: all grants that hold and that the caller gave; anybody's for admins.
+    /// `GET /api/v1/grants`: all valid grants that the caller gave; for admins, everyone's.
     pub async fn grants(&self) -> ApiResult<Page<Grant>> {
         self.get_all("/api/v1/grants").await
     }
@@ -320,7 +322,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", "/api/v1/notifications/test".into(), &TestNotification { channel }, None).await
     }
 
-    /// `GET /api/v1/notifications/deliveries`: the newest that were given up.
+    /// `GET /api/v1/notifications/deliveries`: the newest deliveries that were given up; admins only.
     pub async fn given_up(&self) -> ApiResult<Page<Delivery>> {
         self.get("/api/v1/notifications/deliveries".into()).await
     }
@@ -335,12 +337,12 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, key).await
     }
 
-    /// `POST /api/v1/reviews/{id}/withdraw`: withdraws a review, which counts as refused; its requester or an admin.
+    /// `POST /api/v1/reviews/{id}/withdraw`: withdraws a review, which counts as refused; for its requester and admins.
     pub async fn withdraw(&self, id: ReviewId, reason: &Reason, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/withdraw"), reason, key).await
     }
 
-    /// `GET /api/v1/audit`: the entries of the audit log that fit, newest first, a page at a time; admins only.
+    /// `GET /api/v1/audit`: the matching entries of the audit log, newest first, a page at a time; admins only.
     pub async fn audit(&self, query: &AuditQuery) -> ApiResult<Page<Entry>> {
         self.get(format!("/api/v1/audit{}", query_string(query))).await
     }
@@ -356,7 +358,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     }
 }
 
-/// Formats a query as `?a=b&c=d`, without unset values.
+/// Formats a query as `?a=b&c=d`, without unset values; empty if nothing is set.
 pub fn query_string<Q: Serialize>(query: &Q) -> String {
     let Ok(Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
     let pairs: Vec<String> = fields
@@ -380,8 +382,8 @@ fn escape(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, RESERVED)
 }
 
-/// Returns an id as one segment of a path, whatever it contains. Browsers resolve `.` and `..` even if they are
-/// escaped, and an empty segment names the list; no id is like that.
+/// Escapes an id as one segment of a path. Refuses `.` and `..`, which browsers resolve even if they are escaped, and
+/// an empty id, which would name the list.
 fn segment(id: &str) -> ApiResult<PercentEncode<'_>> {
     if matches!(id, "" | "." | "..") {
         return Err(Problem::new(Code::NotFound).detail(format!("`{id}` is not an id")));

@@ -44,7 +44,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns the number of the visit, if it is meaningful: the visits of a mapped node are its items.
+    /// Returns `visit` if the node was entered before. `None` for the first visit, and for a mapped node, whose visits
+    /// are its items.
     pub fn again(part: Option<Self>, visit: u32) -> Option<u32> {
         (visit > 1 && part.is_none_or(|part| part.inside)).then_some(visit)
     }

@@ -172,7 +172,7 @@ pub struct ProgramAnswer {
 }
 
 impl ProgramAnswer {
-    /// The program's reason.
+    /// Returns the comment, or else the reason, trimmed; `None` if it is missing or blank.
     pub fn words(&self) -> Option<&str> {
         [&self.comment, &self.reason].into_iter().flatten().map(|words| words.trim()).find(|words| !words.is_empty())
     }

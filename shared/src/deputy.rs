@@ -29,12 +29,12 @@ pub struct Deputyship {
 }
 
 impl Deputyship {
-    /// Whether it applies at this moment.
+    /// Whether the deputyship applies at `now`.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.from <= now && now < self.until
     }
 
-    /// Returns when that changes next; none: never again.
+    /// Returns the next time after `now` at which the deputyship begins or ends; `None` if it is over.
     pub fn changes_after(&self, now: Timestamp) -> Option<Timestamp> {
         [self.from, self.until].into_iter().find(|moment| now < *moment)
     }

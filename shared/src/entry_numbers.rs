@@ -7,7 +7,7 @@ use crate::json_text::json_text;
 /// A set of entry numbers in the audit log, from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EntryNumbers {
-    /// The first number of each range, with its last. Ranges neither touch nor overlap.
+    /// The last number of each range by its first. Ranges neither touch nor overlap.
     ranges: BTreeMap<u64, u64>,
 }
 
@@ -43,7 +43,7 @@ impl EntryNumbers {
     }
 
     fn add_range(&mut self, mut first: u64, mut last: u64) {
-        // Those that begin before its end and end behind its beginning become one with it.
+        // Merges the existing ranges that touch or overlap the new one.
         while let Some((&begin, &end)) = self.ranges.range(..=last.saturating_add(1)).next_back()
             && end.saturating_add(1) >= first
         {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_same_numbers_come_back_whatever_their_order() {
-        // A walk that meets every number below 97 in a scattered order, and takes two of three.
+        // The numbers below 97 that are not multiples of three, in a scattered order.
         let scattered: Vec<u64> = (1..97).map(|n| n * 35 % 97).filter(|n| n % 3 != 0).collect();
         let numbers: EntryNumbers = scattered.iter().copied().collect();
         let wanted: BTreeSet<u64> = scattered.into_iter().collect();

@@ -106,7 +106,8 @@ fn is_first(place: &usize) -> bool {
 }
 
 impl Grant {
-    /// Whether it approves this call at this moment. Whether its giver may still decide is determined by `access`.
+    /// Whether the grant covers this call in `run` at `now`. Does not check the flow and its version, the gate, or
+    /// whether the giver may still decide.
     pub fn allows(&self, run: RunId, call: &GrantedCall<'_>, now: Timestamp) -> bool {
         let GrantedCall { tool, agent, arguments, reads } = *call;
         self.tool == tool

@@ -44,37 +44,37 @@ macro_rules! uuid_id {
 }
 
 uuid_id! {
-    /// One execution of one flow version.
+    /// The id of a run: one execution of one flow version.
     RunId,
-    /// One question to people.
+    /// The id of a review: one question to people.
     ReviewId,
-    /// A unit of work that a worker claims.
+    /// The id of a task: a unit of work that a worker claims.
     TaskId,
-    /// One visit of a node in a run.
+    /// The id of a step: one visit of a node in a run.
     StepId,
-    /// One token for programs.
+    /// The id of a token for programs.
     TokenId,
-    /// One session of a browser.
+    /// The id of a browser session.
     SessionId,
-    /// One feedback on an agent.
+    /// The id of a feedback on an agent.
     FeedbackId,
-    /// One message to one receiver.
+    /// The id of a delivery: one message to one receiver.
     DeliveryId,
-    /// One transaction of the store.
+    /// The id of a transaction of the store.
     CommitId,
-    /// One remembered approval for a tool.
+    /// The id of a grant: a remembered approval for a tool.
     GrantId,
-    /// One deputyship of a person.
+    /// The id of a deputyship.
     DeputyId,
 }
 
-/// Why a name was refused.
+/// The error for an invalid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not a valid {what}: {rule}")]
 pub struct InvalidName {
     /// The name that was refused.
     pub name: String,
-    /// What the name is for.
+    /// The kind of name, such as `flow id`.
     pub what: &'static str,
     /// The rule that it breaks.
     pub rule: &'static str,
@@ -89,7 +89,7 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
-            /// The name as it was written.
+            /// Returns the name.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -145,7 +145,7 @@ macro_rules! name {
 
 /// The longest accepted name, in bytes.
 pub const MAX_NAME: usize = 100;
-/// How deep flows may call each other.
+/// The maximum nesting depth of flow calls.
 pub const MAX_CALLS: usize = 8;
 
 fn made_of(name: &str, first: fn(char) -> bool, rest: fn(char) -> bool) -> bool {
@@ -189,31 +189,31 @@ impl NodeId {
         self.0.rsplit_once('/').map_or("", |(calls, _)| calls)
     }
 
-    /// Returns the id in its flow.
+    /// Returns the node's id in its own flow, without the calls that lead there.
     pub fn own(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, own)| own)
     }
 
-    /// Returns the calls that lead there, without visits: `check/review`. Different visits of a call are the same
-    /// place.
+    /// Returns the calls that lead to the node, and its own id, without visits: `check/review`. It is the same for all
+    /// visits of a call.
     pub fn place(&self) -> String {
         let names: Vec<&str> =
             self.0.split('/').map(|call| call.split_once(':').map_or(call, |(name, _)| name)).collect();
         names.join("/")
     }
 
-    /// Returns another node of the same execution of the same flow, by its id there.
+    /// Returns the id of another node of the same frame; `own` is its id in the flow.
     #[must_use]
     pub fn beside(&self, own: &Self) -> Self {
         Self::within(self.frame(), own)
     }
 
-    /// Creates the id of a node in an execution of a flow.
+    /// Creates the id of a node in a frame; `own` is its id in the flow.
     pub fn within(frame: &str, own: &Self) -> Self {
         if frame.is_empty() { own.clone() } else { Self(format!("{frame}/{own}")) }
     }
 
-    /// Creates the end of an execution of a flow, where its output waits for approval.
+    /// Creates the id of the end of a frame, where the flow's output waits for approval.
     pub fn end_of(frame: &str) -> Self {
         Self::within(frame, &Self(END.to_owned()))
     }
@@ -223,18 +223,18 @@ impl NodeId {
         self.own() == END
     }
 
-    /// Returns the execution of a flow that this visit of the node calls.
+    /// Returns the frame of the flow that this visit of the node calls, such as `check:2`.
     pub fn call(&self, visit: u32) -> String {
         format!("{self}:{visit}")
     }
 
-    /// Returns the node, with its visit, that called the node's flow.
+    /// Returns the node, and its visit, that called the flow of this node; `None` in the run's own flow.
     pub fn caller(&self) -> Option<(Self, u32)> {
         let (node, visit) = self.frame().rsplit_once(':')?;
         Some((Self(node.to_owned()), visit.parse().ok()?))
     }
 
-    /// Whether the node is inside an execution of a flow, or of one that this one calls.
+    /// Whether the node is in this frame or in one nested in it. The empty frame contains all nodes.
     pub fn is_inside(&self, frame: &str) -> bool {
         frame.is_empty() || self.0.strip_prefix(frame).is_some_and(|rest| rest.starts_with('/'))
     }

@@ -99,12 +99,12 @@ pub enum Due {
     Within(Span),
     /// At this time or before.
     By(Timestamp),
-    /// It has no deadline.
+    /// The review has no deadline.
     Never,
 }
 
 impl Due {
-    /// Returns the latest matching deadline; none if no deadline matches.
+    /// Returns the latest matching deadline; `None` if only reviews without a deadline match.
     pub fn latest(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Within(span) => Some(now.after(span.0)),

@@ -42,8 +42,8 @@ pub fn count(text: &str) -> usize {
 /// Returns the name of a character that must not be shown as it is.
 fn name(c: char) -> Option<String> {
     let known = match c {
-        // First, since nearly every character is one of these. The joiner is part of many emoji; alone or not, it says
-        // nothing by itself.
+        // These come first because nearly every character is one of them. The zero-width joiner is part of many emoji,
+        // and has no meaning of its own.
         ' '..='~' | '\n' | '\t' | '\u{200D}' => return None,
         '\u{202A}' => "LRE",
         '\u{202B}' => "RLE",

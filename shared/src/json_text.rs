@@ -1,7 +1,7 @@
-//! Types that stand in JSON as the text that they display and are parsed from. Imports nothing.
+//! A macro for types that JSON represents as strings, in the format of `Display` and `FromStr`. Imports nothing.
 
-/// Implements `Serialize` and `Deserialize` by `Display` and `FromStr`; with what the text is not, where the error of
-/// `FromStr` does not say so.
+/// Implements `Serialize` by `Display`, and `Deserialize` by `FromStr`. The optional literal names the expected format,
+/// for types whose `FromStr` error does not.
 macro_rules! json_text {
     ($name:ident $(, $what:literal)?) => {
         impl serde::Serialize for $name {

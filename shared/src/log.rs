@@ -34,7 +34,7 @@ impl std::fmt::Display for Cursor {
 }
 
 impl EntryKind {
-    /// Returns the subject of the entry.
+    /// Returns the subject of entries of this kind.
     pub fn subject(self) -> EntrySubject {
         match self {
             Self::ReviewRequested
@@ -80,12 +80,12 @@ impl EntryKind {
         }
     }
 
-    /// Returns the notification event of the entry; most kinds have none.
+    /// Returns the notification event of entries of this kind; `None` for most kinds.
     pub fn occasion(self) -> Option<Occasion> {
         Occasion::of_word(self.as_str())
     }
 
-    /// Whether it is about a review (`data.review`).
+    /// Whether entries of this kind are about a review.
     pub fn is_review(self) -> bool {
         self.subject() == EntrySubject::Review
     }
@@ -107,24 +107,24 @@ pub enum EntrySubject {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewAct {
-    /// A decision resolved it.
+    /// A decision resolved the review, or paused it.
     Decision,
     /// A vote was cast, including one that resolved it.
     Vote,
     /// A comment was added.
     Comment,
-    /// It was claimed or released.
+    /// The review was claimed or released.
     Claim,
-    /// It was delegated.
+    /// The review was delegated.
     Delegation,
-    /// It was withdrawn, or its run ended.
+    /// The review was withdrawn, or its run ended or continued without it.
     Withdrawal,
-    /// Its timer expired, which resolved it or asked others.
+    /// The review's timer expired, which resolved or escalated the review.
     Timeout,
 }
 
 impl EventData {
-    /// Returns the review that it shows, if it is about a whole review.
+    /// Returns the review as it was after the commit; `None` for other data, and for `review.viewed`.
     pub fn review(&self) -> Option<&Review> {
         match self {
             Self::ReviewRequested(of) | Self::ReviewExpiring(of) | Self::ReviewResolved(of) => Some(&of.review),
@@ -134,7 +134,7 @@ impl EventData {
     }
 }
 
-/// The acts that an entry records.
+/// The acts on a review that an entry records: a vote, another act, both or none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReviewActs {
     vote: bool,
@@ -142,19 +142,19 @@ pub struct ReviewActs {
 }
 
 impl ReviewActs {
-    /// Whether it is one of them.
+    /// Whether the entry records `act`.
     pub fn has(self, act: ReviewAct) -> bool {
         if act == ReviewAct::Vote { self.vote } else { self.other == Some(act) }
     }
 
-    /// Returns the acts of an entry by an actor at a time.
+    /// Returns the acts in the data of an entry that `actor` caused at `at`.
     fn of(data: &EventData, actor: Option<&Username>, at: Timestamp) -> Self {
         let one = |act| Self { vote: false, other: Some(act) };
         let vote = Self { vote: true, other: None };
         match data {
             EventData::ReviewUpdated(updated) => match &updated.change {
                 ReviewChange::Vote => vote,
-                // What the run itself changed has no actor. A secret vote has none either, and says that it is one.
+                // A change by the run itself has no actor. A secret vote has none either, but is marked as a vote.
                 ReviewChange::Content { vote: voted, .. } if *voted || actor.is_some() => vote,
                 ReviewChange::Comment { .. } => one(ReviewAct::Comment),
                 ReviewChange::Paused { .. } => one(ReviewAct::Decision),
@@ -177,7 +177,7 @@ impl ReviewActs {
     }
 }
 
-/// Whether a review takes votes, and one was cast in this moment.
+/// Whether the review takes votes, and one of them was cast at exactly `at`.
 fn was_voted_on(review: &Review, at: Timestamp) -> bool {
     review.voting.is_some() && review.decisions.iter().any(|vote| vote.at == at)
 }
@@ -247,12 +247,13 @@ impl Event {
         Self { kind: data.kind(), at, run_id: None, review_id: None, actor, data: data.to_json() }
     }
 
-    /// Returns the typed data. None if this version does not know their form.
+    /// Returns the typed data; `None` if this version does not know their form.
     pub fn read(&self) -> Option<EventData> {
         EventData::read(self.kind, &self.data).ok()
     }
 
-    /// Returns the acts on a review that it records. Reads the data: use [`Self::acts_of`] if that is already done.
+    /// Returns the acts on a review that the event records. Parses the data; if they are parsed already, use
+    /// [`Self::acts_of`].
     pub fn acts(&self) -> ReviewActs {
         if !matches!(self.kind, EntryKind::ReviewUpdated | EntryKind::ReviewResolved) {
             return ReviewActs::default();
@@ -260,12 +261,12 @@ impl Event {
         self.read().map_or_else(ReviewActs::default, |data| self.acts_of(&data))
     }
 
-    /// Returns the acts on a review, from data that was already read.
+    /// Returns the acts on a review that the event records, from its parsed data.
     pub fn acts_of(&self, data: &EventData) -> ReviewActs {
         ReviewActs::of(data, self.actor.as_ref(), self.at)
     }
 
-    /// Returns the review that it shows, if it is about a whole review.
+    /// Returns the review in the data; `None` if there is none, or if it cannot be read.
     pub fn review(&self) -> Option<Review> {
         self.kind
             .is_review()
@@ -274,12 +275,12 @@ impl Event {
             .and_then(|review| Review::deserialize(review).ok())
     }
 
-    /// Returns the step that it shows, if it is about a whole step.
+    /// Returns the step in the data; `None` if there is none, or if it cannot be read.
     pub fn step(&self) -> Option<Step> {
         self.data.get("step").and_then(|step| Step::deserialize(step).ok())
     }
 
-    /// Returns the run that it shows, if it is about a whole run.
+    /// Returns the run in the data; `None` if there is none, or if it cannot be read.
     pub fn run(&self) -> Option<RunSummary> {
         self.data.get("run").and_then(|run| RunSummary::deserialize(run).ok())
     }

@@ -125,7 +125,7 @@ pub enum AskedContext {
 }
 
 impl NewReview {
-    /// Returns the context of the run.
+    /// Returns the context of the review; empty if `context` is missing or a text.
     pub fn whom(&self) -> Context {
         match &self.context {
             Some(AskedContext::Whom(context)) => context.clone(),
@@ -133,14 +133,15 @@ impl NewReview {
         }
     }
 
-    /// Returns the reviewers, including the tags.
+    /// Returns the reviewers, with `tags` added to their tags.
     pub fn who(&self) -> Reviewers {
         let Self { reviewers, tags, .. } = self;
         let more = tags.iter().filter(|tag| !reviewers.tags.contains(tag));
         Reviewers { tags: reviewers.tags.iter().chain(more).cloned().collect(), ..reviewers.clone() }
     }
 
-    /// Returns the arguments of the tool.
+    /// Returns the arguments of the corresponding builtin tool: the parameters, the timeout, and `context` if it is a
+    /// text.
     pub fn arguments(&self) -> JsonMap {
         let mut arguments = self.parameters.clone();
         if let Some(timeout) = self.timeout {

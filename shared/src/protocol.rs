@@ -187,8 +187,8 @@ pub enum Answer {
     Problem(#[serde(deserialize_with = "by_value")] Box<Problem>),
 }
 
-/// Reads what a tagged message holds by way of a [`Value`], like everything else that [`crate::client::read`] reads:
-/// serde reads the inside of tagged types by code of its own, which would be a second copy of all that reads a review.
+/// Deserializes the content of a tagged message from a [`Value`], as [`crate::client::read`] does. Otherwise, serde
+/// would read it with a second copy of the code that reads a review.
 fn by_value<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
     T::deserialize(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }

@@ -37,7 +37,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Returns the whole request as text, for people without a console; none if it consists only of the arguments.
+    /// Returns the whole request as text, for people without a console; `None` if it consists only of the arguments.
     pub fn text(&self) -> Option<String> {
         match self {
             Self::Http(http) => Some(http.text()),
@@ -76,7 +76,7 @@ pub struct HttpRequest {
     pub secrets: Vec<SecretUse>,
 }
 
-/// Reads a body; null is a body too.
+/// Deserializes a body that is present, so that `null` becomes `Some(Value::Null)` and not `None`.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Deserialize::deserialize(deserializer).map(Some)
 }
@@ -111,7 +111,7 @@ pub struct SecretUse {
 }
 
 impl SecretUse {
-    /// Returns the placeholder of a secret.
+    /// Returns the placeholder that stands in a request for a secret with this name.
     pub fn shown(name: &str) -> String {
         format!("‹secret {name}›")
     }

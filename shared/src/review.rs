@@ -190,28 +190,29 @@ pub struct Review {
 }
 
 impl Review {
-    /// Returns the handler that resolved it, in words: `a judge`, or the name of a program. None for people, a timer or
-    /// an `auto` handler.
+    /// Returns the handler that resolved the review, in words: `a judge`, or the name of a program. `None` for people,
+    /// a timer or an `auto` handler.
     pub fn deciding_handler(&self) -> Option<String> {
         let advice = self.deciding_advice()?;
         Some(if advice.via == Via::Judge { "a judge".to_owned() } else { advice.by.clone() })
     }
 
-    /// Returns what the judge or program said that resolved it. None for people, a timer or an `auto` handler.
+    /// Returns the advice of the judge or program that resolved the review. `None` for people, a timer or an `auto`
+    /// handler.
     pub fn deciding_advice(&self) -> Option<&Advice> {
         let via = self.resolution.as_ref()?.via;
-        // A function that passed on to an `auto` handler came by the same way, but has answered nothing.
+        // A function that passed on to an `auto` handler has the same channel, but gave no answer.
         let decided = |advice: &&Advice| advice.via == via && (via != Via::Auto || advice.answer.is_some());
         self.advice.last().filter(decided)
     }
 
-    /// Whether its actions must be answered one by one: several, of which one is critical.
+    /// Whether people must decide the actions one by one: there are several, and the severity is critical.
     pub fn is_one_by_one(&self) -> bool {
         self.actions.len() > 1 && self.stakes.severity == Severity::Critical
     }
 
-    /// Whether an agent reads the instructions with these answers: the one that made the calls, or the one that begins
-    /// with them.
+    /// Whether an agent gets the instructions of a decision with these answers: one that made a call, or one that may
+    /// now begin.
     pub fn passes_on_instructions(&self, decisions: &BTreeMap<String, ActionDecision>) -> bool {
         self.actions.iter().any(|action| match action.action_type {
             ActionType::Agent => {
@@ -231,7 +232,7 @@ impl Review {
         self.options.iter().find(|option| option.kind == ChoiceKind::Accept && !option.alternative)
     }
 
-    /// Whether it is still pending.
+    /// Whether the review is still pending.
     pub fn is_pending(&self) -> bool {
         self.status == ReviewStatus::Pending
     }

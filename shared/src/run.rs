@@ -237,5 +237,5 @@ pub struct Report {
     pub reviews: Vec<Review>,
 }
 
-/// A state key with its value, as steps write them.
+/// State keys with their values, as a step writes them.
 pub type Writes = serde_json::Map<String, Value>;

@@ -18,7 +18,7 @@ pub struct LoginWays {
 /// words, because anyone could put their own words into a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// It was not started in this browser, took too long, or was already completed.
+    /// The sign-in was not started in this browser, took too long, or was already completed.
     Attempt,
     /// The person or the provider refused.
     Denied,
@@ -57,12 +57,12 @@ impl Trouble {
         (Self::Busy, "busy"),
     ];
 
-    /// Returns the word in the query.
+    /// Returns the word for the query.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(trouble, _)| *trouble == self).map_or("provider", |(_, word)| word)
     }
 
-    /// Returns the reason for a word in the query.
+    /// Returns the reason with this word; `None` for an unknown word.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == word).map(|(trouble, _)| *trouble)
     }

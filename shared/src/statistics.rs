@@ -81,7 +81,7 @@ const HOUR: i64 = 3_600_000_000;
 const MONDAY: i64 = 4 * 24 * HOUR;
 
 impl GroupBy {
-    /// Returns the length of a group in microseconds; none if it is not a time.
+    /// Returns the length of a group in microseconds; `None` if groups are not periods of time.
     pub fn length(self) -> Option<i64> {
         match self {
             Self::Hour => Some(HOUR),
@@ -91,7 +91,8 @@ impl GroupBy {
         }
     }
 
-    /// Returns the start of the group of a request; none if it is not a time.
+    /// Returns the start of the group of a review that was requested at `asked`; `None` if groups are not periods of
+    /// time.
     pub fn begin(self, asked: Timestamp) -> Option<Timestamp> {
         let length = self.length()?;
         let offset = if self == Self::Week { MONDAY } else { 0 };

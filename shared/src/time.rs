@@ -74,10 +74,10 @@ impl Span {
         Self(Duration::from_secs(secs))
     }
 
-    /// The longest time to wait for an answer: ten years. Anything longer is a slip, and as good as no limit.
+    /// The longest timeout for an answer: ten years. A longer one is a mistake, and as good as no limit.
     pub const LONGEST_WAIT: Self = Self::secs(10 * 31_557_600);
 
-    /// Returns why this is not a valid time to answer, if so.
+    /// Returns why this is not a valid timeout for an answer, or `None` if it is.
     pub fn why_no_wait(self) -> Option<String> {
         if self.0.is_zero() {
             Some("a timeout must be longer than zero".to_owned())

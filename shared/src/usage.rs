@@ -21,12 +21,12 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Formats it for people: `3 model calls, 1240 tokens, 0.02 USD`. None if nothing was used.
+    /// Formats the usage for people: `3 model calls, 1240 tokens, 0.02 USD`. `None` if no model was called.
     pub fn summary(&self) -> Option<String> {
         let calls = match self.agent_calls.len() {
             0 => return None,
             1 => "1 model call".to_owned(),
-            // Older ones are not listed any more.
+            // There may be older calls, which are not listed.
             many @ MAX_CALLS.. => format!("{many} model calls or more"),
             many => format!("{many} model calls"),
         };

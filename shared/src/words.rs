@@ -1,4 +1,4 @@
-//! The words of the API that are one of a fixed list, as text: what serde writes, without a serializer.
+//! The words of the API for the values of enums, as serde writes them, without a serializer.
 
 use crate::api::DecisionEffect;
 use crate::decision::Via;
@@ -20,7 +20,7 @@ use crate::statistics::{EscalationReason, GroupBy};
 macro_rules! words {
     ($($name:ident),+ $(,)?) => {
         $(impl $name {
-            /// Returns the word of the API.
+            /// Returns the value's word in the API.
             pub fn as_str(self) -> &'static str {
                 self.into()
             }
@@ -28,7 +28,7 @@ macro_rules! words {
             /// Every value, in the order in which it is declared and shown.
             pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
-            /// The value with this word of the API; `None` for any other text.
+            /// Returns the value with this word in the API; `None` for any other text.
             pub fn of_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
             }

@@ -1,4 +1,4 @@
-//! Who may decide, and in whose name.
+//! Tests of who may do what, and on whose behalf people decide.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,8 @@ fn said(by: &str, on_behalf_of: Option<&str>) -> Value {
         "digest": "", "verdict": { "type": "choose", "option": "yes" } })
 }
 
-/// In whose name somebody decides; `-` where they may not, `?` where they may not even know of it.
+/// Returns on whose behalf the principal decides: `own`, or a name; `-` if they may not decide, `?` if the review is
+/// hidden from them.
 fn name(principal: &Principal, review: &Review) -> String {
     match (access(principal, Act::Decide(review)), voice(principal, review)) {
         (Access::Allowed, Ok(None)) => "own".to_owned(),
@@ -148,7 +149,7 @@ fn who_counts_for_a_quorum_is_who_may_decide() {
             let tom = person("tom", roles);
             let counts = has_vote(&tom, &one);
             assert_eq!(counts, voice(&tom, &one).is_ok(), "the first decides: {asked} {roles:?}");
-            // Where votes are counted, the voters are those who have one.
+            // If votes are counted, the voters are those who have a vote.
             let voters = if counts { json!(["tom"]) } else { json!([]) };
             let mut votes = asked.clone();
             votes["policy"] = json!("majority");
@@ -173,8 +174,8 @@ fn people_name_their_own_deputies_and_admins_those_of_others_but_never_themselve
     assert!(access(&boss, Act::RemoveDeputy(&lea.username)).is_allowed());
 }
 
-/// What `principal` may do with what `dev` has launched, decided, given and been given: `y` yes, `n` no, `-` it does not
-/// exist for them.
+/// Returns what `principal` may do with objects of the user `dev`, one letter for each act: `y` allowed, `n` denied,
+/// `-` hidden.
 fn row(principal: &Principal) -> String {
     let run: RunSummary = serde_json::from_value(json!({
         "id": uuid::Uuid::nil(), "flow": "f", "version": 1, "title": "", "status": "running", "requested_by": "dev",

@@ -1,12 +1,13 @@
-//! In whose name somebody decides a review: in their own, in that of somebody who handed them the review, or in that of
-//! somebody who is away. A vote is never doubled: it has one owner and one holder, and who has voted once on a review
-//! keeps to that name.
+//! On whose behalf a person decides a review: their own, that of a person who delegated it to them, or that of an
+//! absent person. A vote is never doubled: it has one owner and one holder, and a person who has voted on a review can
+//! only change that vote.
 
 use super::{Principal, REVIEWER, barred, is_for};
 use crate::id::Username;
 use crate::review::Review;
 
-/// In whose name somebody decides: `None` for their own. `Err` says why they may not.
+/// Returns on whose behalf the principal decides the review; `None` for their own. The error says why they may not
+/// decide it.
 pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>, &'static str> {
     let me = &principal.username;
     let mut voices = voices(principal, review);
@@ -20,7 +21,7 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
         return Err(if gave {
             "you delegated this review"
         } else if let Some(why) = barred(me, review).filter(|_| is_for(principal, review)) {
-            // Votes are counted without them: so said, why.
+            // They are not among the voters because they are barred; say why.
             why
         } else if review.voting.is_some() && is_for(principal, review) {
             "the voters were fixed when the review was requested"
@@ -31,20 +32,20 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
     barred(me, review).map_or(Ok(first), Err)
 }
 
-/// The votes that somebody may hand over: their own, and those that were handed to them. Whoever stands in for somebody
-/// decides, or leaves it: the vote is not theirs to give away.
+/// Returns the owners of the votes that the principal may delegate: `None` for their own vote, and the owners of votes
+/// that were delegated to them. A deputy may cast the vote of an absent person, but not delegate it.
 pub fn votes_to_hand_over(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let alone = Principal { stands_for: Vec::new(), ..principal.clone() };
     voices(&alone, review)
 }
 
-/// Whether somebody has a vote of their own on a review, whoever casts it: where several are counted, that is fixed by
-/// those who have one when it is asked.
+/// Whether the principal has a vote of their own on the review, no matter who casts it. If votes are counted, those who
+/// have one at the time of the request are the voters.
 pub fn has_vote(principal: &Principal, review: &Review) -> bool {
     is_for(principal, review) && barred(&principal.username, review).is_none()
 }
 
-/// Whether a review may be handed to somebody; `Err` says why not.
+/// Whether the review may be delegated to `to`; the error says why not.
 pub fn may_be_handed(to: &Principal, review: &Review) -> Result<(), &'static str> {
     if !to.has(REVIEWER) {
         return Err("they do not have the role reviewer");
@@ -58,7 +59,7 @@ pub fn may_be_handed(to: &Principal, review: &Review) -> Result<(), &'static str
     Ok(())
 }
 
-/// The owners of the votes that were handed to somebody, and that they have not handed on.
+/// Returns the owners of the votes that were delegated to the principal, and that they have not delegated further.
 pub(super) fn handed_to(principal: &Principal, review: &Review) -> Vec<Username> {
     if review.delegations.is_empty() || !principal.has(REVIEWER) {
         return Vec::new();
@@ -71,7 +72,7 @@ pub(super) fn handed_to(principal: &Principal, review: &Review) -> Vec<Username>
         .collect()
 }
 
-/// Every name in which somebody could decide, their own first.
+/// Returns everyone on whose behalf the principal could decide, beginning with themselves (`None`).
 fn voices(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let mut voices = alone(principal, review);
     for absent in &principal.stands_for {
@@ -87,7 +88,7 @@ fn voices(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     voices
 }
 
-/// The same, without standing in for anybody.
+/// The same as [`voices`], but without absent people.
 fn alone(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let mut voices = Vec::new();
     let kept = review.delegations.is_empty()

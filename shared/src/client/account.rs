@@ -1,4 +1,4 @@
-//! One's own account: password, sessions, second factor.
+//! The caller's own account: password, sessions, second factor. Also what admins do to the accounts of others.
 
 use serde::de::DeserializeOwned;
 
@@ -16,7 +16,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/session".into()).await
     }
 
-    /// `POST /api/v1/session/link`: whom the secret of a link logs in, without using it up; needs no login.
+    /// `POST /api/v1/session/link`: the user whom the secret of a login link would log in; does not use up the link,
+    /// and needs no login.
     pub async fn link_owner(&self, token: String) -> ApiResult<User> {
         self.send("POST", "/api/v1/session/link".into(), &LinkSecret { token }, None).await
     }
@@ -32,7 +33,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/me/sessions".into()).await
     }
 
-    /// `DELETE /api/v1/me/sessions[/{id}]`; without an id all but this one.
+    /// `DELETE /api/v1/me/sessions[/{id}]`: ends a session of the caller; without an id, all except the current one.
     pub async fn end_sessions(&self, id: Option<SessionId>) -> ApiResult<()> {
         let id = id.map_or(String::new(), |id| format!("/{id}"));
         self.send("DELETE", format!("/api/v1/me/sessions{id}"), &(), None).await
@@ -43,8 +44,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get("/api/v1/me/totp".into()).await
     }
 
-    /// `POST /api/v1/me/totp`: makes the secret of a second factor, which counts once it is confirmed; `409` where the
-    /// caller has a second factor already. A token may not call this.
+    /// `POST /api/v1/me/totp`: makes the secret of a second factor, which counts once it is confirmed; `409` if the
+    /// caller already has a second factor. A token may not call this.
     pub async fn begin_second_factor(&self) -> ApiResult<NewSecondFactor> {
         self.send("POST", "/api/v1/me/totp".into(), &(), None).await
     }

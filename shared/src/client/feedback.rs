@@ -8,7 +8,7 @@ use crate::feedback::{Feedback, FeedbackQuery, NewFeedback};
 use crate::id::RunId;
 
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    /// `GET /api/v1/feedback`: the feedback that fits, newest first, a page at a time: all of it for developers and
+    /// `GET /api/v1/feedback`: the matching feedback, newest first, a page at a time: everyone's for developers and
     /// admins, their own for others.
     pub async fn feedback(&self, query: &FeedbackQuery) -> ApiResult<Page<Feedback>> {
         self.get(format!("/api/v1/feedback{}", query_string(query))).await

@@ -1,4 +1,4 @@
-//! The people with an account, and one's own tokens.
+//! Users, and the caller's own tokens.
 
 use serde::de::DeserializeOwned;
 
@@ -32,7 +32,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", "/api/v1/tokens".into(), token, None).await
     }
 
-    /// `DELETE /api/v1/tokens/{id}`: revokes a token of the caller; admins revoke anybody's.
+    /// `DELETE /api/v1/tokens/{id}`: revokes a token of the caller; for admins, of anyone.
     pub async fn revoke_token(&self, id: TokenId) -> ApiResult<()> {
         self.send("DELETE", format!("/api/v1/tokens/{id}"), &(), None).await
     }

@@ -1,4 +1,4 @@
-//! What reviews come to.
+//! Statistics of reviews.
 
 use serde::de::DeserializeOwned;
 

@@ -1,4 +1,4 @@
-//! Where requests go, whatever ids they name.
+//! Tests of the paths of requests, and of reading whole lists.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use super::*;
 use crate::api::UserPatch;
 
-/// Answers nothing, and keeps the path that was asked for.
+/// A transport that fails every request, and records its path.
 #[derive(Default)]
 struct Asked(RefCell<Vec<String>>);
 
@@ -51,7 +51,7 @@ fn an_id_never_leads_to_another_place_of_the_api() {
     assert_eq!(asked.0.borrow().len(), 4, "nothing was sent");
 }
 
-/// Answers with 450 people, a page at a time.
+/// A transport that answers with pages of 200 out of 450 users.
 struct ManyPeople;
 
 impl Transport for &ManyPeople {

@@ -60,10 +60,10 @@ impl Agent {
     /// The most feedback that an agent may get.
     pub const MAX_FEEDBACK: u32 = 10;
 
-    /// The default of how often a step may ask people on its own initiative.
+    /// The default limit of questions that a step may ask people on its own initiative.
     pub const DEFAULT_MAX_ASKS: u32 = 20;
 
-    /// Returns how often a step may ask people on its own initiative.
+    /// Returns the limit of questions that a step may ask people on its own initiative.
     pub fn max_asks(&self) -> u32 {
         self.max_asks.unwrap_or(Self::DEFAULT_MAX_ASKS)
     }
@@ -144,7 +144,7 @@ pub enum DemoTurn {
 }
 
 impl DemoTurn {
-    /// The calls of the turn.
+    /// Returns the calls of the turn.
     pub fn calls(&self) -> &[DemoCall] {
         match self {
             Self::One(call) => std::slice::from_ref(call),

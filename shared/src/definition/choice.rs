@@ -41,7 +41,7 @@ pub struct Choice {
     pub description: Option<String>,
 }
 
-/// Returns the text by which people tell choices apart, regardless of case, spaces and invisible characters.
+/// Normalises a text to what people can tell apart: in lower case, without invisible characters and extra spaces.
 pub fn as_read(text: &str) -> String {
     let seen = invisible_characters::parts(text).into_iter().filter_map(|part| match part {
         TextPart::Plain(text) => Some(text),
@@ -51,25 +51,25 @@ pub fn as_read(text: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Whether a character is blank or only changes how others are drawn, which is intended in emoji but invisible
-/// elsewhere.
+/// Whether a character is blank, or only changes how others are drawn. [`invisible_characters`] lets some of these pass
+/// because emoji need them.
 fn says_nothing(c: char) -> bool {
     matches!(c, '\u{200D}' | '\u{FE00}'..='\u{FE0F}' | '\u{034F}' | '\u{FFA0}')
 }
 
-/// Returns the first text that people would read as an earlier one.
+/// Returns the first text that people cannot tell apart from an earlier one; `None` if all are distinct.
 pub fn read_twice<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Option<T> {
     let mut known = BTreeSet::new();
     texts.into_iter().find(|text| !known.insert(as_read(text.as_ref())))
 }
 
-/// The text of an option: its label, and the description below it.
+/// Returns the text of an option: its label, and its description if there is one.
 pub fn option_text(label: &str, description: Option<&str>) -> String {
     description.map_or_else(|| label.to_owned(), |more| format!("{label} {more}"))
 }
 
 impl Choice {
-    /// Returns the text that people read.
+    /// Returns the text that people read: the label, and the description if there is one.
     pub fn text(&self) -> String {
         option_text(&self.label, self.description.as_deref())
     }

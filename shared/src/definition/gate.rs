@@ -99,7 +99,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Returns what is at stake; its templates see `arguments`.
+    /// Returns what is at stake. Its templates may use `arguments`.
     pub fn stakes(&self) -> StakesSetting<'_> {
         StakesSetting {
             severity: &self.severity,

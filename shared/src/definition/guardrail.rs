@@ -28,7 +28,7 @@ pub enum GuardrailSetting {
 }
 
 impl GuardrailSetting {
-    /// The name, unique among the guardrails of the flow.
+    /// Returns the name, which is unique among the guardrails of the flow.
     pub fn name(&self) -> &str {
         match self {
             Self::Name(name) => name,
@@ -36,7 +36,7 @@ impl GuardrailSetting {
         }
     }
 
-    /// Returns its settings; none for a built-in one with its defaults.
+    /// Returns the settings; `None` for a built-in guardrail with its defaults.
     pub fn settings(&self) -> Option<&Guardrail> {
         match self {
             Self::Name(_) => None,
@@ -89,10 +89,10 @@ pub struct GuardrailWebhook {
 }
 
 impl GuardrailWebhook {
-    /// The longest time that it may take, while the person who decides waits.
+    /// The highest timeout that a flow may set. It is short because the person who decides waits meanwhile.
     pub const MAX_TIMEOUT: Span = Span::secs(20);
 
-    /// Returns how long it may take.
+    /// Returns how long the program may take to answer; default 5 s.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Span::secs(5))
     }

@@ -99,12 +99,12 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Returns the lowest confidence with which it decides.
+    /// Returns the lowest confidence with which the judge decides, from 0 to 1; default 0.7.
     pub fn threshold(&self) -> f64 {
         self.threshold.unwrap_or(0.7)
     }
 
-    /// Returns how long it may take.
+    /// Returns how long the judge may take, including retries; default 5 minutes.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Span::secs(300))
     }
@@ -125,7 +125,7 @@ pub struct WebhookHandler {
 }
 
 impl WebhookHandler {
-    /// Returns how long it may take.
+    /// Returns how long the program may take, including retries and later answers; default 30 s.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Span::secs(30))
     }

@@ -104,7 +104,7 @@ impl Human {
         self.options.iter().any(|option| option.kind == kind)
     }
 
-    /// Returns what is at stake; its templates see the same values as the prompt.
+    /// Returns what is at stake. Its templates may use the same values as the prompt.
     pub fn stakes(&self) -> StakesSetting<'_> {
         StakesSetting {
             severity: &self.severity,

@@ -110,7 +110,7 @@ impl Flow {
         let route = self.routing.iter().find(fits).map(|route| &route.reviewers);
         let Reviewers { not_requester, not_same_as, .. } = own.clone();
         let named = route.unwrap_or(&self.defaults.reviewers).clone();
-        // Whoever only shuts somebody out names nobody.
+        // Reviewers that only exclude people name no one, so their exclusions are added to the route or the defaults.
         Reviewers {
             not_requester: named.not_requester || not_requester,
             not_same_as: not_same_as.or(named.not_same_as),
@@ -118,7 +118,7 @@ impl Flow {
         }
     }
 
-    /// The first node.
+    /// Returns the node at which runs start; `None` if the flow has no nodes.
     pub fn start(&self) -> Option<&NodeId> {
         self.start.as_ref().or_else(|| self.nodes.keys().next())
     }

@@ -12,12 +12,12 @@ use crate::id::{InvalidName, NodeId};
 pub struct Next(pub Vec<Edge>);
 
 impl Next {
-    /// Straight to one node.
+    /// Creates a `next` with one edge, which always leads to `node`.
     pub fn to(node: NodeId) -> Self {
         Self(vec![Edge { to: Target::Node(node), condition: EdgeCondition::Always }])
     }
 
-    /// Returns the nodes that it may lead to.
+    /// Returns the nodes that the edges lead to, without `end`.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeId> {
         self.0.iter().filter_map(|edge| match &edge.to {
             Target::Node(node) => Some(node),
@@ -43,11 +43,11 @@ pub struct Edge {
 /// When an edge is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EdgeCondition {
-    /// Always, in any case.
+    /// The edge is always taken.
     Always,
-    /// If this CEL is true.
+    /// The edge is taken if this CEL expression is true.
     When(String),
-    /// If no `when` was true.
+    /// The edge is taken if no `when` of the other edges was true.
     Else,
 }
 

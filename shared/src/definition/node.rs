@@ -73,14 +73,14 @@ pub enum NodeKind {
     Agent {
         /// The agent's name.
         agent: String,
-        /// Template of the prompt.
+        /// Template of the prompt; `None`: the readable keys.
         prompt: Option<String>,
     },
     /// A tool is called.
     Tool {
         /// The tool's name.
         tool: String,
-        /// Templates of the arguments; none: the readable keys that its parameters name.
+        /// Templates of the arguments; `None`: the readable keys that the tool's parameters name.
         arguments: Option<JsonMap>,
     },
     /// Sets state keys to values.
@@ -112,7 +112,7 @@ impl NodeKind {
         }
     }
 
-    /// Whether a map can run it for each item.
+    /// Whether a map can run a node of this kind for each item.
     pub fn is_mappable(&self) -> bool {
         matches!(
             self,
@@ -120,7 +120,7 @@ impl NodeKind {
         )
     }
 
-    /// Whether it makes something that a correction can run again.
+    /// Whether a correction can run a node of this kind again.
     pub fn is_source(&self) -> bool {
         matches!(self, Self::Agent { .. } | Self::Tool { .. } | Self::Team(_) | Self::Map(_) | Self::Flow(_))
     }

@@ -45,7 +45,7 @@ impl OnTimeout {
     /// The most escalations in a row.
     pub const MAX_ESCALATIONS: usize = 10;
 
-    /// Returns the escalations that come first, in order.
+    /// Returns the escalations, in the order in which they happen.
     pub fn escalations(&self) -> impl Iterator<Item = &Escalate> {
         std::iter::successors(self.escalation(), |before| before.then.escalation())
     }
@@ -55,7 +55,8 @@ impl OnTimeout {
         self.escalations().last().map_or(self, |last| &last.then)
     }
 
-    /// Returns the same for calls that wait for approval: a call runs or does not, so sending a branch on rejects it.
+    /// Returns the same timeout action for calls that wait for approval. A call can only run or not run, so an action
+    /// that sends the branch on becomes a rejection.
     pub fn for_calls(&self) -> Self {
         match self {
             Self::Follow | Self::Goto { .. } => Self::Reject,

@@ -26,12 +26,12 @@ pub struct Reviewers {
 }
 
 impl Reviewers {
-    /// Whether it is empty: everyone with the system role reviewer.
+    /// Whether nothing is set, so that everyone with the system role reviewer may decide.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it names people who may decide, and does not only exclude people.
+    /// Whether people are named who may decide, by role, username or tag, and not only people who may not.
     pub fn names_somebody(&self) -> bool {
         !self.roles.is_empty() || !self.users.is_empty() || !self.tags.is_empty()
     }
@@ -72,7 +72,7 @@ impl Policy {
         *self == Self::First
     }
 
-    /// Returns the roles of its groups with the votes that each needs; none for other policies.
+    /// Returns the roles of the groups with the number of votes that each needs; empty for other policies.
     pub fn groups(&self) -> impl Iterator<Item = (&String, u32)> {
         let groups = match self {
             Self::Groups(groups) => Some(groups),

@@ -130,7 +130,7 @@ impl From<String> for Alternative {
 }
 
 impl Alternative {
-    /// Returns the choice; none for a sentence.
+    /// Returns the choice; `None` for a sentence.
     pub fn choice(&self) -> Option<&AlternativeChoice> {
         match self {
             Self::Sentence(_) => None,

@@ -35,12 +35,13 @@ impl Team {
     /// The default number of rounds of a debate.
     pub const DEFAULT_ROUNDS: u32 = 3;
 
-    /// Returns the lead, if the strategy has one.
+    /// Returns the lead: the agent that `lead` names, or else the last of `agents`. A sequential team has no use for
+    /// it.
     pub fn lead(&self) -> &str {
         self.lead.as_deref().or(self.agents.last().map(String::as_str)).unwrap_or_default()
     }
 
-    /// Returns the agent whose answer is the team's: the lead, or the last member in a row.
+    /// Returns the agent whose answer is the team's: the last member of a sequential team, otherwise the lead.
     pub fn answers(&self) -> &str {
         match self.strategy {
             TeamStrategy::Sequential => self.agents.last().map(String::as_str).unwrap_or_default(),

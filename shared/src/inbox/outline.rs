@@ -12,8 +12,8 @@ use crate::run::{Context, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
 
-/// The part of a pending review that filters and rights depend on, and whether it has a problem; without its deadline,
-/// its claim and the time of the request. Reviews of one node of a flow mostly have the same outline.
+/// Returns the part of a pending review that filters and rights depend on, and whether it has a problem; without its
+/// deadline, its claim and the time of the request. Reviews of one node of a flow mostly have the same outline.
 pub fn outline(review: &Review) -> Review {
     let decisions = review.decisions.iter().map(|said| Decision {
         by: said.by.clone(),

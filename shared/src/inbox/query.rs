@@ -73,7 +73,7 @@ impl ReviewQuery {
         self.misses(review, principal, now).next().is_none()
     }
 
-    /// Returns the parts that a review does not match; none stands for a part that is not a facet.
+    /// Returns the parts of the filter that the review does not match; `None` stands for a part that is not a facet.
     pub fn misses(
         &self,
         review: &Review,
@@ -96,7 +96,7 @@ impl ReviewQuery {
         fits.into_iter().filter(|(_, fits)| !fits).map(|(facet, _)| facet)
     }
 
-    /// Returns the latest time of request with which a review has the minimum age.
+    /// Returns the latest time of request with which a review has the minimum age; `None` if no age is required.
     pub fn oldest(&self, now: Timestamp) -> Option<Timestamp> {
         self.age.map(|age| now.before(age.0))
     }

@@ -1,4 +1,4 @@
-//! The order of urgency, what fits a filter, and what an outline keeps.
+//! Tests of the order of urgency, of filters, and of outlines.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ fn each_part_of_a_filter_lets_through_what_it_says() {
     ] {
         assert!(fits(query), "{query}");
     }
-    // Ana lacks the tag: it is not hers to decide.
+    // Ana lacks the tag, so she may not decide the review.
     for query in [
         "status=resolved",
         "kind=approval",

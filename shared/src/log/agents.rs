@@ -32,6 +32,6 @@ pub struct StrategyChanged {
     pub rounds: Option<u32>,
     /// The agent that changed it.
     pub by: String,
-    /// Why the member wanted the change, in its own words.
+    /// The agent's reason, in its own words.
     pub reason: String,
 }

@@ -10,18 +10,18 @@ use crate::notification::Notifications;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum ReviewChange {
-    /// The content: a new revision.
+    /// The content changed, which makes a new revision.
     Content {
-        /// The people whose votes are void.
+        /// The people whose votes the change voided; `None` while votes are secret, or if it voided none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         voided: Option<Vec<Username>>,
-        /// Whether a vote changed it; its decision has the details (`shown`).
+        /// Whether a vote changed the content; the vote's decision has the details (`shown`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         vote: bool,
     },
     /// A vote was added or replaced that does not change the content, and the review is still pending.
     Vote,
-    /// The people who may vote.
+    /// The set of people who may vote changed.
     Voters {
         /// The people who may no longer vote.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,13 +54,13 @@ pub enum ReviewChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
-    /// The timer expired, and others are asked too.
+    /// The timer expired, and the people with another role are asked too.
     Escalated {
         /// The role that may decide now.
         #[serde(default)]
         role: String,
     },
-    /// The review was paused: a new revision.
+    /// The review was paused, which makes a new revision.
     Paused {
         /// The channel of the decision to pause, such as `human` or `slack`; `None` in entries of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub enum ReviewChange {
     Other,
 }
 
-/// A person who was added or changed: contains what changed, but never a password.
+/// An account that was added or changed. Members that did not change are `None` or `false`. Never contains a password.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserChanged {
     /// The person whose account it is; the entry's actor made the change.
@@ -84,10 +84,10 @@ pub struct UserChanged {
     /// Whether they may log in now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    /// The new name; empty: none.
+    /// The new display name; empty if it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// The new address; empty: none.
+    /// The new e-mail address; empty if it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// Whether the password changed.
@@ -96,7 +96,8 @@ pub struct UserChanged {
     /// The change of the second factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<SecondFactorChange>,
-    /// The account at the identity provider, or that the change comes from there.
+    /// The new account at the identity provider; `Linked(true)` if a sign-in made the change, `Linked(false)` if the
+    /// account was unlinked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
     /// The new notification settings.
@@ -120,7 +121,7 @@ impl UserChanged {
         }
     }
 
-    /// Whether their rights may have changed.
+    /// Whether the person's rights may have changed.
     pub fn concerns_rights(&self) -> bool {
         self.roles.is_some() || self.active.is_some()
     }
@@ -130,11 +131,11 @@ impl UserChanged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecondFactorChange {
-    /// It is being set up, and does not count yet.
+    /// Set-up began; logins do not need the second factor yet.
     Begun,
-    /// It was confirmed with a code; every login needs one from now on.
+    /// The second factor was confirmed with a code; every login needs one from now on.
     On,
-    /// It was removed.
+    /// The second factor was removed.
     Off,
 }
 
@@ -158,13 +159,13 @@ pub enum SingleSignOn {
 pub struct LoggedIn {
     /// The person whose session begins, or for whom the link was created.
     pub username: Username,
-    /// The account with which they signed in.
+    /// The account at the identity provider; `None` for a login without single sign-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
     /// Whether a one-time link logged them in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
-    /// The proof of their second factor: `code` or `recovery`.
+    /// The proof of the second factor: `code` or `recovery`; `None` if it was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<String>,
 }
@@ -182,10 +183,10 @@ pub struct LoginFailed {
     /// The username, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<Username>,
-    /// The account with which they tried.
+    /// The account at the identity provider; `None` without single sign-on, or if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<SingleSignOn>,
-    /// The reason, for single sign-on.
+    /// Why single sign-on failed; `None` for other logins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

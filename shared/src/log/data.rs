@@ -48,12 +48,13 @@ macro_rules! entries {
                 let json = match self { $(Self::$name(data) => serde_json::to_value(data),)+ };
                 match json {
                     Ok(Value::Object(members)) => members,
-                    // Every type below is a struct of strings, numbers and JSON values, which cannot fail.
+                    // Cannot happen: every type below is a struct of strings, numbers and JSON values, which becomes an
+                    // object.
                     _ => JsonMap::new(),
                 }
             }
 
-            /// Reads the data of an entry of this kind; an error if this version does not know their form.
+            /// Reads the data of an entry of this kind. Fails if this version does not know their form.
             pub(super) fn read(kind: EntryKind, data: &JsonMap) -> serde_json::Result<Self> {
                 Ok(match kind { $(EntryKind::$name => Self::$name(Deserialize::deserialize(data)?),)+ })
             }
@@ -194,23 +195,23 @@ data! {
 
     /// The data of an entry about a step.
     OfStep {
-        /// As it is now.
+        /// The step after the commit.
         step: Step,
     }
 
     /// The data of a retry.
     StepRetrying {
-        /// As it is now.
+        /// The step after the commit.
         step: Step,
-        /// The error, if it failed.
+        /// The error of the failed attempt.
         error: RunError,
-        /// The time of the retry.
+        /// The time of the next attempt.
         due_at: Timestamp,
     }
 
     /// A step completed.
     StepCompleted {
-        /// As it is now.
+        /// The step after the commit.
         step: Step,
         /// The state keys that it wrote, with their values.
         writes: JsonMap,
@@ -234,16 +235,16 @@ data! {
         visit: u32,
         /// The turn of the conversation, from 1.
         turn: u32,
-        /// The text of the answer; none if the call failed.
+        /// The text of the answer; `None` if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// The tool calls that it requested; none if the call failed.
+        /// The tool calls that the model requested; `None` if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         calls: Option<Vec<ModelCall>>,
-        /// The usage; none if the call failed.
+        /// The usage; `None` if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<AgentCall>,
-        /// The error, if the call failed.
+        /// The error; `None` if the call succeeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
         /// Whether the run, or the map that it belongs to, was already over, so that nothing follows from it.
@@ -265,15 +266,15 @@ data! {
         tool: String,
         /// The arguments of the call, after edits by reviewers and redactions by guardrails.
         arguments: JsonMap,
-        /// The request that was sent, if any.
+        /// The request that was sent; `None` if there was none.
         #[serde(default)]
         request: Option<Request>,
         /// The digest of the arguments and of the request.
         digest: String,
-        /// The result of the call.
+        /// The result; `None` if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        /// The error, if it failed.
+        /// The error; `None` if the call succeeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
         /// Whether the run, or the map that it belongs to, was already over, so that nothing follows from it.
@@ -289,7 +290,7 @@ data! {
 
     /// A review changed.
     ReviewUpdated {
-        /// As it is now.
+        /// The review after the commit.
         review: Box<Review>,
         /// `data.change`, and the members that belong to it.
         #[serde(flatten)]
@@ -301,9 +302,9 @@ data! {
         /// The review's title at that time; empty in entries of older versions.
         #[serde(default)]
         title: String,
-        /// The revision that they were shown.
+        /// The revision that the person was shown.
         revision: u32,
-        /// The digest of what they were shown.
+        /// The digest of that revision.
         digest: String,
     }
 
@@ -311,17 +312,17 @@ data! {
     GuardrailFired {
         /// The guardrail's name: a built-in one (`pii-redaction`, …) or one of the flow's own.
         guardrail: String,
-        /// The effect of the guardrail.
+        /// What the guardrail did.
         effect: Effect,
         /// The reason in words, without the content that was found.
         reason: String,
-        /// The review whose decision it checked; none for the output of a run.
+        /// The review whose decision was checked; `None` for the output of a run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         review: Option<ReviewId>,
-        /// The id of the action.
+        /// The id of the action that was checked; `None` for an edit or an output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         action: Option<String>,
-        /// The key of the edit or of the output.
+        /// The state key of the edit or output that was checked; `None` for an action.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     }

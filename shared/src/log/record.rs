@@ -16,10 +16,10 @@ pub struct Unreadable {
 /// Another head of the audit log was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadAccepted {
-    /// The head until now; none if nothing was sealed.
+    /// The head until now; `None` if nothing was sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// The head from now on; none if nothing is sealed.
+    /// The head from now on; `None` if nothing is sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
 }
@@ -63,6 +63,6 @@ pub struct EntriesErased {
     pub username: Username,
     /// The numbers of the changed entries in the audit log.
     pub entries: EntryNumbers,
-    /// The new hash of each, in the order of the numbers: 32 bytes for each, in base64.
+    /// The new hashes of the changed entries in the order of their numbers, 32 bytes each, concatenated and in base64.
     pub hashes: String,
 }

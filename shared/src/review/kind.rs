@@ -48,7 +48,7 @@ pub enum AskedBy {
 }
 
 impl ReviewKind {
-    /// Whether a run waits for it. After a handoff, the run continues.
+    /// Whether the run waits for reviews of this kind. After a handoff, it continues.
     pub fn blocks(self) -> bool {
         self != Self::Handoff
     }

@@ -4,8 +4,8 @@ use super::Review;
 use crate::id::Username;
 
 impl Review {
-    /// Returns the review as a person may see it, or anyone: until the resolution, secret votes are hidden except for
-    /// one's own.
+    /// Returns the review as `viewer` may see it: while votes are secret, without the votes of others. `None` removes
+    /// all secret votes.
     #[must_use]
     pub fn seen_by(mut self, viewer: Option<&Username>) -> Self {
         if self.is_secret() {
@@ -18,18 +18,18 @@ impl Review {
         self
     }
 
-    /// Whether a person's vote counts, if votes are counted.
+    /// Whether this person is a voter; true for everyone if votes are not counted.
     pub fn may_vote(&self, name: &Username) -> bool {
         self.voting.as_ref().is_none_or(|voting| voting.voters.contains(name))
     }
 
-    /// Whether it depends on the existing users: votes are counted, people may be excluded or lack tags, or no one
-    /// could decide it when this was last checked.
+    /// Whether the review must be checked again when users change: votes are counted, people may be excluded or lack
+    /// tags, or no one could decide it at the last check.
     pub fn depends_on_people(&self) -> bool {
         self.voting.is_some() || self.reviewers.rests_on_people() || self.problem.is_some()
     }
 
-    /// Whether its votes are currently secret.
+    /// Whether votes are secret and the review is still pending.
     pub fn is_secret(&self) -> bool {
         self.blind && self.voting.is_some() && self.is_pending()
     }
