@@ -1,6 +1,6 @@
-//! The routes together with their description, so that `/api/openapi.json` lists exactly what is served. The inputs of
-//! a call follow from the signature of its handler ([`super::inputs`]); its response is declared beside it, and the
-//! tests check every response against it.
+//! Mounts routes together with their descriptions, so that `/api/openapi.json` lists exactly what is served. The inputs
+//! of a call follow from the signature of its handler ([`super::inputs`]). Its response is declared with the route, and
+//! the tests check every response against the declaration.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -10,13 +10,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::AppState;
 use super::inputs::{Inputs, OperationInputs};
 
-/// A function that returns the schema of a type; shared types are listed once, among the components.
+/// A function that returns the schema of a type, which may refer to the components of the document.
 pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// The documentation of a call for authors of clients, in addition to the inputs of its handler.
 #[derive(Clone, Copy)]
 pub(super) struct OperationDoc {
-    /// The summary in one line.
+    /// The summary, in one line.
     pub summary: &'static str,
     /// The keys of the query, if the handler reads the query itself.
     pub query: &'static [&'static str],
@@ -24,7 +24,7 @@ pub(super) struct OperationDoc {
     pub without: &'static [&'static str],
     /// The body and its content type, if the handler reads the body itself.
     pub body: Option<(SchemaOf, &'static str)>,
-    /// The status of success.
+    /// The HTTP status of success.
     pub status: u16,
     /// The response and its content type, if any.
     pub answer: Option<(SchemaOf, &'static str)>,
@@ -33,12 +33,12 @@ pub(super) struct OperationDoc {
 }
 
 impl OperationDoc {
-    /// Creates a call that returns nothing, with `200`, to a caller who is logged in.
+    /// Creates the documentation of a call that requires a login, and that responds with `200` and no body.
     pub fn new(summary: &'static str) -> Self {
         Self { summary, query: &[], without: &[], body: None, status: 200, answer: None, authenticated: true }
     }
 
-    /// Sets a response in JSON.
+    /// Sets a JSON response of type `T`.
     pub fn answer<T: JsonSchema>(self) -> Self {
         Self { answer: Some((SchemaGenerator::subschema_for::<T>, "application/json")), ..self }
     }
@@ -48,27 +48,27 @@ impl OperationDoc {
         Self { answer: Some((SchemaGenerator::subschema_for::<String>, content_type)), ..self }
     }
 
-    /// Adds these keys of the query.
+    /// Sets the keys of the query, for a handler that reads the query itself.
     pub fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
     }
 
-    /// Removes these keys of the query.
+    /// Sets the keys of the handler's query that this call does not support.
     pub fn without(self, without: &'static [&'static str]) -> Self {
         Self { without, ..self }
     }
 
-    /// Sets the type of the body.
+    /// Sets the body, for a handler that reads the body itself.
     pub fn body<T: JsonSchema>(self, content_type: &'static str) -> Self {
         Self { body: Some((SchemaGenerator::subschema_for::<T>, content_type)), ..self }
     }
 
-    /// Sets another status.
+    /// Sets the HTTP status of success.
     pub fn status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// Opens the call to everyone.
+    /// Marks the call as open to callers who are not logged in.
     pub fn open(self) -> Self {
         Self { authenticated: false, ..self }
     }
@@ -83,7 +83,7 @@ pub(super) struct Endpoint {
     pub path: &'static str,
     /// The documentation of the call.
     pub operation: OperationDoc,
-    /// Describes the inputs of its handler.
+    /// Adds the inputs of the handler to those of the description.
     pub describe: fn(&mut Inputs<'_>),
 }
 

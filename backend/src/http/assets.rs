@@ -1,4 +1,4 @@
-//! The console: its files, and its single page for every path of the console.
+//! Serves the console: its files, and its single page for every path that is not a file.
 
 use std::convert::Infallible;
 
@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 use super::problem::Refused;
 
 const PAGE: &str = "/index.html";
-/// A limit that the page never reaches, in bytes.
+/// The most bytes of the page that are read, far above its real size.
 const MAX_PAGE: usize = 1024 * 1024;
 /// The extensions of the console's files, which distinguish them from pages with a dot in their path.
 const FILES: [&str; 11] = ["js", "wasm", "css", "map", "svg", "png", "ico", "json", "txt", "webmanifest", "woff2"];
@@ -25,7 +25,7 @@ const FILES: [&str; 11] = ["js", "wasm", "css", "map", "svg", "png", "ico", "jso
 /// The `Cache-Control` of files whose name changes with their content, so that browsers never ask for them again.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// Serves the files of the console. Browsers ask each time whether they have changed; usually they have not.
+/// Returns a router for the files of the console. Browsers revalidate them each time, unless [`serve`] says otherwise.
 #[expect(unused_qualifications, reason = "in the code that the build script makes")]
 pub(super) fn console() -> Router {
     memory_serve::load!()
@@ -35,7 +35,8 @@ pub(super) fn console() -> Router {
         .into_router()
 }
 
-/// Answers all other requests: with files, with the page for paths of the console, otherwise with `404`.
+/// Answers requests that match no route: with a file, with the page for other paths, and with `404` for writes and
+/// paths of the API.
 pub(super) async fn serve(console: Router, request: Request) -> Result<Response, Infallible> {
     let path = request.uri().path();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -97,7 +98,7 @@ fn policy(page: &str) -> String {
     )
 }
 
-/// Returns the digests of the inline elements of a kind, each after a space.
+/// Returns the policy's sources for the inline elements with this tag (`'sha256-…'`), each after a space.
 fn digests(page: &str, tag: &str) -> String {
     let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
     let mut rest = page;

@@ -25,7 +25,7 @@ use crate::audit::{Format, Lines};
 use crate::store::{Form, Store};
 
 const AUDIT: List = List("audit");
-/// How long a check may take before its response begins.
+/// How long the verification may take before its response begins, and the interval of the spaces after that.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
@@ -92,8 +92,8 @@ async fn export(caller: Caller, request: Request) -> Result<Response> {
     Ok(response)
 }
 
-/// Exports page by page, so that a long export occupies neither memory nor a reader of the database. A failure aborts
-/// the transfer, which the client sees.
+/// Streams the export page by page, so that a long export does not occupy much memory or a database connection. An
+/// error aborts the transfer, which the client notices.
 fn rows(
     store: Store,
     query: AuditQuery,
@@ -104,7 +104,7 @@ fn rows(
         let store = store.clone();
         async move {
             let Some((mut query, mut lines, first)) = next else { return Ok(None) };
-            // What is verified has the bytes that were sealed; what people read is whole.
+            // JSON lines are for verification, so they have the sealed form; CSV is for people, and has whole entries.
             let form = if format == Format::JsonLines { Form::Sealed } else { Form::Whole };
             let page = store.audit(&query, form).await.map_err(std::io::Error::other)?;
             let mut text = if first { format.head().to_owned() } else { String::new() };
@@ -147,7 +147,7 @@ async fn verify(caller: Caller) -> Result<Response> {
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(later)).into_response())
 }
 
-/// Checks the ids and kinds of a query: with a mistyped one, the audit log would look empty.
+/// Checks the ids, kinds and acts of a query. Without the check, the result for a mistyped one would be empty.
 fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
     for (path, id) in [("/run", &query.run), ("/review", &query.review)] {
         if id.as_ref().is_some_and(|id| id.parse::<shared::id::RunId>().is_err()) {

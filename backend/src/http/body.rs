@@ -1,4 +1,5 @@
-//! Reads bodies and queries of requests: checks size, content type, the rules of [`crate::json`], then the type.
+//! Extractors for bodies and queries, which check the size, the content type, the rules of [`crate::json`], and then
+//! the type.
 
 use std::ops::Deref;
 
@@ -16,8 +17,8 @@ use shared::error::{Code, Mistake, Problem, pointer};
 use super::problem::Refused;
 use crate::json;
 
-/// How much of a body that is too large is read and discarded, in bytes: a client that is cut off while it is sending
-/// sees a broken connection, not the response that says why.
+/// How many bytes of a body that is too large are read and discarded. A client that is cut off while it is sending sees
+/// a broken connection instead of the response.
 const MAX_DISCARDED: usize = 32 * 1024 * 1024;
 
 /// A JSON body, with the digest of its bytes for the idempotency key.
@@ -25,7 +26,7 @@ const MAX_DISCARDED: usize = 32 * 1024 * 1024;
 pub struct Json<T> {
     /// The value of the body.
     pub value: T,
-    /// The SHA-256 of its bytes.
+    /// The SHA-256 of the body's bytes.
     pub digest: [u8; 32],
 }
 
@@ -39,7 +40,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
-/// An optional JSON body, with a default if it is missing.
+/// A JSON body that may be empty, which stands for the default value.
 #[derive(Debug)]
 pub struct OptionalJson<T>(pub Json<T>);
 
@@ -57,7 +58,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
     }
 }
 
-/// The source of a flow: YAML or JSON.
+/// A body with the source of a flow in YAML or JSON, which is not parsed yet.
 #[derive(Debug)]
 pub struct FlowSource(pub Json<String>);
 
@@ -80,7 +81,7 @@ impl<S: Send + Sync> FromRequest<S> for FlowSource {
     }
 }
 
-/// Returns which of the `accepted` content types the body has.
+/// Returns the content type of the body if it is one of `accepted`, otherwise `415`.
 fn content_type(headers: &HeaderMap, accepted: &[&'static str]) -> Result<&'static str, Problem> {
     let named = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = named.split(';').next().unwrap_or_default().trim();
@@ -89,13 +90,13 @@ fn content_type(headers: &HeaderMap, accepted: &[&'static str]) -> Result<&'stat
     })
 }
 
-/// Reads a body up to [`MAX_BODY`], whether or not its length was announced.
+/// Reads a whole body, with or without a `Content-Length`; `413` if it has more than [`MAX_BODY`] bytes.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::new(Code::TooLarge).detail(format!("the body is too large: at most {MAX_BODY} bytes"));
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let mut chunks = body.into_data_stream();
     if announced.is_some_and(|length| length > MAX_BODY) {
-        // Whoever asks first has not sent anything yet.
+        // A client that sends `Expect: 100-continue` has not sent the body yet.
         if !headers.contains_key(header::EXPECT) {
             discard(&mut chunks).await;
         }
@@ -135,7 +136,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// Returns the pairs of a query with a value, each key once.
+/// Returns the pairs of a query, without those whose value is empty. Fails if a key occurs twice.
 pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
     let Query(mut pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
         .map_err(|error| Problem::new(Code::BadRequest).detail(error.body_text()))?;
@@ -151,13 +152,13 @@ pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
     Ok(pairs)
 }
 
-/// Reads pairs of a query into a type.
+/// Deserializes the pairs of a query.
 pub(crate) fn fit_params<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Problem> {
     let pairs = pairs.into_iter().map(|(key, value)| (key, Param(value)));
     json::fit(MapDeserializer::<_, de::value::Error>::new(pairs))
 }
 
-/// A value of a query: text, from which numbers are read where they are expected.
+/// A value of a query. Numbers and booleans are parsed from the text if the type expects them.
 struct Param(String);
 
 impl IntoDeserializer<'_> for Param {

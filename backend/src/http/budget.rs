@@ -13,11 +13,12 @@ use super::AppState;
 use super::body::MAX_BODY;
 use super::problem::Result;
 
-/// The caller of a request that writes, once known.
+/// The caller whose budget a write is charged to; empty until the caller is known.
 #[derive(Clone, Default)]
 pub(super) struct Payer(Arc<OnceLock<Principal>>);
 
-/// Counts a write of the caller; `429` if their budget is used up.
+/// Counts a write of the caller, who will also pay for its size; `429` if the budget is used up. Does nothing for
+/// requests that only read.
 pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Result<()> {
     let Some(Payer(payer)) = parts.extensions.get::<Payer>() else { return Ok(()) };
     state.edge.budgets.admit(caller, state.clock.uptime())?;
@@ -25,14 +26,14 @@ pub(super) fn admit(state: &AppState, parts: &Parts, caller: &Principal) -> Resu
     Ok(())
 }
 
-/// The charge of a write, which is applied when it is answered.
+/// The charge for the size of a write, which is applied when the request was answered.
 pub(super) struct Bill {
     payer: Payer,
     sent: u64,
 }
 
 impl Bill {
-    /// Creates the charge of a request; none if it only reads.
+    /// Creates the charge of a request; `None` if it only reads.
     pub fn of(request: &mut Request) -> Option<Self> {
         if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
             return None;
@@ -43,7 +44,8 @@ impl Bill {
         Some(Self { payer, sent })
     }
 
-    /// Charges the request and the response: the log stores about as much of both.
+    /// Charges the size of the request and of the response to the caller, because the log stores about as much. Failed
+    /// requests are free.
     pub fn charge(self, state: &AppState, response: &Response) {
         if response.status().is_success()
             && let Some(payer) = self.payer.0.get()

@@ -1,5 +1,5 @@
 //! `/api/v1/callbacks/{secret}`: the decision of a program that was asked as a handler and answers later. Anyone with
-//! the secret may decide, once; it is checked like the decision of a person, but counts for no person.
+//! the secret may decide, once. The decision is checked like that of a person, but is attributed to no one.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::problem::of_commit;
 use crate::rate_limit::RateLimit;
 use crate::store::{Change, CommitError, Operation};
 
-/// How often a secret may be used at once, and the interval of further uses.
+/// How many times a secret may be tried in a burst. After that, one further attempt is allowed every [`BETWEEN_TRIES`].
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// How often callbacks may be tried.
+/// Returns the rate limit for callbacks, which counts per task.
 pub(super) fn limit() -> RateLimit {
     RateLimit::new(TRIES, BETWEEN_TRIES)
 }
@@ -33,7 +33,7 @@ pub(super) fn mount(api: &mut Api) {
 }
 
 async fn answer(State(state): State<AppState>, Path(secret): Path<String>, request: Request) -> Result<StatusCode> {
-    // Before anything is read: strangers have nothing parsed here.
+    // The secret is checked before the body is read, so that nothing is parsed for strangers.
     let key = state.outside.callbacks.as_ref();
     let callback = key.and_then(|key| key.open(&secret)).ok_or_else(|| Problem::new(Code::NotFound))?;
     if let Err(seconds) = state.callback_limit.take(&callback.task, state.clock.uptime()) {
@@ -52,7 +52,8 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     }
 }
 
-/// Returns why it does not count. The holder of the secret has seen the review, and may see its outcome.
+/// Returns the problem for an answer that was refused. It may contain the review's resolution or current content,
+/// because the holder of the secret was shown the review.
 fn refused(error: CommitError) -> Problem {
     match error {
         CommitError::Refused(overtaken @ Refusal::Overtaken { .. }) => {

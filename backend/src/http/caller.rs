@@ -1,5 +1,5 @@
-//! The caller as an argument of handlers: anyone who is logged in, or only a session; and their commits. Requests that
-//! write are counted here.
+//! Extractors for the caller: anyone who is logged in, or only a person in a session. They also count writes against
+//! the caller's budget, and commit on the caller's behalf.
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
@@ -13,7 +13,8 @@ use crate::auth::{Identity, digest};
 use crate::problem::of_commit;
 use crate::store::{Change, Committed, CredentialKind, IdempotencyKey, Operation};
 
-/// A caller who is logged in; otherwise `401`.
+/// A caller with a session or a token. Without one, the request is refused with `401`; if a required second factor is
+/// not set up yet, with `403`.
 #[derive(Clone)]
 pub struct Caller {
     /// The person with their rights, and their session or token.
@@ -28,24 +29,24 @@ impl Caller {
         &self.identity.principal
     }
 
-    /// Returns an error unless they may do this.
+    /// Returns `403` or `404` unless the caller may do this.
     pub fn may(&self, act: Act<'_>) -> Result<()> {
         allowed(self.principal(), act).map_err(Refused)
     }
 
-    /// Refuses tokens: only a person in a session may do this.
+    /// Returns `403` if the caller uses a token and not a session.
     pub fn in_session(&self) -> Result<()> {
         in_session(&self.identity)
     }
 
-    /// Commits an operation of the caller.
+    /// Commits an operation in the name of the caller.
     pub async fn commit(&self, key: Option<IdempotencyKey>, operation: Operation) -> Result<Committed> {
         let change = Change { by: Some(self.identity.actor()), key, operation };
         self.state.store.commit(change).await.map_err(|error| Refused(of_commit(error, Some(self.principal()))))
     }
 }
 
-/// A write of a caller, for handlers that change something.
+/// A caller together with the request's idempotency key, for handlers that change something.
 #[derive(FromRequestParts)]
 #[from_request(state(AppState))]
 pub(super) struct Write {
@@ -54,7 +55,7 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// Commits an operation of the caller; `body`: the SHA-256 of the request's body.
+    /// Commits an operation under the request's idempotency key. `body` is the SHA-256 of the request's body.
     pub async fn commit(&self, body: [u8; 32], operation: Operation) -> Result<Committed> {
         self.caller.commit(self.key.of(&self.caller.identity, body), operation).await
     }
@@ -75,7 +76,7 @@ impl FromRequestParts<AppState> for Caller {
     }
 }
 
-/// Any caller, including one who must first set up a second factor.
+/// A caller with a session or a token, including one who must first set up a second factor.
 pub(super) struct Known(pub Identity);
 
 impl FromRequestParts<AppState> for Known {
@@ -119,7 +120,7 @@ impl FromRequestParts<AppState> for InSession {
 impl OptionalFromRequestParts<AppState> for InSession {
     type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
-        // Without the budget: whoever has used it up may still log out.
+        // Does not count against the budget: a caller who has used it up may still log out.
         match Self::find(parts, state).await {
             Ok(session) => Ok(Some(session)),
             Err(Refused(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),

@@ -8,14 +8,14 @@ use axum_extra::extract::cookie::{Cookie, SameSite};
 
 use crate::auth::{SECURE_SESSION_COOKIE, SESSION_COOKIE};
 
-/// The path of cookies that only logging in needs.
+/// The path of cookies that are needed only for logging in.
 pub(super) const SESSION_PATH: &str = "/api/v1/session";
 
 /// The cookies of a request.
 pub(super) struct Brought<'a>(&'a HeaderMap);
 
 impl Brought<'_> {
-    /// Returns the value of a cookie.
+    /// Returns the value of the first cookie with this name.
     pub fn get(&self, name: &str) -> Option<String> {
         let cookies = self.0.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs =
@@ -23,7 +23,7 @@ impl Brought<'_> {
         pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
     }
 
-    /// Returns the secret of the session.
+    /// Returns the secret in the session cookie, preferably in the one for https.
     pub fn session(&self) -> Option<String> {
         self.get(SECURE_SESSION_COOKIE).or_else(|| self.get(SESSION_COOKIE))
     }
@@ -34,22 +34,22 @@ impl Brought<'_> {
 pub(super) struct Cookies(Vec<String>);
 
 impl Cookies {
-    /// Reads the cookies of a request.
+    /// Returns the cookies of a request.
     pub fn of(headers: &HeaderMap) -> Brought<'_> {
         Brought(headers)
     }
 
-    /// Creates a cookie that scripts cannot read, and that browsers do not send with writes of other sites; `secure`:
-    /// only over https.
+    /// Creates one cookie that scripts cannot read, and that browsers do not send with writes of other sites. If
+    /// `secure`, it is sent only over https.
     pub fn one(secure: bool, name: &'static str, value: String, path: &'static str, life: Duration) -> Self {
         let max_age = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
         let cookie = Cookie::build((name, value)).path(path).http_only(true).same_site(SameSite::Lax);
-        // The builder's own `max_age` takes a type of a crate that nothing else here needs.
+        // The builder's own `max_age` needs a type of another crate.
         Self(vec![format!("{}; Max-Age={max_age}", cookie.secure(secure).build())])
     }
 
-    /// Sets the session's cookie: over https, only for this host. A cookie with the other name is older and would
-    /// remain valid after this one has ended, so it is removed.
+    /// Creates the session cookie; over https, it is bound to this host. An older cookie without that binding would
+    /// remain valid after the new session has ended, so it is removed.
     pub fn session(secure: bool, secret: String, life: Duration) -> Self {
         if !secure {
             return Self::one(false, SESSION_COOKIE, secret, "/", life);
@@ -64,7 +64,7 @@ impl Cookies {
         self
     }
 
-    /// Adds a `Set-Cookie` header to a response for each of them.
+    /// Adds a `Set-Cookie` header to a response for each cookie.
     pub fn put(self, response: &mut Response) {
         for cookie in self.0 {
             if let Ok(cookie) = HeaderValue::from_str(&cookie) {

@@ -1,4 +1,5 @@
-//! `/api/v1/deputies`: who decides for people who are away; `/api/v1/reviewers`: the people to choose from.
+//! `/api/v1/deputies`: who decides for people who are away; `/api/v1/reviewers`: the people who can be chosen as
+//! deputies, or to whom a review can be delegated.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::auth::check_text;
 use crate::clock::Moment;
 use crate::store::{self, Committed};
 
-/// The longest time of a deputyship.
+/// The longest duration of a deputyship.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {

@@ -1,4 +1,4 @@
-//! `/api/v1/feedback`, and giving it on a run.
+//! `/api/v1/feedback` lists feedback on agents, and `/api/v1/runs/{id}/feedback` gives it.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -43,7 +43,8 @@ async fn give(
     let not_found = || Problem::new(Code::NotFound);
     let summary = caller.state.store.find_run(run).await?.ok_or_else(not_found)?.summary();
     let viewer = caller.principal();
-    // Asked again in the transaction, with the rights of then; whose reviews a run has does not change by itself.
+    // The transaction checks access again with the rights at that time, but relies on this involvement, which does not
+    // change on its own.
     let involvement = if access(viewer, Act::SeeRun(&summary, Involvement::None)).is_allowed() {
         Involvement::None
     } else {

@@ -57,7 +57,7 @@ async fn get(caller: Caller, Id(id): Id<FlowId>, Params(query): Params<VersionQu
     caller.may(Act::SeeFlows)?;
     let mut version = caller.state.store.flow(&id, query.version).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
     if !access(caller.principal(), Act::SeeSource).is_allowed() {
-        // Both name addresses, prompts and secrets.
+        // Both contain addresses, prompts and names of secrets.
         (version.definition, version.source) = (None, None);
     }
     drawn(&caller.state, version).await.map(Json)
@@ -88,7 +88,7 @@ async fn validate(
     caller.may(Act::SaveFlow)?;
     let (checked, _, library) = check(&caller.state, source, None).await?;
     let valid = checked.errors.is_empty() && checked.flow.is_some();
-    // What has mistakes may not be drawable.
+    // A flow with errors may be impossible to draw.
     let graph = match checked.flow {
         Some(flow) => off_thread(move |_| picture(&flow, &library)).await.ok(),
         None => None,
@@ -101,7 +101,8 @@ async fn schema(caller: Caller) -> Result<Json<Value>> {
     Ok(Json(flow::schema()))
 }
 
-/// Checks a file, also against the existing people and flows, and the id under which it will be saved.
+/// Checks a file, also against the existing people and flows, and against the id under which it will be saved, if any.
+/// Returns the source again, and the flows that it calls.
 async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(flow::CheckedFlow, String, Library)> {
     let (draft, source) = off_thread(move |_| (flow::read(&source), source)).await?;
     let draft = match &id {
@@ -121,7 +122,8 @@ async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(
     off_thread(check).await
 }
 
-/// Returns the graph of a flow that is not saved yet.
+/// Returns the graph of a flow that is not saved. If the flow cannot be compiled, it is drawn without the flows that it
+/// calls.
 fn picture(flow: &Flow, library: &Library) -> Graph {
     match Compiled::calling(flow.clone(), 1, library) {
         Ok(compiled) => flow::graph_of(&compiled),
@@ -129,7 +131,7 @@ fn picture(flow: &Flow, library: &Library) -> Graph {
     }
 }
 
-/// Adds the graph to a version.
+/// Adds the graph to a version, unless this server cannot read the version.
 async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion> {
     version.graph = match state.store.readable(&version.id, version.version).await?.ok() {
         Some(compiled) => Some(off_thread(move |_| flow::graph_of(&compiled)).await?),
@@ -138,12 +140,12 @@ async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion
     Ok(version)
 }
 
-/// The number of flows that are read, checked or laid out at the same time.
+/// Limits how many flows are read, checked or laid out at the same time.
 static WORKING: Semaphore = Semaphore::const_new(2);
 
-/// Reads or lays out a flow off the request's thread, because a large flow would delay other requests. A request that
-/// stops waiting before the start takes no slot; after the start, the work is told to stop, and occupies its slot until
-/// it ends.
+/// Runs `work` on a blocking thread, because a large flow would delay other requests. If the request is dropped before
+/// the work starts, the work never runs; if it is dropped later, the flag tells the work to stop, and the slot stays
+/// occupied until it does.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Send + 'static) -> Result<T> {
     let permit = WORKING.acquire().await;
     let abandoned = CancelFlag::default();

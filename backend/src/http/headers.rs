@@ -1,4 +1,5 @@
-//! Security headers for browsers. A page has its own content security policy; everything else is not a page.
+//! Security headers for browsers. The console's page sets its own content security policy; all other responses get one
+//! that allows nothing.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -11,12 +12,13 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 ];
-/// The policy of responses that are not pages.
+/// The content security policy of responses that set none, which are not pages.
 const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Adds the headers to a response; `api`: it is from the API; `https`: browsers reach the server over https.
+/// Adds the headers to a response. `api` says whether the response is from the API, and `https` whether browsers reach
+/// the server over https.
 pub(super) fn secure(headers: &mut HeaderMap, api: bool, https: bool) {
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));

@@ -19,7 +19,7 @@ use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 use crate::store::Kind;
 
-/// How long a write of the database may take.
+/// How long the test write to the database may take until the server counts as not ready.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
@@ -92,7 +92,7 @@ async fn is_admin(state: &AppState, headers: &HeaderMap) -> bool {
     identity.is_ok_and(|identity| identity.may_go_on().is_ok() && identity.principal.has(ADMIN))
 }
 
-/// Compares digests, so that the timing reveals nothing about the token.
+/// Whether the request carries the metrics token. Compares digests, so that the timing reveals nothing about the token.
 fn has_token(state: &AppState, headers: &HeaderMap) -> bool {
     let sent = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
     let sent = sent.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));

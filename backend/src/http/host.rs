@@ -10,13 +10,13 @@ use shared::error::{Code, Problem};
 
 use super::problem::Result;
 
-/// The allowed host names, besides addresses, `localhost` and the public origins; `*`: all.
+/// The allowed host names, in addition to IP addresses, `localhost` and the public origins; `*` allows all.
 pub type Hosts = Arc<[String]>;
 
-/// The paths for monitoring, which allow any name and reveal no data of users.
+/// The paths for monitoring, which are served under any host name because they reveal no data of users.
 const OPEN: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Refuses a request for another host.
+/// Refuses requests that do not name exactly one host, or one that is not allowed.
 pub(super) fn check(request: &Request, hosts: &[String], origins: &[String]) -> Result<()> {
     if OPEN.contains(&request.uri().path()) {
         return Ok(());
@@ -35,7 +35,8 @@ pub(super) fn check(request: &Request, hosts: &[String], origins: &[String]) -> 
     Err(Problem::new(Code::BadRequest).detail(detail).into())
 }
 
-/// Whether a host is allowed: addresses cannot be redirected, and `localhost` is the caller's own machine.
+/// Whether a host is allowed. IP addresses always are, because DNS cannot point them elsewhere, and so is `localhost`,
+/// which is the caller's own machine.
 fn is_known(host: &str, hosts: &[String], origins: &[String]) -> bool {
     let host = host.trim_end_matches('.');
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -11,7 +11,7 @@ use crate::store::IdempotencyKey;
 /// The longest key that is accepted, in bytes.
 const MAX_KEY: usize = 255;
 
-/// The key of a request, if it has one.
+/// The idempotency key of a request, if it has one. An invalid key is refused with `422`.
 #[derive(Debug, Clone)]
 pub(super) struct RequestKey {
     key: Option<String>,
@@ -20,7 +20,8 @@ pub(super) struct RequestKey {
 }
 
 impl RequestKey {
-    /// Returns the key for the store: with the caller, the method, the path, and the SHA-256 of the body.
+    /// Returns the key for the store, which also contains the caller, the method, the path, and the SHA-256 of the
+    /// body. `None` if the request has no key.
     pub fn of(&self, caller: &Identity, body: [u8; 32]) -> Option<IdempotencyKey> {
         self.key.clone().map(|key| caller.actor().key(&self.target, key, body))
     }

@@ -1,5 +1,5 @@
-//! Describes the inputs of handlers for OpenAPI: each extractor describes its own part. `aide` does the same, but its
-//! releases still need an older schemars.
+//! Describes the inputs of handlers for OpenAPI: each extractor describes its own part. The crate `aide` does the same,
+//! but its releases still need an older schemars.
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -14,13 +14,13 @@ use super::caller::{Caller, InSession, Known, Write};
 use super::idempotency::RequestKey;
 use crate::client_address::ClientAddress;
 
-/// The inputs of a call.
+/// The inputs of a call, as they are collected from its extractors.
 pub(super) struct Inputs<'g> {
     /// The generator of the types' schemas.
     pub schemas: &'g mut SchemaGenerator,
-    /// The parameters of its query and headers.
+    /// The query and header parameters, as OpenAPI parameter objects.
     pub parameters: Vec<Value>,
-    /// The body, by content type.
+    /// The OpenAPI media type objects of the body, by content type; empty if the call takes no body.
     pub body: Map<String, Value>,
 }
 
@@ -31,15 +31,15 @@ impl Inputs<'_> {
     }
 }
 
-/// An extractor, which takes one argument of a handler from the request.
+/// An extractor: the type of one argument of a handler.
 pub(super) trait OperationInput {
-    /// Describes its input; by default, nothing that clients need to know.
+    /// Adds what the extractor reads from the request to `inputs`; by default nothing.
     fn describe(_inputs: &mut Inputs<'_>) {}
 }
 
-/// All extractors of a handler.
+/// All extractors of a handler, as the tuple of its argument types.
 pub(super) trait OperationInputs {
-    /// Describes the inputs of all extractors.
+    /// Adds what the extractors read from the request to `inputs`.
     fn describe(inputs: &mut Inputs<'_>);
 }
 
@@ -68,7 +68,7 @@ impl OperationInput for HeaderMap {}
 impl OperationInput for RawQuery {}
 impl OperationInput for Body {}
 impl OperationInput for Request {}
-// The route names what stands in the path.
+// Path parameters are described from the path of the route.
 impl<T> OperationInput for Path<T> {}
 impl<T> OperationInput for Id<T> {}
 

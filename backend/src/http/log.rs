@@ -15,7 +15,7 @@ use super::body::{Params, limit};
 use super::problem::Result;
 use super::runs::sees;
 
-/// The cursor value for the end of the log.
+/// The value of `after` that stands for the end of the log.
 const END: &str = "end";
 
 pub(super) fn mount(api: &mut Api) {
@@ -37,7 +37,7 @@ async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Pag
         None => None,
     };
     let after = match query.after {
-        // Nothing yet: only where it goes on from now.
+        // No entries: only the cursor from which later entries can be read.
         Some(after) if after == END => {
             let head = caller.state.store.head().await?;
             return Ok(Json(Page { items: Vec::new(), next_cursor: Some(head.to_string()) }));
@@ -58,7 +58,7 @@ async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Pag
     Ok(Json(Page { items, next_cursor }))
 }
 
-/// The rights of the caller, looked up once for each run and review.
+/// Decides which entries the caller may see, and caches the answer for each run and review.
 struct CallerVisibility<'a> {
     caller: &'a Caller,
     runs: HashMap<RunId, bool>,
@@ -70,7 +70,7 @@ impl CallerVisibility<'_> {
         let event = &entry.event;
         match (event.kind, event.review_id, event.run_id) {
             (EntryKind::FlowSaved, ..) => Ok(access(self.caller.principal(), Act::SeeFlows).is_allowed()),
-            // Who opened what is for the audit, and for themselves.
+            // Only admins and the viewers themselves may see who opened a review.
             (EntryKind::ReviewViewed, Some(review), _) => Ok(self.by_me(event) && self.review(review).await?),
             (_, Some(review), _) => self.review(review).await,
             (_, None, Some(run)) => self.run(run).await,
@@ -78,7 +78,7 @@ impl CallerVisibility<'_> {
         }
     }
 
-    /// Whether the caller is the actor, or an admin.
+    /// Whether the caller is the actor of the event, or an admin.
     fn by_me(&self, event: &Event) -> bool {
         access(self.caller.principal(), Act::SeeEntryBy(event.actor.as_ref())).is_allowed()
     }
@@ -95,7 +95,7 @@ impl CallerVisibility<'_> {
         Ok(seen)
     }
 
-    /// Checks the current review: current rights count, not those at the time of the entry.
+    /// Whether the caller may see a review as it is now, no matter who could see it at the time of the entry.
     async fn review(&mut self, id: ReviewId) -> Result<bool> {
         if let Some(seen) = self.reviews.get(&id) {
             return Ok(*seen);

@@ -1,5 +1,5 @@
-//! The layer around every request: an id, a span, metrics, the check of the origin, a time limit, security headers, and
-//! a response if a handler panics. Bodies, queries and credentials are never logged.
+//! The layer around every request: an id, a span, metrics, the checks of host and origin, a time limit, security
+//! headers, and a response if a handler panics. Bodies, queries and credentials are never logged.
 
 use std::any::Any;
 use std::time::Duration;
@@ -21,7 +21,8 @@ use crate::problem::unavailable;
 /// How long a handler may take before its response begins.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Adds an id and the client's address to the request, counts it, and applies the rules for every response.
+/// Adds the client's address to the request, checks, times and counts it, and adds an id and security headers to the
+/// response.
 pub(super) async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let client = ClientAddress::of_request(&request, &state.edge.trusted_proxies);
     request.extensions_mut().insert(client);
@@ -70,14 +71,14 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-/// Returns how long a request may take: longer if it asks to wait.
+/// Returns how long a request may take: [`TIME_LIMIT`], and longer if it waits for a review.
 fn time_limit(request: &Request, route: &str) -> Duration {
     let query = request.uri().query().unwrap_or_default();
     let waits = route == REVIEW && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
     if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT }
 }
 
-/// Aborts a handler that takes too long. Its commit may still take effect.
+/// Aborts a handler that takes too long, with `503`. Its commit may still take effect.
 async fn limit_time(limit: Duration, answer: impl Future<Output = Response>) -> Response {
     tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
         tracing::warn!("a request took too long");

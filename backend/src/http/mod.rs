@@ -72,21 +72,21 @@ use api::Api;
 use problem::Refused;
 use reviews::{ChecksAtOnce, ReviewWaits, Views};
 
-/// The state of the handlers. Cheap to clone: every layer has one, for every request.
+/// The shared state of all handlers. Cheap to clone: it is cloned for every layer and every request.
 #[derive(Clone)]
 pub struct AppState(Arc<AppParts>);
 
-/// The parts of the state.
+/// The parts of [`AppState`].
 pub struct AppParts {
     /// The database that handlers read from and commit to.
     pub store: Store,
-    /// The clock for answers.
+    /// The clock of the server.
     pub clock: SharedClock,
     /// The authenticator, which identifies callers.
     pub authenticator: Authenticator,
-    /// The metrics of `/metrics`, if any.
+    /// The metrics that `/metrics` shows; `None`: it shows none.
     pub metrics: Option<PrometheusHandle>,
-    /// How clients reach the server.
+    /// How clients reach the server, and their limits.
     pub edge: Edge,
     /// The trusted seals of the audit log.
     pub seals: Seals,
@@ -101,11 +101,11 @@ pub struct AppParts {
 /// The connections to people and programs outside the console.
 #[derive(Clone, Default)]
 pub struct Outside {
-    /// The notification channels, if any.
+    /// The notification channels; `None`: people are notified only in the console.
     pub notifications: Option<NotificationService>,
     /// The handlers that can be asked, and the tools that can be called.
     pub reach: Reach,
-    /// The key of the secrets with which webhooks answer later; none: they cannot.
+    /// The key of the secrets with which webhooks answer later; `None`: they cannot answer later.
     pub callbacks: Option<CallbackKey>,
 }
 
@@ -116,13 +116,13 @@ pub struct Edge {
     pub public_origins: PublicOrigins,
     /// The proxies whose client addresses are trusted.
     pub trusted_proxies: TrustedProxies,
-    /// How much each person may write.
+    /// The limits for the writes of each person.
     pub budgets: Arc<Budgets>,
-    /// Additional host names of the server.
+    /// Further host names that requests may name.
     pub hosts: Hosts,
-    /// The SHA-256 of the secret with which clients may read `/metrics`.
+    /// The SHA-256 of the bearer token with which clients may read `/metrics`; `None`: there is no such token.
     pub metrics_token: Option<[u8; 32]>,
-    /// The stop signal, after which no request waits.
+    /// Cancelled when the server stops; ends the wait of requests that wait for a review.
     pub stopping: CancellationToken,
 }
 
@@ -134,7 +134,7 @@ impl Edge {
 }
 
 impl AppState {
-    /// Creates a state without recorded views.
+    /// Creates the state of a server that has not served any request yet.
     pub fn new(
         store: Store,
         clock: SharedClock,
@@ -167,8 +167,8 @@ impl Deref for AppState {
     }
 }
 
-/// Returns the API and the console, with the routes of `further`. Serve it with `ConnectInfo<SocketAddr>` in each
-/// request: callers are counted by address.
+/// Returns the router of the API and the console, merged with `further`. Each request must carry
+/// `ConnectInfo<SocketAddr>`, because limits count by address.
 pub fn router(state: AppState, further: Router) -> Router {
     let console = assets::console();
     openapi::mount(api())
@@ -180,7 +180,7 @@ pub fn router(state: AppState, further: Router) -> Router {
         .layer(from_fn_with_state(state, middleware::observe))
 }
 
-/// Mounts every resource, with its description.
+/// Mounts every resource together with its description.
 fn api() -> Api {
     let mut api = Api::new();
     session::mount(&mut api);

@@ -101,7 +101,7 @@ fn available(state: &AppState) -> Vec<shared::notification::Channel> {
     state.outside.notifications.as_ref().map(crate::notify::NotificationService::channels).unwrap_or_default()
 }
 
-/// Checks notification settings, and returns every error at once.
+/// Normalises notification settings and checks them; the problem lists every error.
 fn checked(chosen: Notifications) -> Result<Notifications> {
     let blank = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let chosen = Notifications {

@@ -1,5 +1,5 @@
-//! `/api/v1/session/oidc`: the way to the identity provider and back. Browsers open these pages, so the login page
-//! shows errors.
+//! `/api/v1/session/oidc`: redirects to the identity provider and back. Browsers open these addresses as pages, so
+//! errors are redirects to the login page.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use crate::auth::Entered;
 use crate::auth::oidc::{LIFE, Returned};
 use crate::client_address::ClientAddress;
 
-/// The cookie of the browser during a sign-in at the provider; over https, only for this host.
+/// The cookie that holds the state of a sign-in while the browser is at the provider. [`SECURE_COOKIE`] replaces it
+/// over https.
 const COOKIE: &str = "countersign_sign_in";
 const SECURE_COOKIE: &str = "__Host-countersign_sign_in";
 
@@ -60,7 +61,7 @@ async fn callback(
         Some(begun) => state.authenticator.sign_in(begun, returned, super::session::attempt(&headers, client)).await,
         None => Err(Trouble::Attempt),
     };
-    // An answer that is not of this attempt ends nothing: another one may be under way.
+    // A response that does not belong to this attempt does not end it: the right one may still come.
     let ended = !matches!(entered, Err(Trouble::Attempt));
     let mut response = match entered {
         Ok(Entered::Session { session, .. }) => {
@@ -69,7 +70,7 @@ async fn callback(
             Cookies::session(secure, session.expose(), life).put(&mut response);
             response
         }
-        // The secret stands in the fragment, as in every link that logs in.
+        // The secret is in the fragment, as in every login link.
         Ok(Entered::Link(link)) => see(&format!("{}#token={}", login(&[], next.as_deref()), link.expose())),
         Err(trouble) => failed(trouble, next.as_deref()),
     };
@@ -84,7 +85,7 @@ fn pending(secure: bool, value: String, life: Duration) -> Cookies {
     Cookies::one(secure, name, value, path, life)
 }
 
-/// Returns the value of a name in a query; none if it occurs twice.
+/// Returns the value of a name in a query; `None` if it is missing or occurs twice.
 fn one(query: Option<&str>, name: &str) -> Option<String> {
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let mut values = pairs.filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());

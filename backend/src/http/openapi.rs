@@ -19,7 +19,7 @@ use super::inputs::Inputs;
 const PATH: &str = "/api/openapi.json";
 const LIVE: &str = "/api/v1/live";
 
-/// Adds the description of what has been mounted so far, and of itself.
+/// Returns the routes of `api`, and a route for their description, which includes that route itself.
 pub(super) fn mount(mut api: Api) -> Router<AppState> {
     let text: Arc<str> = described(&mut api).to_string().into();
     api.router.route(PATH, axum::routing::get(async move || answer(&text)))
@@ -35,7 +35,7 @@ fn described(api: &mut Api) -> Value {
     let describe = |_: &mut Inputs<'_>| {};
     let own = OperationDoc::new("Get this API description").answer::<JsonMap>().open();
     api.endpoints.push(Endpoint { method: "get", path: PATH, operation: own, describe });
-    // Served beside this router, by `crate::live`.
+    // `crate::live` serves this route outside of this router.
     let live = OperationDoc::new("A WebSocket, subprotocol countersign.v1: JSON text frames").status(101);
     api.endpoints.push(Endpoint { method: "get", path: LIVE, operation: live, describe });
     document(&api.endpoints)
@@ -45,10 +45,10 @@ fn answer(text: &str) -> impl IntoResponse + use<> {
     ([(header::CONTENT_TYPE, "application/json")], text.to_owned())
 }
 
-/// The OpenAPI 3.1 document.
+/// Builds the OpenAPI 3.1 document.
 fn document(endpoints: &[Endpoint]) -> Value {
-    // OpenAPI 3.1 is JSON Schema 2020-12 with another place for definitions. What may be left out of a body is not
-    // required: a type that is both body and answer has one schema.
+    // OpenAPI 3.1 uses JSON Schema 2020-12 with another place for definitions. A type that is both a body and a
+    // response has one schema, so members that a body may omit are not required.
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -59,7 +59,7 @@ fn document(endpoints: &[Endpoint]) -> Value {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method] = operation(endpoint, &mut schemas);
     }
-    // The two sides of the socket: nothing in OpenAPI can refer to them.
+    // The messages of the live socket: no operation refers to them.
     schemas.subschema_for::<ClientMessage>();
     schemas.subschema_for::<ServerMessage>();
     json!({

@@ -1,4 +1,4 @@
-//! Refuses writes that other sites make a browser send, because the browser adds the cookie automatically.
+//! Refuses writes that a page of another site makes a browser send: the browser adds the session cookie to them, too.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use super::problem::Result;
 /// The public addresses of the console, such as `https://countersign.example`, besides the `Host` of a request.
 pub type PublicOrigins = Arc<[String]>;
 
-/// Whether the origin of a write or an upgrade is allowed: no page at all, the host of the request, or one of `public`.
+/// Whether a write or an upgrade has an allowed `Origin`: none (no browser page sent it), the host of the request, or
+/// one of `public`.
 pub fn origin_allowed(headers: &HeaderMap, public: &[String]) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let origin = match (origins.next(), origins.next()) {
@@ -31,13 +32,13 @@ pub fn origin_allowed(headers: &HeaderMap, public: &[String]) -> bool {
     }
 }
 
-/// Returns host and port.
+/// Splits an authority into the host in lower case and the port, which is `default` if it is missing.
 fn parts(authority: &str, default: u16) -> Option<(String, u16)> {
     let authority: Authority = authority.parse().ok()?;
     Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(default)))
 }
 
-/// Refuses a foreign write.
+/// Refuses writes of pages from other origins.
 pub(super) fn check(request: &Request, public: &[String]) -> Result<()> {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     if reads || origin_allowed(request.headers(), public) {

@@ -1,6 +1,6 @@
 //! Pages of lists, and the cursors that lead from one to the next.
 //!
-//! For clients, a cursor is opaque. It contains the place where the page ended, and the name of the list: a cursor of
+//! For clients, a cursor is opaque. It contains the place where the page ended, and the name of the list. A cursor of
 //! another list is refused, because its page would look right but lack rows.
 
 use std::fmt::Display;
@@ -25,12 +25,12 @@ pub(super) struct Paging {
     pub cursor: Option<String>,
 }
 
-/// A list, by the name in its cursors.
+/// A list, identified by the name in its cursors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List(pub &'static str);
 
 impl List {
-    /// Reads the place in this list from a client's cursor.
+    /// Decodes a client's cursor to a place in this list; `None` if there is no cursor.
     pub fn place(self, cursor: Option<String>) -> Result<Option<String>, Problem> {
         let Some(cursor) = cursor else { return Ok(None) };
         let inside = BASE64.decode(&cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
@@ -38,14 +38,14 @@ impl List {
         place.map(|place| Some(place.to_owned())).ok_or_else(unknown_cursor)
     }
 
-    /// Returns a page as clients see it.
+    /// Encodes the place in `next_cursor` as a cursor for clients.
     pub fn page<T>(self, page: Page<T>) -> Page<T> {
         let next_cursor = page.next_cursor.map(|place| BASE64.encode(format!("{} {place}", self.0)));
         Page { next_cursor, ..page }
     }
 
-    /// Returns a page of a list that is read as a whole, newest first, by time and id. It continues at its place even
-    /// if the last row of the previous page is gone.
+    /// Returns a page of a list that was read as a whole, newest first, by time and id. A page follows the previous one
+    /// correctly even if the last row of that page is gone.
     pub fn newest<T, I: Display>(
         self,
         items: Vec<T>,
@@ -59,7 +59,7 @@ impl List {
         self.cut(items, paging, key, true)
     }
 
-    /// Returns a page of a list that is ordered by name.
+    /// Returns a page of a list that was read as a whole, ordered by name.
     pub fn by_name<T>(self, items: Vec<T>, paging: Paging, name: impl Fn(&T) -> String) -> Result<Page<T>, Problem> {
         self.cut(items, paging, name, false)
     }

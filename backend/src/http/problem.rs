@@ -1,4 +1,4 @@
-//! Why a handler refuses: every error that one may have, as the problem that it responds with.
+//! The error of handlers: turns every error that a handler may have into the problem that it responds with.
 
 use axum::response::{IntoResponse, Response};
 use shared::access::{Access, Act, Principal, access};
@@ -56,7 +56,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Returns an error unless the act is allowed.
+/// Returns `403` or `404` unless the act is allowed.
 pub fn allowed(principal: &Principal, act: Act<'_>) -> std::result::Result<(), Problem> {
     match access(principal, act) {
         Access::Allowed => Ok(()),
@@ -65,7 +65,7 @@ pub fn allowed(principal: &Principal, act: Act<'_>) -> std::result::Result<(), P
     }
 }
 
-/// Returns `500` for an unexpected result of the store.
+/// Logs that the store returned an unexpected result, and returns `500`.
 pub(super) fn unexpected() -> Refused {
     tracing::error!("the store returned an unexpected result");
     Refused(Problem::new(Code::Internal))

@@ -113,7 +113,7 @@ async fn cancel(
     Ok(Json(*run))
 }
 
-/// Returns a run of which only the summary is known.
+/// Returns a run whose state cannot be read: only its summary.
 fn unreadable(summary: RunSummary) -> Run {
     Run {
         summary,
@@ -128,14 +128,15 @@ fn unreadable(summary: RunSummary) -> Run {
     }
 }
 
-/// Returns a run that the caller may see; otherwise `404`.
+/// Returns a run that the caller may see; otherwise `404`, or `410` for an archived run.
 async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
     let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
     let summary = run.summary();
     if sees(caller, &summary).await? { Ok((run, summary)) } else { Err(Problem::new(Code::NotFound).into()) }
 }
 
-/// Returns the error for a missing run: it may be in the archive, if the caller may know that.
+/// Returns the problem for a run that is not in the database: `410` if it was archived and the caller may know that,
+/// otherwise `404`.
 async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
     let archived = caller.state.store.archived_run(id).await?.map(|(archived, _)| archived);
     let seen = archived.filter(|archived| access(caller.principal(), Act::SeeArchivedRun(archived)).is_allowed());
@@ -148,7 +149,7 @@ async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
     Ok(Problem { archived: Some(Box::new(archived)), ..Problem::new(Code::RunArchived).detail(detail) })
 }
 
-/// Whether the caller may see a run. Their reviews are looked up only if it depends on them.
+/// Whether the caller may see a run. The run's reviews are looked up only if the answer depends on them.
 pub(super) async fn sees(caller: &Caller, run: &RunSummary) -> Result<bool> {
     let viewer = caller.principal();
     if access(viewer, Act::SeeRun(run, Involvement::None)).is_allowed() {

@@ -46,7 +46,7 @@ async fn post(
     let login = match value {
         LoginRequest::Password { username, password, code } => {
             attempt.code = code;
-            // Whoever may write no more begins no sessions either: each is kept, with an entry of the log.
+            // A login writes a session and a log entry, so it is refused if the budget of the person is used up.
             if let Ok(person) = username.parse() {
                 state.edge.budgets.check(&person, state.clock.uptime())?;
             }
@@ -86,7 +86,7 @@ async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Optio
     Ok(response)
 }
 
-/// Returns the client of a login attempt.
+/// Returns a login attempt with what is known about the client, but without a code.
 pub(super) fn attempt(headers: &HeaderMap, client: ClientAddress) -> Attempt {
     let cookies = Cookies::of(headers);
     Attempt {
@@ -97,8 +97,8 @@ pub(super) fn attempt(headers: &HeaderMap, client: ClientAddress) -> Attempt {
     }
 }
 
-/// Whether the requesting page was loaded over https. Behind a proxy, a server cannot tell otherwise, and on the
-/// loopback address it must work without https.
+/// Whether the requesting page was loaded over https. Behind a proxy, the server cannot know it in another way, and on
+/// the loopback address logins must work without https.
 fn is_https(headers: &HeaderMap) -> bool {
     headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"))
 }

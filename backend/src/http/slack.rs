@@ -24,8 +24,8 @@ use crate::notify::{ButtonPress, Interaction, InteractionReply, NotificationServ
 use crate::problem::of_commit;
 use crate::store::{self, Actor, Change, Committed, IdempotencyKey};
 
-/// How long Slack waits for a response, of the three seconds that it allows. A slower decision, for example with a
-/// guardrail that calls a webhook, continues: a message tells the person the result anyway.
+/// How long a response waits for the decision; Slack allows three seconds. A slower decision, for example with a
+/// guardrail that calls a webhook, continues, and its result reaches the person in a message.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The header with which Slack marks a repeated event.
 const RETRY: &str = "x-slack-retry-num";
@@ -67,12 +67,12 @@ async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -
         }
         let Some(reply) = decided? else { return Ok(()) };
         match reply {
-            // What was decided when it was sent first is over now.
+            // A repeated event: the person was already told the result of the first one.
             _ if again => {}
             InteractionReply::Tell(text) | InteractionReply::Show { tell: Some(text), .. } => {
                 notifications.whisper(&reaction, &text);
             }
-            // The message is changed because the log says that the review is over.
+            // The notifier updates the message when it reads in the log that the review is over.
             InteractionReply::Show { tell: None, .. } => {}
         }
         Ok(())
@@ -80,7 +80,7 @@ async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -
     soon(decided).await.map(|_| Json(json!({})))
 }
 
-/// Returns the body of a request that Slack has signed.
+/// Reads a request and checks Slack's signature; `401` if it is not valid, or if there are no notification channels.
 async fn from_slack(state: &AppState, headers: &HeaderMap, body: Body) -> Result<(NotificationService, Vec<u8>)> {
     let body = read(headers, body).await?;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -94,7 +94,7 @@ async fn from_slack(state: &AppState, headers: &HeaderMap, body: Body) -> Result
     Ok((notifications, body))
 }
 
-/// Waits for a decision as long as Slack waits.
+/// Waits for a decision up to [`PATIENCE`], and returns `200` if it takes longer.
 async fn soon(decided: impl Future<Output = Result<()>> + Send + 'static) -> Result<StatusCode> {
     match tokio::time::timeout(PATIENCE, tokio::spawn(decided)).await {
         Ok(Ok(done)) => done.map(|()| StatusCode::OK),
@@ -103,7 +103,7 @@ async fn soon(decided: impl Future<Output = Result<()>> + Send + 'static) -> Res
     }
 }
 
-/// Decides by a reaction. None if it is not a reaction to a request.
+/// Decides by a reaction, and returns the reply to the person. `None` if the message does not ask for a pending review.
 async fn decide_by_reaction(
     state: &AppState,
     notifications: &NotificationService,
@@ -121,7 +121,8 @@ async fn decide_by_reaction(
         let text = "Nothing was decided: this message no longer accepts this reaction. Open the review to decide.";
         return Ok(Some(InteractionReply::Tell(text.to_owned())));
     };
-    // Slack sends an event again where it has heard no answer: a vote that was changed meanwhile stays as it is.
+    // Slack repeats an event if it got no response. The key keeps the repetition from overwriting a vote that was
+    // changed in the meantime.
     let key = reaction.event.clone().map(|event| IdempotencyKey {
         scope: "slack/events".to_owned(),
         body: Sha256::digest(&event).into(),
@@ -130,7 +131,8 @@ async fn decide_by_reaction(
     decide(state, notifications, &reaction.user, press, key, bytes).await.map(Some)
 }
 
-/// Decides, and returns the reply to the person. `bytes`: the size of the request, which counts as written by them.
+/// Decides, and returns the reply to the person. `bytes` is the size of the request, which is charged to the person's
+/// budget.
 async fn decide(
     state: &AppState,
     notifications: &NotificationService,
@@ -173,7 +175,7 @@ async fn decide(
     }
 }
 
-/// Returns the reply if nothing was decided, and what the message should show now.
+/// Returns the reply for a decision that was refused, with a new version of the message if it is outdated.
 fn refused(notifications: &NotificationService, review: ReviewId, problem: &Problem) -> InteractionReply {
     tracing::info!(%review, %problem, "nothing was decided in Slack");
     match (problem.code, &problem.review) {

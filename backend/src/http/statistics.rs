@@ -16,7 +16,7 @@ use crate::store::TooMuch;
 
 /// The longest name in a filter, in characters.
 const MAX_NAME: usize = 200;
-/// The microseconds of a day.
+/// A day, in microseconds.
 const DAY: i64 = 24 * 3_600_000_000;
 
 pub(super) fn mount(api: &mut Api) {
@@ -38,7 +38,7 @@ async fn get(caller: Caller, Params(query): Params<StatisticsQuery>) -> Result<J
     Ok(Json(statistics))
 }
 
-/// Returns the start and the end of the range.
+/// Returns the start and the end of the queried range, after checking its length.
 fn range(query: &StatisticsQuery, now: Timestamp) -> std::result::Result<(Timestamp, Timestamp), Problem> {
     let to = query.to.unwrap_or(now);
     let usual = Timestamp(to.0.saturating_sub(DAY * i64::from(DEFAULT_DAYS)).max(0));

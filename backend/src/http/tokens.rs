@@ -34,7 +34,7 @@ async fn create(write: Write, body::Json { value, digest }: body::Json<NewToken>
     let caller = &write.caller;
     caller.may(Act::ManageTokens)?;
     if caller.identity.kind != CredentialKind::Session {
-        // Else a token that is about to run out could make itself a successor.
+        // Otherwise a token that is about to expire could create its own successor.
         return Err(Problem::new(Code::Forbidden).detail("a token cannot create tokens; log in to create one").into());
     }
     let name = value.name.trim().to_owned();

@@ -45,8 +45,8 @@ async fn create(caller: Caller, body::Json { value, .. }: body::Json<NewUser>) -
     Ok((StatusCode::CREATED, Json(user)))
 }
 
-/// What lets somebody in is changed by people only, and one's own with the password or a code: a token or an open session
-/// that got into other hands is no way to keep an account.
+/// Refuses changes of passwords and second factors by tokens, and changes of the caller's own, for which `/api/v1/me`
+/// requires the password or a code. A stolen token or session must not suffice to take over an account.
 fn may_change_access(caller: &Caller, username: &Username) -> Result<()> {
     caller.in_session()?;
     if caller.principal().username == *username {

@@ -21,9 +21,9 @@ use crate::http::problem::{Refused, Result};
 use crate::problem::of_commit;
 use crate::store::{self, CommitError};
 
-/// How many checks look through texts at the same time.
+/// Limits how many checks run guardrails on blocking threads at the same time.
 static LOOKING: Semaphore = Semaphore::const_new(2);
-/// How many programs one check asks at once. All checks together leave room for those that decisions ask.
+/// How many programs one check asks concurrently. The limit leaves capacity for the programs that decisions ask.
 const ASKED_AT_ONCE: usize = 2;
 
 /// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
@@ -59,7 +59,7 @@ async fn checked(
     let mut looked = Vec::new();
     let until = Instant::now() + store::GUARDRAIL_TIME;
     loop {
-        // The texts of an edit may be long, and are looked through where no other request waits.
+        // An edit may contain long texts, so it is checked on a blocking thread.
         let permit = LOOKING.acquire().await;
         let look = {
             let (flow, principal, request) = (Arc::clone(&flow), Arc::clone(&principal), Arc::clone(&request));

@@ -1,6 +1,5 @@
-//! How many checks of decisions are made at once: of one person, and of all. Each may ask programs for a while, and hold a
-//! connection to each of them. Whoever wants more is told to come again,
-//! and does not wait for a place.
+//! Limits for concurrent checks of decisions, per person and in total. A check may ask programs for a while, and holds
+//! a connection to each of them. Further checks are refused with `429` and do not queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +9,14 @@ use shared::error::{Code, Problem};
 use shared::id::{ReviewId, Username};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// How many checks are made at once.
+/// The most concurrent checks.
 const ALL: usize = 16;
-/// How many of them one person makes.
+/// The most concurrent checks of one person.
 const EACH: usize = 2;
-/// After how many seconds somebody may try again.
+/// The `Retry-After` of refused checks, in seconds.
 const TRY_AGAIN: u64 = 1;
 
-/// The checks that are being made.
+/// The running checks.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct ChecksAtOnce {
     free: Arc<Semaphore>,
@@ -30,7 +29,7 @@ impl Default for ChecksAtOnce {
     }
 }
 
-/// The place of a check among them.
+/// The slot of a running check.
 #[derive(Debug)]
 struct Place {
     review: ReviewId,
@@ -38,7 +37,7 @@ struct Place {
     replace: oneshot::Sender<()>,
 }
 
-/// A check that is being made, until this is dropped.
+/// A running check, which gives its slot back when it is dropped.
 #[derive(Debug)]
 pub(super) struct RunningCheck {
     replaced: oneshot::Receiver<()>,
@@ -47,7 +46,8 @@ pub(super) struct RunningCheck {
 }
 
 impl ChecksAtOnce {
-    /// Begins a check. It takes the place of an older one of the same person and review, whose answer nobody needs.
+    /// Begins a check, or refuses it with `429`. A running check of the same person and review is replaced, because its
+    /// answer is outdated.
     pub(super) fn begin(&self, person: &Username, review: ReviewId) -> Result<RunningCheck, Problem> {
         let mut people = self.people.lock();
         let places = people.entry(person.clone()).or_default();
@@ -74,9 +74,9 @@ impl ChecksAtOnce {
 }
 
 impl RunningCheck {
-    /// Waits until a newer check takes its place.
+    /// Waits until a newer check replaces this one, and returns the problem to respond with.
     pub async fn replaced(&mut self) -> Problem {
-        // A place is only ever given up to a newer check while this is here.
+        // While `self` exists, the slot is only removed for a newer check.
         let _ = (&mut self.replaced).await;
         busy("a newer check of this review took the place of this one".to_owned())
     }

@@ -76,7 +76,7 @@ async fn get(
 ) -> Result<Json<Review>> {
     let person = &caller.principal().username;
     let wait = wait.map(wait::checked).transpose()?;
-    // Before the first look: an end that comes between the two is not missed.
+    // Begins before the review is read, so that an end in between is not missed.
     let end = wait
         .map(|wait| Ok::<_, Problem>((wait, caller.state.waits.end_of(id, person, &caller.state.store)?)))
         .transpose()?;
@@ -88,7 +88,7 @@ async fn get(
             () = tokio::time::sleep(wait) => {}
             () = caller.state.edge.stopping.cancelled() => {}
         }
-        // Rights may have been lost meanwhile.
+        // The caller may have lost their rights in the meantime.
         let identity = caller.state.authenticator.authenticate(&headers).await?;
         identity.may_go_on()?;
         review = visible(&Caller { identity, ..caller.clone() }, id).await?;
@@ -102,7 +102,7 @@ async fn visible(caller: &Caller, id: ReviewId) -> Result<Review> {
     Ok(review)
 }
 
-/// Everything that a write to a review needs in addition to its body.
+/// The inputs of a write to a review, except its body.
 #[derive(FromRequestParts)]
 #[from_request(state(AppState))]
 pub(super) struct ReviewWrite {
@@ -119,7 +119,8 @@ impl OperationInput for ReviewWrite {
 }
 
 impl ReviewWrite {
-    /// The engine checks the rights, with the review of the transaction: checking here too would read it twice.
+    /// Commits an input of the caller. Only the engine checks rights, inside the transaction: checking them here too
+    /// would read the review twice.
     async fn commit(
         self,
         body: [u8; 32],
@@ -136,8 +137,8 @@ impl ReviewWrite {
     }
 }
 
-/// Returns the channel for the audit log. It is only a label and gives no rights; only a program may choose it, so that
-/// a decision from a browser is never mistaken for something else.
+/// Returns the channel for the audit log, which is only a label and gives no rights. Only requests with a token may
+/// choose it, so that decisions in browsers are always recorded as such.
 fn via(caller: &Caller, headers: &HeaderMap) -> Via {
     let said = headers.get("countersign-via").is_some_and(|said| said == "cli");
     if said && caller.identity.kind == CredentialKind::Token { Via::Cli } else { Via::Human }

@@ -12,17 +12,17 @@ use crate::engine::Input;
 use crate::http::Caller;
 use crate::store::{Change, IdempotencyKey, Operation};
 
-/// The number of views that are remembered; beyond that, the store recognises repetitions.
+/// The number of views at which the memory is cleared. The store recognises the repetitions that follow.
 const REMEMBERED: usize = 10_000;
-/// How long a reader waits for their view to be recorded.
+/// How long a response waits for the view to be recorded.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The views that this process has recorded.
+/// The views that this process has recorded recently: the person, the review and its revision.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Views(Mutex<HashSet<(Username, ReviewId, u32)>>);
 
 impl Views {
-    /// Whether this view is new.
+    /// Remembers a view, and returns whether it was not remembered before.
     fn is_first_look(&self, look: (Username, ReviewId, u32)) -> bool {
         let mut looks = self.0.lock();
         if looks.len() >= REMEMBERED {
@@ -31,14 +31,14 @@ impl Views {
         looks.insert(look)
     }
 
-    /// Forgets a view that could not be recorded, so that the next one is.
+    /// Forgets a view that could not be recorded, so that the next one is recorded instead.
     fn forget(&self, look: &(Username, ReviewId, u32)) {
         self.0.lock().remove(look);
     }
 }
 
-/// Records that a person who may decide a pending review has opened it. It never makes the reading fail, and the key
-/// ensures that it is recorded once across servers and restarts.
+/// Records that a person who may decide a pending review has opened it. Errors are only logged. The idempotency key
+/// ensures that each view is recorded once across servers and restarts.
 pub(super) async fn record(caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
@@ -61,6 +61,6 @@ pub(super) async fn record(caller: &Caller, review: &Review) {
             state.views.forget(&look);
         }
     });
-    // It is waited for a little, so that the record usually stands before the decision that follows it.
+    // Waits for a moment, so that the view usually precedes the decision in the log.
     let _ = tokio::time::timeout(TIMEOUT, recording).await;
 }

@@ -1,6 +1,5 @@
-//! Requests that wait until a review is over. One task of this process checks all of their reviews, only after commits;
-//! if no request waits, there is no task. The number of waiting requests per person is limited, because each occupies a
-//! connection.
+//! Requests that wait until a review is over. While requests wait, one task of this process checks their reviews after
+//! each commit. The number of waiting requests per person is limited, because each occupies a connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,11 +19,11 @@ pub(in crate::http) const LONGEST: Duration = Duration::from_mins(1);
 const EACH: usize = 20;
 /// The `Retry-After` for further requests, in seconds.
 const TRY_AGAIN: u64 = 1;
-/// How long commits are collected before the next check.
+/// The pause between two checks, during which commits accumulate.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long to pause if the database cannot be read.
+/// The pause before another check if the database could not be read.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
-/// How often to check for closed requests while nothing is committed.
+/// The interval at which the task checks, while nothing is committed, whether requests still wait.
 const ROLL_CALL: Duration = Duration::from_secs(5);
 
 /// The reviews for which requests wait.
@@ -36,11 +35,11 @@ struct Waiting {
     reviews: HashMap<ReviewId, watch::Sender<()>>,
     /// The number of waiting requests of each person.
     people: HashMap<Username, usize>,
-    /// Whether the task is running.
+    /// Whether the task [`follow`] is running.
     is_followed: bool,
 }
 
-/// A wait for the end of a review. Commits from before its creation may have to be read.
+/// A wait for the end of a review. Counts against the limit of the person until it is dropped.
 pub(in crate::http) struct End {
     over: watch::Receiver<()>,
     review: ReviewId,
@@ -51,7 +50,7 @@ pub(in crate::http) struct End {
 impl End {
     /// Waits for the end of the review.
     pub async fn come(&mut self) {
-        // A sender that is gone says so too.
+        // An error means that the sender was dropped, which ends the wait, too.
         let _ = self.over.changed().await;
     }
 }
@@ -65,7 +64,7 @@ impl Drop for End {
                 waiting.people.remove(&self.person);
             }
         }
-        // This one still counts among the receivers.
+        // `self.over` still counts as a receiver.
         if waiting.reviews.get(&self.review).is_some_and(|end| end.receiver_count() <= 1) {
             waiting.reviews.remove(&self.review);
         }
@@ -73,7 +72,8 @@ impl Drop for End {
 }
 
 impl ReviewWaits {
-    /// Creates a wait for this review, within the limit of the person.
+    /// Begins a wait for the end of a review; `429` if too many requests of the person are waiting. Read the review
+    /// after this call, so that its end is not missed.
     pub fn end_of(&self, review: ReviewId, person: &Username, store: &Store) -> Result<End, Problem> {
         let mut waiting = self.0.lock();
         let count = waiting.people.entry(person.clone()).or_default();
@@ -90,7 +90,7 @@ impl ReviewWaits {
     }
 }
 
-/// Returns how long a request may wait.
+/// Returns the requested wait, or a problem if it is too long.
 pub(super) fn checked(wait: Span) -> Result<Duration, Problem> {
     if wait.0 > LONGEST {
         return Err(Problem::invalid("/wait", "at most 60s; to wait longer, ask again"));
@@ -98,7 +98,7 @@ pub(super) fn checked(wait: Span) -> Result<Duration, Problem> {
     Ok(wait.0)
 }
 
-/// Checks the reviews after commits until no request waits.
+/// Notifies waiting requests whose reviews are over, until no request waits.
 async fn follow(waiting: Arc<Mutex<Waiting>>, store: Store) {
     let mut commits = store.commits();
     loop {

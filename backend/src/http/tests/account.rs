@@ -1,4 +1,4 @@
-//! One's own account: limits of logins, passwords, sessions, the second factor.
+//! Tests of the caller's own account: limits of logins, passwords, sessions, the second factor.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Client, PASSWORD, Received, Site};
 use crate::auth::{LoginPolicy, RequiredFor, code_at, login_link};
 
-/// Logs in from an address, with cookies.
+/// Sends a login from an address, with cookies.
 async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Received {
     let mut request = Request::builder()
         .method("POST")
@@ -31,7 +31,7 @@ fn password(username: &str, password: &str) -> Value {
     json!({ "username": username, "password": password })
 }
 
-/// A cookie that an answer set, as the browser sends it back.
+/// Returns a cookie that a response set, in the form `name=value` in which a browser sends it back.
 fn cookie(answer: &Received, name: &str) -> String {
     let cookies = answer.headers.get_all(header::SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap());
     let cookie = cookies.into_iter().find(|cookie| cookie.starts_with(name)).expect("the cookie is set");
@@ -48,7 +48,7 @@ async fn a_right_password_is_not_refused_because_others_guess() {
     let known = enter(&site, "192.0.2.1", "", &password("admin", PASSWORD)).await;
     let known = cookie(&known, "countersign_browser");
     for guess in 0..12 {
-        // The eleventh has to wait, whether or not there is such a person.
+        // The eleventh attempt has to wait, whether or not the user exists.
         for name in ["admin", "nobody"] {
             let answer = enter(&site, "198.51.100.7", "", &password(name, "a wrong password")).await;
             answer.expect(if guess < 10 { 401 } else { 429 });
@@ -58,12 +58,12 @@ async fn a_right_password_is_not_refused_because_others_guess() {
         enter(&site, &format!("203.0.113.{address}"), "", &password("admin", "a wrong password")).await.expect(401);
     }
     enter(&site, "192.0.2.1", "", &password("admin", PASSWORD)).await.expect(200);
-    // Behind the address of who guesses: a browser that was here before is known, and a link is no password.
+    // At the guesser's address, a browser that has logged in before may still log in, and so may a login link.
     enter(&site, "198.51.100.7", "", &password("admin", PASSWORD)).await.expect(429);
     enter(&site, "198.51.100.7", &known, &password("admin", PASSWORD)).await.expect(200);
     let link = login_link(&site.store, &site.clock, "admin".parse().unwrap()).await.unwrap();
     enter(&site, "198.51.100.7", "", &json!({ "token": link })).await.expect(200);
-    // What a browser is known by is no session, and counts for its own account only.
+    // The cookie that identifies a known browser is no session, and counts only for the account that logged in there.
     let as_session = known.replace("countersign_browser", "countersign_session");
     let me = Client { site: &site, cookie: Some(as_session) };
     assert_eq!(me.get("/api/v1/me").await.code(401), "unauthenticated");
@@ -123,7 +123,7 @@ async fn people_see_and_end_their_sessions() {
     let gone = Client { site: &site, cookie: Some(first.clone()) };
     assert_eq!(gone.get("/api/v1/me").await.code(401), "unauthenticated");
 
-    // Logging in ends the session that the browser had.
+    // A login ends the previous session of the browser.
     let second = enter(&site, "192.0.2.1", "", &password("ana", PASSWORD)).await;
     let second = cookie(&second, "countersign_session");
     enter(&site, "192.0.2.1", &second, &password("ana", PASSWORD)).await.expect(200);
@@ -142,11 +142,11 @@ async fn a_second_factor_is_asked_for_and_each_code_counts_once() {
     let secret = new["secret"].as_str().unwrap().to_owned();
     assert!(new["uri"].as_str().unwrap().starts_with("otpauth://totp/"), "{new}");
     assert!(new["qr_svg"].as_str().unwrap().starts_with("<svg"));
-    // It counts only once it is confirmed.
+    // The second factor counts only once it is confirmed.
     site.login("ana").await;
     let wrong = ana.post("/api/v1/me/totp/confirm", &json!({ "code": "000000x" })).await.expect(422);
     assert_eq!(wrong["errors"][0]["path"], "/code");
-    // Of the step before, so that there is a later one that is taken now.
+    // Uses the code of the previous time step, so that the current code is still unused for the login below.
     let earlier = code_at(&secret, seconds(&site) - 30);
     let codes = ana.post("/api/v1/me/totp/confirm", &json!({ "code": earlier })).await.expect(200);
     let recovery = codes["recovery_codes"][0].as_str().unwrap().to_owned();
@@ -208,7 +208,7 @@ async fn a_session_that_is_not_used_ends_and_a_token_has_a_longest_life() {
     let (used, idle) = (site.login("admin").await, site.login("admin").await);
     clock.advance(Duration::from_hours(20));
     used.get("/api/v1/me").await.expect(200);
-    // That it was used is noted beside the answer.
+    // The last use is recorded in the background, after the response.
     for _ in 0..500 {
         let sessions = used.get("/api/v1/me/sessions").await.expect(200);
         let noted = |one: &Value| one["current"] == true && one["last_used_at"] != one["created_at"];

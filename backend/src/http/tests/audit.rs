@@ -1,4 +1,4 @@
-//! The proof of the record, as an admin asks for it.
+//! Tests of the seals and the verification of the audit log, as admins use them.
 
 use std::time::Duration;
 

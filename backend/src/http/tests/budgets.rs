@@ -1,4 +1,4 @@
-//! What one person may write.
+//! Tests of the limits for the writes of one person.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ async fn site(limits: WriteLimits) -> Site {
     Site::with(Database::sqlite().unwrap(), ManualClock::now(), edge).await
 }
 
-/// A review of a run that was just launched.
+/// Launches a run, and returns its review.
 async fn asked(admin: &Client<'_>) -> Value {
     admin.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
     admin.post("/api/v1/runs", &json!({ "flow": "ask" })).await.expect(201);
@@ -79,7 +79,7 @@ async fn writes_of_every_kind_are_counted() {
 async fn logins_are_counted_and_refused_to_who_has_written_too_much() {
     let site = site(WriteLimits { writes_per_second: 1, ..WriteLimits::default() }).await;
     let ana = site.join("ana", &["reviewer"]).await;
-    // One of sixty was the login.
+    // The login was the first of the sixty allowed writes.
     for _ in 0..59 {
         ana.put("/api/v1/notifications", &json!({})).await.expect(200);
     }

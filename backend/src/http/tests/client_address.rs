@@ -1,4 +1,4 @@
-//! Callers are counted by the address of the client, also behind a trusted proxy.
+//! Tests that limits count by the address of the client, also behind a trusted proxy.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{PASSWORD, Site};
 
-/// Tries to log in over a connection from `peer`, behind which is said to be `client`.
+/// Tries to log in over a connection from `peer` that claims to forward for `client`, and returns the status.
 async fn attempt(site: &Site, peer: &str, client: &str, username: &str, password: &str) -> u16 {
     let peer = SocketAddr::new(peer.parse::<IpAddr>().unwrap(), 40_000);
     let body = json!({ "username": username, "password": password });

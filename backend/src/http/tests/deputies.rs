@@ -1,4 +1,4 @@
-//! Reviews that change hands, and people who are away.
+//! Tests of delegated reviews, and of deputies.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ async fn who_is_away_has_a_deputy_for_a_while() {
     assert_eq!(admin.post("/api/v1/deputies", &for_himself).await.code(403), "forbidden");
     let span = lea.post("/api/v1/deputies", &away).await.expect(201);
     assert_eq!((&span["person"], &span["made_by"]), (&json!("lea"), &json!("lea")));
-    // Who stands in for the deputy has nothing of it.
+    // A deputy of the deputy gets no rights.
     tom.post("/api/v1/deputies", &json!({ "deputy": "ana", "until": in_hours(24) })).await.expect(201);
 
     assert_eq!(tom.get("/api/v1/me").await.expect(200)["stands_for"][0]["username"], "lea");

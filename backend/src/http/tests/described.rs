@@ -1,4 +1,4 @@
-//! Whether what the server answers is what `/api/openapi.json` says: asked of every answer in every test.
+//! Checks every response in every test against `/api/openapi.json`.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::http::openapi;
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::whole);
 
-/// Panics where an answer of the API is not described, or is not as described.
+/// Panics if a response of the API is not described, or differs from its description.
 pub fn check(method: &str, path: &str, status: StatusCode, headers: &HeaderMap, body: &Value) {
     let paths = DOCUMENT["paths"].as_object().unwrap();
     let described = paths.iter().filter(|(template, item)| is_at(template, path) && item[method].is_object());
@@ -35,7 +35,7 @@ pub fn check(method: &str, path: &str, status: StatusCode, headers: &HeaderMap, 
     assert!(mistakes.is_empty(), "{method} {path}: {mistakes:#?} in {body:#}");
 }
 
-/// A schema together with what it refers to.
+/// Returns a validator for a schema that may refer to the components of the document.
 pub fn validator(schema: &Value) -> Validator {
     let whole = json!({ "allOf": [schema], "components": DOCUMENT["components"] });
     jsonschema::options().should_validate_formats(true).build(&whole).unwrap()
@@ -57,7 +57,7 @@ async fn what_is_described_is_served() {
     let site = Site::new().await;
     let nobody = Client { site: &site, cookie: None };
     for (template, item) in DOCUMENT["paths"].as_object().unwrap() {
-        // The socket is served beside this router, and whoever has no secret is not told that there is anything.
+        // The live socket is served outside of this router, and callbacks answer `404` without a valid secret.
         let elsewhere = ["/api/v1/live", "/api/v1/callbacks/{secret}"];
         for method in item.as_object().unwrap().keys().filter(|_| !elsewhere.contains(&template.as_str())) {
             let path = template.replace("{id}", "01900000-0000-7000-8000-000000000001").replace("{username}", "ana");

@@ -1,4 +1,4 @@
-//! What holds for every path: bodies, origins, methods, headers, the console's page, the description.
+//! Tests of what all paths have in common: bodies, origins, methods, headers, the console's page, the description.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Feedback over HTTP: given, listed, told to the next runs, and kept with what was told.
+//! Tests that feedback can be given and listed, that later runs get it, and that a run keeps the feedback that it got.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ nodes:
     next: draft
   draft: { agent: writer, prompt: Write., write_keys: [draft] }
 ";
-/// The same without a person before.
+/// The same flow without the human node at the start.
 const AT_ONCE: &str = "
 id: letters
 agents: { writer: { model: demo/writer, instructions: Be kind., feedback: 2 } }
@@ -36,7 +36,7 @@ fn said(content: &str, importance: u32) -> Value {
     json!({ "agent": "writer", "type": "guidance", "aspect": "style", "content": content, "importance": importance })
 }
 
-/// The system prompt of the one agent that works.
+/// Returns the system prompt of the only agent of the run that is working.
 async fn told(store: &Store, run: &str) -> String {
     let state: RunState = store.run(run.parse().unwrap()).await.unwrap().unwrap();
     let prompts = state.branches.values().filter_map(|branch| match &branch.phase {
@@ -58,7 +58,7 @@ async fn an_agent_is_told_the_newest_feedback_on_it_in_later_runs(site: World) {
     let expected = "Be kind.\n\nWhat people said of your earlier work, the newest first:\n\
          - guidance (style, importance 3 of 5): Use no jokes.\n- guidance (style, importance 5 of 5): Say thanks.";
     assert_eq!(told(&site.store, &second).await, expected);
-    // What was told belongs to the run: neither more feedback nor a restart changes it.
+    // A run keeps the feedback that it got: neither further feedback nor a restart changes the prompt.
     dev.post(&format!("/api/v1/runs/{second}/feedback"), &said("Never mind.", 2)).await.expect(201);
     assert_eq!(told(&site.store, &first).await, "Be kind.");
     let options = site.database.options(site.clock.clone());

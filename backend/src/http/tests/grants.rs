@@ -1,10 +1,10 @@
-//! What people allow for later calls too.
+//! Tests of remembered approvals over HTTP.
 
 use serde_json::{Value, json};
 
 use super::{Client, Site};
 
-/// Two gated calls, one after the other, made by the flow itself: no worker runs here.
+/// A flow with two gated calls, one after the other. Tool nodes make them, because no worker runs in these tests.
 const FLOW: &str = r"
 id: deploy
 tools:
@@ -116,7 +116,7 @@ async fn a_grant_for_a_run_ends_with_it_and_one_for_a_flow_is_of_one_version() {
     let run = launch(&dev).await;
     assert_eq!(dev.get(&run).await.expect(200)["status"], "waiting_for_human", "another version is asked about");
 
-    // Whoever gave it has lost the right: it allows nothing more.
+    // A grant approves nothing once its giver has lost the right to decide.
     let run = launch(&dev).await;
     approve(&ana, &reviews(&ana, &run).await[0], &json!({ "scope": "flow" }), 200).await;
     let admin = site.login("admin").await;

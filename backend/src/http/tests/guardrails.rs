@@ -1,4 +1,4 @@
-//! What guardrails say before a decision, and what stands on the record after it.
+//! Tests of what guardrails say before a decision, and of what is recorded after it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::flow::check;
 use crate::store::testing::{Database, ManualClock};
 use crate::store::{Change, NewFlow, Operation};
 
-/// A gated call of the flow itself, and an edit: no worker runs here.
+/// A flow with a gated call of a tool node, and an edit. No worker runs in these tests.
 const FLOW: &str = "
 id: guarded
 input: { type: object, properties: { draft: { type: string, default: A text } } }
@@ -101,7 +101,7 @@ async fn a_veto_is_told_beforehand_and_stands_on_the_record() {
     assert_eq!(told[1]["review"], asked["id"]);
 }
 
-/// A program during whose answer an hour passes.
+/// A program that takes an hour to answer, by a manual clock.
 struct Hour(Arc<ManualClock>);
 
 #[async_trait]
@@ -124,7 +124,7 @@ async fn a_decision_that_a_deadline_overtook_while_a_guardrail_asked_is_told_so(
         site.store.ask_guardrails_by(Arc::new(Hour(clock)));
         let dev = site.join("dev", &["developer"]).await;
         let ana = site.join("ana", &["reviewer"]).await;
-        // This server has no secret with which it could ask: it would not save the flow.
+        // Saves the flow directly: over the API it is refused, because this server has no secret to sign requests with.
         let saved = NewFlow { flow: check(&flow).flow.unwrap(), digest: String::new(), source: flow.clone() };
         site.store.commit(Change::by_server(Operation::SaveFlow(Box::new(saved)))).await.unwrap();
         let run = dev.post("/api/v1/runs", &json!({ "flow": "guarded", "input": {} })).await.expect(201);
@@ -143,7 +143,7 @@ async fn a_decision_that_a_deadline_overtook_while_a_guardrail_asked_is_told_so(
     }
 }
 
-/// Programs that never answer.
+/// Programs that never answer; counts how often they are asked.
 #[derive(Default)]
 struct Silent(AtomicUsize);
 

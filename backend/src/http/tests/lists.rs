@@ -1,4 +1,4 @@
-//! What belongs to one run: its reviews, by where they stand, and its report.
+//! Tests of the reviews of a run by status, and of its report.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The API as clients meet it: the whole router over a database of its own: in SQLite, or in both where the
-//! store matters. No worker runs.
+//! Tests of the API as clients see it: the whole router over its own database, in SQLite, or in both databases where
+//! the store matters. No worker runs.
 
 mod account;
 mod audit;
@@ -56,12 +56,12 @@ struct Site {
     database: Database,
 }
 
-/// Behind a proxy on the loopback.
+/// Returns the settings of a server behind a proxy on the loopback address.
 fn edge() -> Edge {
     Edge { trusted_proxies: ["127.0.0.1".parse().unwrap()].into_iter().collect(), ..Edge::default() }
 }
 
-/// What came back.
+/// A response, with its body as JSON, or as a JSON string if it is something else.
 #[derive(Debug)]
 struct Received {
     status: StatusCode,
@@ -80,7 +80,7 @@ impl Received {
         self.body
     }
 
-    /// The code of a problem.
+    /// Expects a problem with this status, and returns its code.
     #[track_caller]
     fn code(self, status: u16) -> String {
         self.expect(status)["code"].as_str().unwrap().to_owned()
@@ -88,7 +88,7 @@ impl Received {
 }
 
 impl Site {
-    /// A server with the user `admin`.
+    /// Creates a server with the user `admin`.
     async fn new() -> Self {
         Self::sqlite().await
     }
@@ -101,7 +101,7 @@ impl Site {
         Some(Self::on(Database::postgres().await.unwrap()?).await)
     }
 
-    /// A server whose time stands still, with its clock.
+    /// Creates a server whose time stands still, and returns it with its clock.
     async fn at_rest() -> (Self, Arc<ManualClock>) {
         let clock = ManualClock::now();
         (Self::with(Database::sqlite().unwrap(), clock.clone(), edge()).await, clock)
@@ -128,7 +128,7 @@ impl Site {
         self.database.options(self.clock.clone()).url.starts_with("postgres")
     }
 
-    /// From now on people log in by other settings.
+    /// Replaces the router by one with other login settings.
     fn logins(&mut self, policy: LoginPolicy) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(policy);
         let (store, clock) = (self.store.clone(), self.clock.clone());
@@ -136,7 +136,7 @@ impl Site {
         self.router = router(state, Router::new());
     }
 
-    /// From now on people are told outside the console.
+    /// Replaces the router by one with notification channels.
     fn tell(&mut self, notifications: NotificationService, edge: Edge) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
         let (store, clock) = (self.store.clone(), self.clock.clone());
@@ -146,7 +146,7 @@ impl Site {
         self.router = router(state, Router::new());
     }
 
-    /// Sends a request as the proxy does, if it does not say otherwise.
+    /// Sends a request; unless it names a peer, it comes from the proxy.
     async fn send(&self, mut request: Request<Body>) -> Received {
         let proxy = ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 40_000)));
         request.extensions_mut().get_or_insert(proxy);
@@ -161,7 +161,7 @@ impl Site {
         Received { status: parts.status, headers: parts.headers, body }
     }
 
-    /// Logs in; the cookie as the browser sends it back.
+    /// Logs a person in, and returns a client with the session cookie.
     async fn login(&self, username: &str) -> Client<'_> {
         let body = json!({ "username": username, "password": PASSWORD });
         let answer = Client { site: self, cookie: None }.post("/api/v1/session", &body).await;
@@ -180,7 +180,7 @@ impl Site {
     }
 }
 
-/// Somebody at a browser.
+/// A client like a browser: logged in if it has a session cookie.
 struct Client<'a> {
     site: &'a Site,
     cookie: Option<String>,

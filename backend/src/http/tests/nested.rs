@@ -1,4 +1,4 @@
-//! A flow in a flow, over the API.
+//! Tests of nested flows over the API.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! An output that waits for leave.
+//! Tests of outputs that wait for approval.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Logging in, people, tokens.
+//! Tests of logins, users and tokens.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn guessing_is_slowed_down_and_stands_in_the_audit() {
         assert!(answer.headers.contains_key(header::RETRY_AFTER));
         assert_eq!(answer.code(429), "too_many_requests");
     }
-    // Failures are recorded beside their answers.
+    // Failed logins are recorded in the background, after the response.
     let mut audit = json!({ "items": [] });
     for _ in 0..100 {
         audit = admin.get("/api/v1/audit?kind=login.failed").await.expect(200);

@@ -1,4 +1,4 @@
-//! The queue over HTTP: its order, its filters, its counts, and what is refused.
+//! Tests of the queue over HTTP: its order, its filters, its counts, and what is refused.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ async fn the_most_urgent_comes_first_where_that_is_asked_for() {
     let first = edith.get("/api/v1/reviews?order=urgency&limit=1").await.expect(200);
     let cursor = first["next_cursor"].as_str().unwrap();
     assert_eq!(flows(&edith, &format!("order=urgency&limit=2&cursor={cursor}")).await, ["grave", "mail"]);
-    // Each order has cursors of its own.
+    // Each order has its own cursors.
     assert_eq!(
         edith.get(&format!("/api/v1/reviews?cursor={cursor}")).await.expect(422)["errors"][0]["path"],
         "/cursor"

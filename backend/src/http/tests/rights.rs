@@ -1,4 +1,4 @@
-//! Rights that come by a role, and never by a name alone.
+//! Tests that tokens have rights only through roles, never through the name of their creator alone.
 
 use axum::body::Body;
 use axum::http::header;
@@ -18,7 +18,7 @@ nodes:
       options: [{ id: yes, kind: accept, label: 'Yes' }, { id: no, kind: stop, label: 'No' }]
 ";
 
-/// A program with a token.
+/// A client that uses a token.
 struct Program<'a> {
     nobody: Client<'a>,
     secret: String,

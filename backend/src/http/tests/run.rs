@@ -1,4 +1,4 @@
-//! One run as clients follow it: for whom it goes, what it waits for, and what its report says.
+//! Tests of a run as clients follow it: its context, what it waits for, and its report.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn decide(client: &Client<'_>, review: &Value, metadata: Value) -> Value {
     client.post(&format!("/api/v1/reviews/{}/decisions", review["id"].as_str().unwrap()), &body).await.expect(200)
 }
 
-/// What `field` of each is.
+/// Returns the text in `field` of each item.
 fn each<'v>(items: &'v Value, field: &str) -> Vec<&'v str> {
     items.as_array().unwrap().iter().map(|item| item[field].as_str().unwrap()).collect()
 }
@@ -59,7 +59,7 @@ async fn several_reviews_of_a_run_wait_each_by_its_own_id_and_the_context_goes_t
     let (price, legal) = (by_prompt("Price?"), by_prompt("Legal?"));
     assert!(price["id"] != legal["id"] && price["context"] == context && legal["context"] == context);
 
-    // One is decided; the other waits as it was, and so does its step.
+    // After one review is decided, the other one and its step wait unchanged.
     decide(&ana, &price, json!({ "case": "C-9" })).await;
     let other = ana.get(&format!("/api/v1/reviews/{}", legal["id"].as_str().unwrap())).await.expect(200);
     assert_eq!((&other["status"], &other["revision"]), (&json!("pending"), &legal["revision"]));

@@ -1,4 +1,4 @@
-//! A review is decided in Slack: a stand-in speaks Slack's API, and presses buttons as Slack signs them.
+//! Tests of decisions in Slack. A mock server stands in for Slack's API, and button presses are signed like Slack's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ on_both! {
 pub(super) const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
 const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
-/// A workspace, and the notifier that speaks to it.
+/// Connects a site to a mock workspace, and starts a notifier for it.
 pub(super) async fn workspace(site: Site) -> (Site, MockServer, NotifierHandle) {
     workspace_with(site, edge()).await
 }
@@ -49,7 +49,7 @@ async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Notifi
     (site, slack, notifier)
 }
 
-/// The requests to one address, once there are so many.
+/// Waits for `count` requests to a path of the mock server, and returns their bodies.
 pub(super) async fn requests(slack: &MockServer, at: &str, count: usize) -> Vec<Value> {
     for _ in 0..400 {
         let all = slack.received_requests().await.unwrap();
@@ -63,7 +63,7 @@ pub(super) async fn requests(slack: &MockServer, at: &str, count: usize) -> Vec<
     panic!("{at}: fewer than {count} requests");
 }
 
-/// A button of a message, by its label.
+/// Returns the value of a button of a message, by its label.
 pub(super) fn button(message: &Value, label: &str) -> String {
     let blocks = message["blocks"].as_array().unwrap();
     let buttons = blocks.iter().find(|block| block["type"] == "actions").unwrap()["elements"].as_array().unwrap();
@@ -71,7 +71,7 @@ pub(super) fn button(message: &Value, label: &str) -> String {
     button["value"].as_str().unwrap().to_owned()
 }
 
-/// Presses a button as somebody, so many seconds ago, signed with a secret.
+/// Presses a button as a Slack user, `ago` seconds in the past, signed with `secret`.
 async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i64, secret: &str) -> Received {
     let payload = json!({
         "type": "block_actions", "user": { "id": user }, "response_url": format!("{}/respond", slack.uri()),
@@ -85,7 +85,7 @@ async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i6
     site.send(signed(request, body, at, secret)).await
 }
 
-/// A request as Slack signs it, at a time in seconds.
+/// Signs a request like Slack, at a time in seconds since 1970.
 pub(super) fn signed(request: request::Builder, body: String, at: i64, secret: &str) -> Request<Body> {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let signature = format!("v0={}", hex::encode(hmac::sign(&key, format!("v0:{at}:{body}").as_bytes())));
@@ -96,7 +96,7 @@ pub(super) fn signed(request: request::Builder, body: String, at: i64, secret: &
     request.body(Body::from(body)).unwrap()
 }
 
-/// A developer, an editor who wants to be told in Slack, and a review that waits for her.
+/// Returns a developer, an editor with notifications in Slack, and a review that waits for her.
 async fn asked(site: &Site) -> (Client<'_>, Client<'_>, Value) {
     let dev = site.join("dev", &["developer"]).await;
     dev.put_flow("/api/v1/flows/gate", super::story::FLOW).await.expect(200);
@@ -105,7 +105,7 @@ async fn asked(site: &Site) -> (Client<'_>, Client<'_>, Value) {
     let rules = json!([{ "channel": "slack", "events": ["review.requested"] }]);
     let chosen = json!({ "rules": rules, "slack_user_id": "U1" });
     assert_eq!(ana.put("/api/v1/notifications", &chosen).await.expect(200)["available"], json!(["slack"]));
-    // Told of what he may decide, which this is not.
+    // Tom gets notifications too, but may not decide this review.
     tom.put("/api/v1/notifications", &json!({ "rules": rules, "slack_user_id": "U2" })).await.expect(200);
     let launch = json!({ "flow": "gate", "input": { "topic": TOPIC } });
     let run = dev.post("/api/v1/runs", &launch).await.expect(201);
@@ -123,10 +123,10 @@ async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else(si
     let approve = button(&message, "Publish");
     let status = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0]["status"].clone();
 
-    // Not Slack, or long ago.
+    // A wrong signature, and one that is too old.
     assert_eq!(press(&site, &slack, &approve, "U1", 0, "another secret").await.code(401), "unauthenticated");
     assert_eq!(press(&site, &slack, &approve, "U1", 301, SIGNING_SECRET).await.code(401), "unauthenticated");
-    // Slack, but nobody who is known, or nobody who may.
+    // Valid signatures of an unknown user, and of one who may not decide.
     press(&site, &slack, &approve, "U9", 0, SIGNING_SECRET).await.expect(200);
     let told = requests(&slack, "/respond", 1).await.remove(0);
     assert_eq!(told["response_type"], "ephemeral");
@@ -134,7 +134,7 @@ async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else(si
     press(&site, &slack, &approve, "U2", 0, SIGNING_SECRET).await.expect(200);
     let told = requests(&slack, "/respond", 2).await.remove(1);
     assert!(told["text"].as_str().unwrap().starts_with("Nothing was decided"), "{told}");
-    // What was shown is not what is decided.
+    // A press that names other content than the current one decides nothing.
     let other = approve.replace("\"v\":1", "\"v\":2");
     press(&site, &slack, &other, "U1", 0, SIGNING_SECRET).await.expect(200);
     let shown = requests(&slack, "/respond", 4).await;
@@ -147,12 +147,12 @@ async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else(si
     assert_eq!((&review["resolution"]["via"], &review["resolution"]["by"]), (&json!("slack"), &json!(["ana"])));
     let run = dev.get(&format!("/api/v1/runs/{}", run["id"].as_str().unwrap())).await.expect(200);
     assert_eq!(run["status"], "completed");
-    // The message says so, and has no buttons any more.
+    // The message is updated, and has no buttons any more.
     let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
     assert_eq!((&changed["channel"], &changed["ts"]), (&json!("D1"), &json!("1700000000.000100")));
     let text = changed["blocks"].to_string();
     assert!(text.contains("Accepted by ana: “Publish”") && !text.contains("actions"), "{text}");
-    // A second press changes nothing, and says what has happened.
+    // A second press changes nothing, and the reply says what was decided.
     press(&site, &slack, &button(&message, "Throw away"), "U1", 0, SIGNING_SECRET).await.expect(200);
     let told = requests(&slack, "/respond", 7).await;
     assert!(told.iter().any(|one| one["text"].as_str().unwrap().contains("Accepted by ana")), "{told:?}");
@@ -182,13 +182,13 @@ async fn a_channel_is_asked_and_told_when_others_are_and_when_it_is_over(site: S
     let dev = site.join("dev", &["developer"]).await;
     dev.put_flow("/api/v1/flows/gate", &flow).await.expect(200);
     let ana = site.join("ana", &["reviewer", "editor"]).await;
-    // Known there, and told nothing for herself.
+    // Ana's Slack account is known, but she gets no notifications herself.
     ana.put("/api/v1/notifications", &json!({ "rules": [], "slack_user_id": "U1" })).await.expect(200);
     dev.post("/api/v1/runs", &json!({ "flow": "gate", "input": { "topic": TOPIC } })).await.expect(201);
     let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
     assert_eq!(message["channel"], "#desk");
     let publish = button(&message, "Publish");
-    // Anybody in the channel may press; only who may decide does.
+    // Anyone in the channel can press a button, but only those who may decide have an effect.
     press(&site, &slack, &publish, "U9", 0, SIGNING_SECRET).await.expect(200);
     let told = requests(&slack, "/respond", 1).await.remove(0);
     assert!(told["text"].as_str().unwrap().contains("does not know U9"), "{told}");
@@ -201,7 +201,7 @@ async fn a_channel_is_asked_and_told_when_others_are_and_when_it_is_over(site: S
     let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
     let text = changed["blocks"].to_string();
     assert!(text.contains("Nobody here decided in time") && !text.contains("decide-0"), "{text}");
-    // The button of before counts as long as what it shows is the same: she may decide all the time.
+    // The old button still works, because the content that it shows is unchanged.
     press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
     let changed = requests(&slack, "/api/chat.update", 2).await.remove(1);
     assert!(changed["blocks"].to_string().contains("Accepted by ana: “Publish”"), "{changed}");

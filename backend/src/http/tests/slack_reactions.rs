@@ -1,4 +1,4 @@
-//! A review is decided by a reaction to its message in a channel of Slack.
+//! Tests of decisions by a reaction to a message in a Slack channel.
 
 use axum::http::{Request, header};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ on_both! {
 const HANDLERS: &str =
     "reviewers: { roles: [editor] }\n      handlers: [{ slack: { channel: '#desk', reactions: true } }]";
 
-/// What Slack's Events API sends, signed.
+/// Sends an event like Slack's Events API, signed with `secret`, and marked as repeated if `retry`.
 async fn event(site: &Site, sent: &Value, secret: &str, retry: bool) -> Received {
     let mut request = Request::post("/api/v1/slack/events").header(header::CONTENT_TYPE, "application/json");
     if retry {
@@ -33,7 +33,7 @@ fn reaction(name: &str, user: &str, ts: &str) -> Value {
 
 const TS: &str = "1700000000.000100";
 
-/// A developer, and an editor who is known in Slack as U1; tom, as U2, is none.
+/// Returns a developer, and an editor with the Slack id U1; adds tom, who is no editor, with the Slack id U2.
 async fn people(site: &Site) -> (Client<'_>, Client<'_>) {
     let dev = site.join("dev", &["developer"]).await;
     let ana = site.join("ana", &["reviewer", "editor"]).await;
@@ -58,12 +58,12 @@ async fn a_reaction_decides_as_the_first_button_of_its_kind_does_for_who_may(sit
     assert!(message["blocks"].to_string().contains(hint), "{message}");
     let review = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
 
-    // Slack asks whether it is us; somebody else does not get through.
+    // Slack's challenge is answered; events with another signature are refused.
     let challenge = json!({ "type": "url_verification", "challenge": "3eZbrw1a" });
     assert_eq!(event(&site, &challenge, SIGNING_SECRET, false).await.expect(200), json!({ "challenge": "3eZbrw1a" }));
     let accepts = reaction("white_check_mark", "U1", TS);
     assert_eq!(event(&site, &accepts, "another secret", false).await.code(401), "unauthenticated");
-    // Other reactions, other messages, other people.
+    // Other reactions, other messages and other people have no effect.
     for sent in [
         reaction("tada", "U1", TS),
         reaction("white_check_mark", "U1", "1700000000.000200"),
@@ -83,7 +83,7 @@ async fn a_reaction_decides_as_the_first_button_of_its_kind_does_for_who_may(sit
     assert_eq!((&resolution["via"], &resolution["by"]), (&json!("slack"), &json!(["ana"])));
     let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
     assert!(changed["blocks"].to_string().contains("Accepted by ana: \u{201c}Publish\u{201d}"), "{changed}");
-    // Slack sends it again, and somebody reacts later: nobody is told that nothing was decided.
+    // For a repeated event and a later reaction, no one gets a message that nothing was decided.
     event(&site, &accepts, SIGNING_SECRET, true).await.expect(200);
     event(&site, &reaction("x", "U1", TS), SIGNING_SECRET, false).await.expect(200);
     notifier.shutdown().await;

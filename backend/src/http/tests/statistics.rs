@@ -1,4 +1,4 @@
-//! Statistics over HTTP: what is counted, for whom, and what is refused.
+//! Tests of statistics over HTTP: what is counted, for whom, and what is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl World {
         Self { site: Site::with(database, clock.clone(), edge()).await, clock }
     }
 
-    /// Six reviews, asked by two developers and decided by two people after 1, 2, 3 and 4 minutes.
+    /// Creates six reviews, requested by two developers and decided by two people after 1, 2, 3 and 4 minutes.
     async fn worked(&self) -> (Client<'_>, Client<'_>, Client<'_>, Client<'_>) {
         let site = &self.site;
         let dev = site.join("dev", &["developer"]).await;
@@ -92,7 +92,7 @@ impl World {
         (dev, other, ana, tom)
     }
 
-    /// Launches a flow, and lets somebody decide what it asks after so many minutes.
+    /// Launches a flow, and lets `who` decide its review after `minutes`.
     async fn decided(&self, by: &Client<'_>, flow: &str, who: &Client<'_>, verdict: Value, minutes: u64) {
         let run = launch(by, flow).await;
         let review = by.get(&format!("/api/v1/runs/{run}/reviews")).await.expect(200)["items"][0].clone();
@@ -160,7 +160,7 @@ async fn reviews_are_counted_by_what_became_of_them_and_how_long_people_took(wor
     ] {
         assert_eq!(counted(&admin, query).await.figures.requests, requests, "{query}");
     }
-    // In and before, by the time of the question.
+    // Ranges select reviews by the time of the request.
     let from = Timestamp(all.to.0 - 9 * 60_000_000);
     assert_eq!(counted(&admin, &format!("from={from}")).await.figures.requests, 4);
     assert_eq!(counted(&admin, &format!("to={from}")).await.figures.requests, 2);

@@ -1,4 +1,4 @@
-//! From a flow file to a decision that the audit shows.
+//! Tests the way from a flow file to a decision in the audit log.
 
 use axum::body::Body;
 use futures::future::join_all;
@@ -42,7 +42,7 @@ async fn launch(client: &Client<'_>) -> Value {
     run
 }
 
-/// A developer, an editor, and a pending review.
+/// Returns a developer, an editor, a run, and its pending review.
 async fn asked(site: &Site) -> (Client<'_>, Client<'_>, Value, Value) {
     let dev = site.join("dev", &["developer"]).await;
     dev.put_flow("/api/v1/flows/gate", FLOW).await.expect(200);

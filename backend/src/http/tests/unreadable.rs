@@ -1,4 +1,4 @@
-//! Rows that cannot be read: each list, page and export shows the others, and marks these.
+//! Tests of rows that cannot be read: each list, page and export marks them, and still shows the others.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ on_both! {
     a_run_that_cannot_be_read_is_cancelled,
 }
 
-/// Deeper than JSON is read.
+/// Returns JSON that is nested too deeply to be read.
 fn too_deep() -> String {
     format!("{}1{}", "[".repeat(200), "]".repeat(200))
 }
@@ -25,7 +25,7 @@ fn with<'a>(page: &'a Value, key: &str, value: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("nothing has the {key} {value}: {page}"))
 }
 
-/// A run that asks, with its review.
+/// Launches a run, and returns the ids of the run and of its review.
 async fn launched(dev: &Client<'_>) -> (String, String) {
     let launch = json!({ "flow": "gate", "input": { "topic": "the ocean" } });
     let run = dev.post("/api/v1/runs", &launch).await.expect(201)["id"].as_str().expect("an id").to_owned();
@@ -33,7 +33,7 @@ async fn launched(dev: &Client<'_>) -> (String, String) {
     (run, items(&reviews)[0]["id"].as_str().expect("an id").to_owned())
 }
 
-/// An id in SQL.
+/// Returns an id as an SQL literal.
 fn quote(site: &Site, id: &str) -> String {
     if site.is_postgres() { format!("'{id}'") } else { format!("x'{}'", id.replace('-', "")) }
 }
@@ -108,7 +108,7 @@ async fn one_unreadable_row_keeps_no_page_from_showing_the_others(site: Site) {
     }
     let check = admin.get("/api/v1/audit/verify").await.expect(200);
     assert_eq!(check["valid"], false);
-    // The others go on.
+    // The other runs continue.
     let review = ana.get(&format!("/api/v1/reviews/{good_review}")).await.expect(200);
     let body = super::story::decision(&review, "approve");
     ana.post(&format!("/api/v1/reviews/{good_review}/decisions"), &body).await.expect(200);
@@ -145,7 +145,7 @@ async fn a_run_that_cannot_be_read_is_cancelled(site: Site) {
         let left = format!("DELETE FROM tasks WHERE run_id = {}", quote(&site, &run));
         assert_eq!(site.database.execute(&left).await.expect("runs"), 0, "no timer is left");
     }
-    // Nobody is asked any more, but for the other run.
+    // Only the review of the other run is still pending.
     let pending = ana.get("/api/v1/reviews?status=pending").await.expect(200);
     assert_eq!((items(&pending).len(), &items(&pending)[0]["run_id"]), (1, &json!(good)));
     let others = format!("UPDATE queue SET claimed_until = 0 WHERE id NOT IN ({})", {

@@ -1,4 +1,4 @@
-//! Several people decide one review, from the flow file to the audit.
+//! Tests of reviews that several people decide, from the flow file to the audit log.
 
 use axum::body::Body;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ async fn several_people_decide_and_four_eyes_check_it_in_secret() {
     assert_eq!(refused["errors"][0]["path"], "/edits/text");
     assert_eq!(refused["errors"][0]["message"], "Too short.");
     assert_eq!(vote(&ana, &review, "yes", json!({})).await.expect(200)["outcome"], "recorded");
-    // Tom changes what is shown: Ana's vote was on something else.
+    // Tom changes the content, which voids Ana's vote.
     let edited = vote(&tom, &review, "yes", json!({ "text": "a better text" })).await.expect(200);
     assert_eq!((&edited["outcome"], &edited["review"]["revision"]), (&json!("recorded"), &json!(2)));
     assert_eq!(edited["review"]["voting"]["voided"], json!(["ana"]));
@@ -69,7 +69,7 @@ async fn several_people_decide_and_four_eyes_check_it_in_secret() {
     let resolved = vote(&ana, &edited["review"], "yes", json!({})).await.expect(200);
     assert_eq!(resolved["review"]["resolution"]["by"], json!(["tom", "ana"]));
 
-    // Who decided may not check: the admin and two more are left.
+    // Those who decided the first step are barred from the second. Only the admin remains, until two others join.
     let path = format!("/api/v1/runs/{}", run["id"].as_str().unwrap());
     assert_eq!(dev.get(&path).await.expect(200)["state"]["text"], "a better text");
     let review = pending(&ana).await;
