@@ -1,4 +1,4 @@
-//! A program that runs a flow itself: two reviewers are functions, and so is the tool that publishes.
+//! A program that runs a flow itself. The reviewer and the tool that publishes are functions.
 //!
 //! `cargo run -p countersign --example embedded`
 
@@ -9,14 +9,14 @@ use countersign::flow::{Agent, Flow, Human, InvalidFlow, Tool, accept, correct, 
 use countersign::{Choice, Countersign, Finished, JsonMap, Review, RunError};
 use serde_json::{Value, json};
 
-/// A draft is reviewed, corrected until it pleases, and published once that is approved.
+/// Builds a flow in which a draft is reviewed, corrected until it is accepted, and published once the call is approved.
 fn flow() -> Result<definition::Flow, InvalidFlow> {
     let parameters = json!({
         "type": "object",
         "required": ["text"],
         "properties": { "text": { "type": "string" } },
     });
-    // The call is held back until somebody says yes; what was not approved never comes to the function.
+    // The call is held back until a reviewer approves it; the function never runs without approval.
     let publish = definition::Tool {
         ask_permission: definition::AskPermission::Switch(true),
         ..function("Publishes the article", parameters)
@@ -40,7 +40,7 @@ fn flow() -> Result<definition::Flow, InvalidFlow> {
         .build()
 }
 
-/// What a reviewer says. A program would ask a person here, in its own window or chat.
+/// Decides as a reviewer. A real program would ask a person here, in its own window or chat.
 fn decide(review: &Review, longest: usize) -> Choice {
     if !review.actions.is_empty() {
         return Choice::approve();
@@ -54,8 +54,8 @@ fn decide(review: &Review, longest: usize) -> Choice {
     }
 }
 
-/// Runs the flow. Answers with the output and how often something was published; what a reviewer stopped is a
-/// [`RunError::Rejected`].
+/// Runs the flow, and returns its result and how many times the article was published. If a reviewer stopped the run,
+/// the result is a [`RunError::Rejected`].
 pub async fn article(topic: &str, longest: usize) -> anyhow::Result<(Result<Finished, RunError>, u32)> {
     let published = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&published);

@@ -1,7 +1,7 @@
 //! Agent flows that stop for human approval, inside a Rust program.
 //!
-//! A flow is built in Rust or read from a file, and reviewers are async functions. If a person stops a run, this is a
-//! typed error, which cannot be mistaken for a result.
+//! A flow is built in Rust or parsed from a file, and reviewers are async functions. If a person stops a run, the
+//! result is a typed error.
 //!
 //! ```
 //! use countersign::flow::{Agent, Flow, Human, accept, correct, stop};
@@ -58,7 +58,7 @@ pub use shared::review::Review;
 pub use shared::run::{Context, Report};
 pub use shared::time::Span;
 
-/// Flows that are built in Rust.
+/// Types and functions to build flows in Rust.
 pub mod flow {
     pub use backend::flow::builder::{
         Agent, Call, Flow, Human, InvalidFlow, Map, NodeSpec, Router, Set, Team, Tool, accept, alternative, correct,

@@ -1,4 +1,4 @@
-//! What agents ask, and gates before agents and outputs, decided by the program itself.
+//! Tests that a program decides the questions of agents, and gates before agents and outputs.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ gates: { before_agent: { clerk: true }, before_return: true }
 nodes: { serve: { agent: clerk, prompt: Serve. } }
 ";
 
-/// What of this kind the run waits for.
+/// Waits until the run asks people, and returns its pending review of this kind.
 async fn asked(running: &mut Running, kind: &str) -> Review {
     let paused = timeout(Duration::from_secs(30), running.paused()).await.expect("it comes to a question");
     let paused = paused.expect("it can be read").unwrap_or_else(|| panic!("nobody is asked: {kind}"));
@@ -70,7 +70,7 @@ async fn each_of_them_is_decided_through_the_library_and_reaches_the_agent() {
     let finished = running.finished().await.expect("it completes");
     assert_eq!(finished.output["serve"], "Settled.");
 
-    // What was handed over waits when the run is over, for whom it was handed to.
+    // The handoff is still pending when the run is over.
     let waiting = countersign.pending(run).await.expect("it can be read");
     assert_eq!(waiting.iter().map(|review| review.kind.as_str()).collect::<Vec<_>>(), ["handoff"]);
     let taken = countersign.decide(&waiting[0], Choice::option("taken"), "ana").await.expect("it is decided");

@@ -1,4 +1,4 @@
-//! The example does what its pages say.
+//! Tests that the example publishes what is approved, and nothing else.
 
 #[expect(dead_code, reason = "the example's own main is not run here")]
 #[path = "../examples/embedded.rs"]

@@ -1,4 +1,4 @@
-//! `docs/embed.md` begins with an example: this is it, compiled and run, line for line.
+//! Compiles and runs the example at the beginning of `docs/embed.md`, which is the same line for line.
 
 use countersign::flow::{Agent, Flow, Human, accept, stop};
 use countersign::{Choice, Countersign, RunError};

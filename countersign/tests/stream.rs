@@ -1,4 +1,4 @@
-//! The text of agents while they write, and what is given out at last: not the same where somebody reads it before.
+//! Tests the streamed text of agents, and that the output of the run may differ from it after an edit.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use countersign::{ActionDecision, Choice, Context, Countersign, JsonMap, Review,
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// Longer than anything takes.
+/// A timeout that no step of the test reaches.
 const LONG: Duration = Duration::from_secs(30);
 const DRAFT: &str = "The moon pulls the sea, and the sea follows it twice a day, wherever there is a coast to see it.";
 
-/// The one question that the run waits for.
+/// Waits until the run asks people, and returns its first pending review.
 async fn asked(running: &mut Running) -> Review {
     let paused = timeout(LONG, running.paused()).await.expect("it comes to a question");
     paused.expect("it can be read").expect("somebody is asked").remove(0)
@@ -27,7 +27,7 @@ nodes: { draft: { agent: writer, prompt: Write. } }
     let flow = countersign::parse(&source.replace("DRAFT", DRAFT)).expect("a flow");
     let countersign = Countersign::options().decider("ana", []).start().await.expect("it starts");
     let mut running = countersign.launch(&flow, json!({}), Context::default()).await.expect("it is launched");
-    // Nothing is written before there is leave: whoever listens from here on hears all of it.
+    // The agent writes nothing before it is approved, so a stream that begins here gets the whole text.
     let gate = asked(&mut running).await;
     let mut stream = running.stream();
     countersign.decide(&gate, Choice::approve(), "ana").await.expect("it is decided");

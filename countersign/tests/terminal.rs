@@ -1,4 +1,4 @@
-//! A program's own input and output in the place of a terminal.
+//! Tests a terminal on the input and output of a program.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use countersign::flow::{Agent, Flow, Human, Tool, accept, definition, function, 
 use countersign::{Countersign, Terminal, Via};
 use serde_json::json;
 
-/// What was shown.
+/// An output that keeps everything that was shown.
 #[derive(Clone, Default)]
 struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -28,7 +28,7 @@ impl Page {
     }
 }
 
-/// Two checkpoints, and a tool that asks for leave.
+/// Returns a flow with two human nodes, and a tool call that needs approval.
 fn article() -> definition::Flow {
     let publish = definition::Tool {
         ask_permission: definition::AskPermission::Switch(true),

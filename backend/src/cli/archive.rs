@@ -27,7 +27,7 @@ pub enum ArchiveCommand {
     },
 }
 
-/// Runs the command.
+/// Runs a `countersign archive` command.
 pub async fn run(command: ArchiveCommand) -> anyhow::Result<()> {
     let ArchiveCommand::Show { run, archive, storage } = command;
     let storage = Storage::resolve(&storage)?.0;

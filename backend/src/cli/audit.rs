@@ -64,7 +64,7 @@ pub enum AuditCommand {
     },
 }
 
-/// Runs the command.
+/// Runs a `countersign audit` command.
 pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
@@ -144,7 +144,8 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Stores the current head of the audit log in place of the one that was stored before.
+/// Replaces the stored head by `head`, and records this in the audit log. Fails if the audit log is not valid or does
+/// not end with `head`.
 async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
     let file = HeadFile::at(storage.seal_head.clone());
     file.check()?;
@@ -177,12 +178,12 @@ async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
     done
 }
 
-/// The named keys, or the keys beside the private one.
+/// Returns the public keys to trust: the named ones, or else those beside the private key.
 fn trusted(storage: &Storage, named: &[String]) -> Result<Trusted, KeyError> {
     if named.is_empty() { Trusted::beside(&storage.seal_key) } else { Trusted::named(named) }
 }
 
-/// Prints what was found; a log that does not verify is an error of the command.
+/// Prints the result of a verification. Fails if the audit log is not valid.
 fn report(check: &SealCheck) -> anyhow::Result<()> {
     let waiting = check.entries - check.sealed;
     match (&check.first_bad, &check.head) {

@@ -34,7 +34,7 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-/// The end of a command that did not succeed.
+/// The error of a command, with the exit code of the process.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Quit {
@@ -45,7 +45,7 @@ pub struct Quit {
 }
 
 impl Quit {
-    /// Creates an end with this code.
+    /// Creates an error with this exit code.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
     }
@@ -87,7 +87,7 @@ impl From<Problem> for Quit {
         if problem.code == Code::Unauthenticated {
             message.push_str("\nSet COUNTERSIGN_TOKEN to a token; create one in the console, under Tokens");
         }
-        // It may quote what agents wrote.
+        // The message may quote untrusted text of agents.
         Self { exit, message: text::lines(&message).join("\n") }
     }
 }

@@ -33,7 +33,7 @@ pub enum FlowCommand {
     Run(run::RunArgs),
 }
 
-/// Runs the command.
+/// Runs a `countersign flow` command.
 pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
     match command {
         FlowCommand::Run(args) => Box::pin(run::run(args)).await?,

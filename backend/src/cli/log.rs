@@ -15,9 +15,9 @@ use super::remote::ServerArgs;
 use super::table::time;
 use super::terminal::text;
 
-/// How often the log is read while nothing happens.
+/// The pause between two reads of the log while there are no new entries.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause while the server cannot be reached.
+/// The longest pause between attempts while the server cannot be reached; pauses double up to it.
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// The arguments of `countersign log`.
@@ -39,7 +39,7 @@ pub struct LogArgs {
     server: ServerArgs,
 }
 
-/// Prints entries; with `--json`, each as one line of JSON.
+/// Runs `countersign log`: prints the entries, with `--json` each as one line of JSON.
 pub async fn run(args: LogArgs) -> anyhow::Result<()> {
     let api = args.server.client()?;
     let mut query = LogQuery {
@@ -53,7 +53,7 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
             Ok(page) => page,
             Err(problem) if args.follow && matches!(problem.code, Code::Unavailable | Code::TooManyRequests) => {
                 if pause == PAUSE {
-                    // A reader that has gone away is not an error.
+                    // A closed pipe is not an error.
                     let _ = writeln!(std::io::stderr(), "{}; waiting for the server", text::line(&problem.to_string()));
                 }
                 tokio::time::sleep(pause).await;
@@ -70,7 +70,7 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
             }
         }
         let has_more = page.next_cursor.is_some();
-        // If there was nothing to see, the place stays the same.
+        // Without new entries, the next read begins at the same place.
         let place = page.next_cursor.or_else(|| page.items.last().map(|last| last.cursor.to_string()));
         query.after = place.or(query.after);
         if has_more {
@@ -93,7 +93,7 @@ fn line(entry: &Entry) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// Returns the node of an entry, and the most useful detail.
+/// Returns the node of an event and its most useful detail, such as the tool, the note or the outcome.
 fn subject(event: &Event) -> (Option<String>, Option<String>) {
     match event.read() {
         Some(EventData::ModelAnswered(answered)) => return (Some(answered.node.to_string()), None),

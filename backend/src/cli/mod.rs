@@ -84,11 +84,11 @@ enum Command {
     User(user::UserCommand),
 }
 
-/// The log levels of libraries whose messages may contain the content of calls and rows.
+/// Log filter directives that limit libraries whose messages may contain the content of calls and rows.
 const LIBRARIES: &str = "sqlx=warn,memory_serve=warn,rmcp=error";
 
 impl Cli {
-    /// The log filter: `chosen` if it is set, otherwise `info` for the server and `error` for other commands.
+    /// Returns the log filter: `chosen` if it is set, otherwise `info` for the server and `error` for other commands.
     /// Libraries that log the content that they carry stay quiet, unless `chosen` names them.
     pub fn log_filter(&self, chosen: Option<&str>) -> String {
         match chosen {
@@ -98,12 +98,12 @@ impl Cli {
         }
     }
 
-    /// Whether this is the server, whose errors belong in its log.
+    /// Whether the command is `serve`, whose errors belong in the log of the server.
     pub fn is_server(&self) -> bool {
         matches!(self.command, Command::Serve(_))
     }
 
-    /// Runs the command.
+    /// Runs the command. The error may be a [`Quit`] with an exit code.
     pub async fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Serve(args) => serve::run(args).await,
@@ -124,19 +124,19 @@ impl Cli {
     }
 }
 
-/// Prints a line to standard output. A reader that has gone away is not an error.
+/// Prints a line to standard output. A closed pipe is not an error.
 pub(crate) fn print(line: &str) {
     let _ = is_read(line);
 }
 
-/// Prints a line like `print`, and returns whether someone still reads it.
+/// Prints a line like [`print`], and returns whether standard output is still open.
 fn is_read(line: &str) -> bool {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
 
-/// Prints the cursor at which a list continues.
+/// Prints to standard error the cursor at which a list continues, if it does.
 fn more(cursor: Option<&str>) {
     use std::io::Write;
     if let Some(cursor) = cursor {

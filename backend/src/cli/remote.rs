@@ -13,7 +13,7 @@ use crate::http_client;
 
 /// How long a response may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// The header that names the channel of a decision; only a label for the audit log.
+/// The header that names the channel of a decision, which is only a label for the audit log.
 const VIA: HeaderName = HeaderName::from_static("countersign-via");
 
 /// The server, and the token of the caller.
@@ -36,11 +36,12 @@ pub struct ServerArgs {
     pub json: bool,
 }
 
-/// The typed client.
+/// The typed client of the server's API.
 pub type Api = Client<Http>;
 
 impl ServerArgs {
-    /// Returns the client. The token is never on the command line, where others on the machine could read it.
+    /// Creates the client. The token comes from a file or the environment, never from the command line, where others on
+    /// the machine could read it.
     pub fn client(&self) -> Result<Api, Quit> {
         let base = self.server.trim_end_matches('/');
         if !reqwest::Url::parse(base).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
@@ -70,7 +71,7 @@ impl ServerArgs {
     }
 }
 
-/// HTTP to one server.
+/// The transport of the client: HTTP to one server, with the token in every request.
 pub struct Http {
     http: reqwest::Client,
     base: String,
@@ -87,7 +88,7 @@ impl Transport for Http {
             builder = builder.header("idempotency-key", key);
         }
         let away = |error: reqwest::Error| {
-            // The innermost error has the cause: `Connection refused`.
+            // The innermost error names the cause, such as `Connection refused`.
             let whys = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
             let why = whys.last().map(ToString::to_string).unwrap_or_default();
             format!("{} cannot be reached: {why}", self.base)

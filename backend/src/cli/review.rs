@@ -90,7 +90,7 @@ pub struct ListArgs {
     server: ServerArgs,
 }
 
-/// Runs the command.
+/// Runs a `countersign review` command.
 pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
     match command {
         ReviewCommand::List(args) => {
@@ -120,7 +120,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
             };
             let api = args.server.client()?;
             let mut page = api.reviews(&query).await.map_err(Quit::from)?;
-            // A page may be empty without being the last.
+            // A page may be empty although another one follows.
             while page.items.is_empty() && page.next_cursor.is_some() {
                 query.cursor = page.next_cursor;
                 page = api.reviews(&query).await.map_err(Quit::from)?;
@@ -197,7 +197,7 @@ fn render(review: &Review) -> String {
     all + " " + &state(review) + "\n"
 }
 
-/// Returns the status of a review, in a line.
+/// Describes the status of a review in one line, with the outcome, the people and the reason if it is over.
 fn state(review: &Review) -> String {
     match &review.resolution {
         None => review.status.as_str().to_owned(),

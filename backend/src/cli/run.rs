@@ -50,14 +50,14 @@ pub enum RunCommand {
     },
 }
 
-/// Runs the command.
+/// Runs a `countersign run` command.
 pub async fn run(command: RunCommand) -> anyhow::Result<()> {
     match command {
         RunCommand::List { status, flow, limit, cursor, server } => {
             let mut query = RunQuery { status, flow, limit: Some(limit), cursor };
             let api = server.client()?;
             let mut page = api.runs(&query).await.map_err(Quit::from)?;
-            // A page may be empty without being the last.
+            // A page may be empty although another one follows.
             while page.items.is_empty() && page.next_cursor.is_some() {
                 query.cursor = page.next_cursor;
                 page = api.runs(&query).await.map_err(Quit::from)?;

@@ -5,7 +5,8 @@ use crate::app::App;
 use crate::config::{ServeArgs, Settings};
 use crate::server;
 
-/// Serves until the process is told to stop.
+/// Runs `countersign serve`. Fails if the server cannot start, if one of its background tasks ends, or at a second stop
+/// signal.
 pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     server::raise_limit();
     let settings = Settings::resolve(args)?;
@@ -24,7 +25,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     tokio::select! {
         () = stop_signal() => {}
         task = app.failed() => {
-            // A server without one of its tasks is worse than one that is restarted.
+            // A server without one of its background tasks is worse than one that is restarted.
             anyhow::bail!("the {task} stopped unexpectedly, so the server shuts down; see its log, then restart it");
         }
     }

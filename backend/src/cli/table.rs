@@ -6,7 +6,8 @@ use shared::time::Timestamp;
 use super::print;
 use super::terminal::text;
 
-/// Prints rows under their heads, with each column as wide as its longest cell.
+/// Prints rows below their headings, with each column as wide as its longest cell. Cells are made harmless for a
+/// terminal.
 pub fn print_table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) {
     let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| text::line(cell))).collect();
     let mut widths = heads.map(|head| head.chars().count());
@@ -28,14 +29,14 @@ pub fn print_json(value: &impl Serialize) {
     print(&text::json(value));
 }
 
-/// Formats a time in whole seconds.
+/// Formats a time in UTC, in whole seconds.
 pub fn time(at: Timestamp) -> String {
     let mut text = at.to_string();
     text.truncate(19);
     text + "Z"
 }
 
-/// Reads a value of a query by its word.
+/// Parses a value by its word in the API, for use as a clap value parser.
 pub fn parse_word<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(word)).map_err(|error| error.to_string())
 }

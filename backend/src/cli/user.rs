@@ -82,7 +82,7 @@ pub enum UserCommand {
     },
 }
 
-/// Runs the command.
+/// Runs a `countersign user` command.
 pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
@@ -156,7 +156,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens the database that a server has created, so that no user is added to a new one by mistake.
+/// Opens the database. Fails if no server has created it yet, so that no user is added to a new one by mistake.
 async fn open(storage: &Storage, clock: &SharedClock) -> anyhow::Result<Store> {
     if !Store::may_exist(&storage.database) {
         bail!("there is no database at {}; start a server first, or name its folder with --data", storage.database);

@@ -1,4 +1,4 @@
-//! The flows that a flow file calls, from the files beside it.
+//! The flows that a flow file calls, read from the files of a folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,17 +9,17 @@ use shared::id::FlowId;
 
 use crate::flow::{Compiled, Library, calls, read};
 
-/// The flows of a folder that a flow calls, directly or not; those that are called come before those that call.
+/// The flows of a folder that a flow calls, directly or indirectly.
 #[derive(Debug, Default)]
 pub struct Called {
-    /// The flows that are called, with what they call themselves.
+    /// The called flows. Each one comes after the flows that it calls itself.
     pub flows: Vec<Flow>,
-    /// What the flows of the folder are called, for "did you mean".
+    /// The ids of all flows in the folder, for the hint "did you mean".
     names: Vec<String>,
 }
 
 impl Called {
-    /// Those of a flow; of what could not be read at all, none.
+    /// Finds the flows that `flow` calls; none if it could not be parsed. Fails if the folder cannot be read.
     pub fn of(flow: Option<&Flow>, folder: &Path) -> std::io::Result<Self> {
         let Some(flow) = flow.filter(|flow| calls(flow).next().is_some()) else { return Ok(Self::default()) };
         let files = files(folder)?;
@@ -28,11 +28,11 @@ impl Called {
         Ok(Self { flows, names: files.into_keys().map(String::from).collect() })
     }
 
-    /// The same, as what can be called.
+    /// Compiles the flows to a library, against which the calls of the calling flow are checked.
     pub fn library(&self) -> Library {
         let mut library = Library::default();
         for flow in &self.flows {
-            // One with mistakes is missed by those that call it; they are named when it is checked itself.
+            // A flow with errors is missing from the library. Its errors are reported when that flow is checked itself.
             if let Ok(compiled) = Compiled::calling(flow.clone(), 1, &library) {
                 library.add(Arc::new(compiled));
             }
@@ -43,7 +43,7 @@ impl Called {
 }
 
 fn files(folder: &Path) -> std::io::Result<BTreeMap<FlowId, Flow>> {
-    // The folder of a file that is named without one.
+    // The parent of a bare file name is an empty path.
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut flows = BTreeMap::new();
     for path in crate::app::flow_files(folder)? {
@@ -54,7 +54,8 @@ fn files(folder: &Path) -> std::io::Result<BTreeMap<FlowId, Flow>> {
     Ok(flows)
 }
 
-/// `above` are the flows on the way here: what would come back to one of them is left out, and refused when it is saved.
+/// Adds the flows that `flow` calls to `found`, depth first. `above` are the flows on the path to it. A call back to
+/// one of them is skipped here, and refused when the flow is saved.
 fn collect(flow: &Flow, files: &BTreeMap<FlowId, Flow>, above: &mut Vec<FlowId>, found: &mut Vec<Flow>) {
     for (_, call) in calls(flow) {
         let known = above.contains(&call.id) || found.iter().any(|found| found.id == call.id);

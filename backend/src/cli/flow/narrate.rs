@@ -1,4 +1,4 @@
-//! Describes what happens in a run, one line per event.
+//! Describes the progress of a run, one line per event.
 
 use shared::definition::Effect;
 use shared::log::{Event, EventData};
@@ -7,7 +7,7 @@ use shared::run::Step;
 
 use super::super::terminal::text;
 
-/// Returns the line of an event, or none if it is shown in another way.
+/// Returns the line for an event; `None` if it is shown in another way, or not at all.
 pub fn narrate(event: &Event) -> Option<String> {
     Some(match event.read()? {
         EventData::RunStarted(of) => format!("run {} of `{}` has started", event.run_id?, of.run.flow),

@@ -26,7 +26,7 @@ use crate::config;
 use crate::embed::{Options, RunError};
 use crate::flow::{self, Here, Reach};
 
-/// How long work in progress may take to end once the run is over.
+/// How long the shutdown may take once the run is over.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The arguments of `countersign flow run`.
@@ -145,7 +145,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         Err(error) => Err(error),
     };
     screen.close();
-    // Nothing is stored, so there is nothing to wait for.
+    // Nothing is stored, so nothing is lost if the shutdown takes too long.
     let _ = timeout(TIMEOUT, countersign.shutdown()).await;
     match ended {
         Ok(finished) => {
@@ -156,7 +156,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     }
 }
 
-/// How this process ends if the run did not complete. `alone`: one person is at the terminal.
+/// Returns the exit code and the message for a run that did not complete. `alone` says whether only one person answers
+/// at the terminal.
 fn quit(error: RunError, shown: &str, interrupted: bool, alone: bool) -> Quit {
     let message = text::lines(&error.to_string()).join("\n");
     let at = |failure: &shared::error::RunError| {
@@ -188,7 +189,7 @@ fn listed(file: &str, mistakes: &[Mistake]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the input: the object, with single values on top of it.
+/// Returns the input: the values of `--input-json`, overridden by those of `--input`.
 fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap, Quit> {
     let invalid = |message: String| Quit::new(Exit::Invalid, message);
     let mut input = match object {
@@ -204,7 +205,7 @@ fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap
     Ok(input)
 }
 
-/// Reads a JSON object from the command line, or from a file.
+/// Parses the JSON object of a flag, or of the file that it names as `@FILE`.
 fn object<T: DeserializeOwned>(flag: &str, json: &str) -> Result<T, Quit> {
     let text = match json.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file)
@@ -215,7 +216,7 @@ fn object<T: DeserializeOwned>(flag: &str, json: &str) -> Result<T, Quit> {
     serde_json::from_str(&text).map_err(invalid)
 }
 
-/// Reads a value; what the flow declares as text stays text.
+/// Parses the value of an input. It is text if the flow declares it as `string` or if it is not valid JSON.
 fn read_value(flow: &Flow, key: &str, value: &str) -> Value {
     let schema = flow.input.as_ref().and_then(|input| input.get("properties")?.get(key)?.get("type"));
     let is_text = schema.and_then(Value::as_str) == Some("string");
@@ -231,7 +232,7 @@ fn roles(flow: &Value) -> BTreeSet<String> {
         _ => Vec::new(),
     };
     let mut found: BTreeSet<String> = below.into_iter().flat_map(roles).collect();
-    // A flow has tags of its own, which are nobody's.
+    // Only the tags of `reviewers`: the flow's own tags and those of its nodes are not for people.
     let lists = [flow.get("roles"), flow.pointer("/reviewers/tags")].into_iter().flatten();
     let listed = lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let groups = flow.get("groups").and_then(Value::as_object).into_iter().flat_map(|groups| groups.keys());

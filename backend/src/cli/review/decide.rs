@@ -1,4 +1,4 @@
-//! `countersign review decide`: shows a review, and decides exactly what it showed.
+//! `countersign review decide`: shows a review, and decides exactly the revision that it showed.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write as _};
@@ -77,7 +77,7 @@ pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
     pinned(&args, &review)?;
     let request = match verdict(&args, &review).await? {
         Some(verdict) => {
-            // Standard output is for the result. A reader that has gone away is not an error.
+            // Standard output is for the result. A closed pipe is not an error.
             let _ = write!(std::io::stderr(), "{}", render(&review));
             DecisionRequest {
                 revision: review.revision,
@@ -101,7 +101,7 @@ pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that the content is still what the caller saw.
+/// Fails if the review is pending and its content is not what `--revision` and `--digest` name.
 fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
     let same = args.revision.is_none_or(|seen| seen == review.revision)
         && args.digest.as_ref().is_none_or(|seen| *seen == review.digest);
@@ -169,7 +169,7 @@ async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, 
     }))
 }
 
-/// Returns the values of an option's fields, from the command line or by asking in the terminal.
+/// Returns the values of an option's fields, from `--fields`, or by asking in the terminal if there is one.
 async fn fields(args: &DecideArgs, review: &Review, option: &str) -> Result<JsonMap, Quit> {
     if let Some(said) = &args.fields {
         return serde_json::from_str(&given(said)?)
@@ -185,7 +185,7 @@ async fn fields(args: &DecideArgs, review: &Review, option: &str) -> Result<Json
     }
 }
 
-/// Reads `--action ACTION=ANSWER`: the action's id, and the decision on it.
+/// Parses `--action ACTION=ANSWER` to the action's id and the decision on it.
 fn action(said: &str) -> Result<(String, ActionDecision), Quit> {
     let wrong = |why: &str| Quit::new(Exit::Invalid, format!("--action {said}: {why}"));
     let (id, answer) = said.split_once('=').ok_or_else(|| wrong("expected ACTION=ANSWER"))?;
@@ -228,7 +228,7 @@ fn metadata(said: &[String]) -> Result<JsonMap, Quit> {
     pairs.collect()
 }
 
-/// Returns the text, or the content of `@FILE`.
+/// Returns the value of a flag: the text itself, or the content of the file for `@FILE`, without the last line break.
 fn given(said: &str) -> Result<String, Quit> {
     let Some(file) = said.strip_prefix('@') else { return Ok(said.to_owned()) };
     let text = std::fs::read_to_string(file)

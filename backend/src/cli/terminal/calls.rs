@@ -1,4 +1,5 @@
-//! Approval of the calls that a gate holds back, one after the other: yes, no, edited arguments, or an answer instead.
+//! Asks about the actions that a gate holds back, one after the other. Each is approved, rejected, edited, or answered
+//! with a text or an alternative.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +13,7 @@ use shared::review::{Action, ActionType, Review};
 use super::{Prompter, menu, text};
 use crate::embed::{Choice, Declined};
 
-/// Asks about each call, and returns the answers to all of them.
+/// Asks about each action, and returns the decision on all of them.
 pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Choice, Declined> {
     let mut decisions = BTreeMap::new();
     let mut instructions = None;
@@ -36,7 +37,7 @@ async fn decide(
             asking.metadata(pair)?;
             continue;
         }
-        // A tool node has no agent to tell; an agent that is about to begin is the action itself.
+        // Instructions go to the agent that made the call, or that is about to begin. A call of a tool node has none.
         let has_agent = action.agent.is_some() || action.action_type == ActionType::Agent;
         let instructions_given = said.strip_prefix("instructions:").filter(|_| has_agent);
         if let Some(instructions_given) = instructions_given {
@@ -55,7 +56,7 @@ async fn decide(
             "n" | "no" | "reject" => ActionKind::Reject,
             "e" | "edit" => ActionKind::Edit,
             "r" | "respond" => ActionKind::Respond,
-            // A script cannot be asked again, and this was not a yes.
+            // A script cannot be asked again, so an unknown answer rejects the call, with the line as the message.
             _ if asking.is_scripted() => return Ok(ActionDecision::Reject { message: Some(said.trim().to_owned()) }),
             _ => {
                 asking.wrong(format!(

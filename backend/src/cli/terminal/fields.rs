@@ -1,5 +1,5 @@
-//! The values of an option's fields, as its JSON Schema describes them: a person is asked for each value separately,
-//! and a script gives all of them in one line, as a JSON object. The review validates them.
+//! Asks for the values of an option's fields, as a JSON Schema describes them. A person is asked for each value
+//! separately; a script gives all of them in one line, as a JSON object. The server validates them.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use shared::JsonMap;
 use super::{Prompter, text};
 use crate::embed::Declined;
 
-/// Asks for the values of an option's fields.
+/// Asks for the values of the fields that `schema` describes.
 pub(super) async fn ask(asking: &mut Prompter<'_>, schema: &Value) -> Result<JsonMap, Declined> {
     match schema.get("properties").and_then(Value::as_object) {
         Some(properties) if !asking.is_scripted() => {
@@ -29,7 +29,7 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, schema: &Value) -> Result<Jso
     }
 }
 
-/// Asks for all values at once.
+/// Asks for all values in one line, as a JSON object.
 async fn whole(asking: &mut Prompter<'_>) -> Result<JsonMap, Declined> {
     loop {
         let said = asking.line(" the values of the option, as a JSON object: ").await?;
@@ -55,7 +55,7 @@ impl Field<'_> {
         self.schema.get("enum").and_then(Value::as_array)
     }
 
-    /// Whether the typed text is the value itself, and not JSON.
+    /// Whether a typed value is taken as text and not parsed as JSON.
     fn takes_text(&self) -> bool {
         match self.choices() {
             Some(choices) => choices.iter().all(Value::is_string),
@@ -63,7 +63,7 @@ impl Field<'_> {
         }
     }
 
-    /// ` Agent (writer or editor; optional): `
+    /// Returns the prompt, such as ` Agent (writer or editor; optional): `.
     fn prompt(&self) -> String {
         let name = self.word("title").unwrap_or(self.name);
         let mut about = Vec::new();
@@ -101,7 +101,7 @@ fn display(value: &Value) -> String {
     text::line(&value.as_str().map_or_else(|| text::json_line(value), str::to_owned))
 }
 
-/// Asks for one value; none if it is left out.
+/// Asks for one value; `None` if it is optional and the person enters nothing.
 async fn one(asking: &mut Prompter<'_>, field: &Field<'_>) -> Result<Option<Value>, Declined> {
     if let Some(description) = field.word("description") {
         asking.screen.say(text::barred(description).trim_end_matches('\n'));

@@ -1,6 +1,6 @@
 //! The lines of answers, from a terminal, a pipe or a file.
 //!
-//! A separate thread reads, so that waiting for a line can be cancelled.
+//! A separate thread or task reads the source, so that waiting for a line can be cancelled.
 
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
@@ -14,18 +14,18 @@ use crate::embed::Declined;
 /// The longest line, in bytes.
 pub const MAX_LINE: usize = 100_000;
 
-/// Where answers come from.
+/// A source of answers, one line each.
 pub struct InputLines {
     lines: mpsc::Receiver<Result<String, String>>,
     interactive: bool,
-    /// Whether lines that were typed before a question are discarded.
+    /// Whether lines that arrived before a question are discarded.
     forgets: bool,
-    /// What to do when there are no more.
+    /// The end of the error message when there are no more lines.
     remedy: &'static str,
 }
 
 impl InputLines {
-    /// Reads standard input. If it is not a terminal, it counts as a script: an invalid answer is not asked again.
+    /// Reads standard input. If it is not a terminal, it counts as a script: invalid answers are errors.
     pub fn stdin() -> Self {
         let interactive = std::io::stdin().is_terminal();
         let remedy = if interactive {
@@ -37,13 +37,14 @@ impl InputLines {
         Self::reading(std::io::stdin(), interactive, remedy)
     }
 
-    /// Reads a file with one line for each answer, which counts as a script; an error if it cannot be opened.
+    /// Reads a file with one line for each answer. It counts as a script: invalid answers are errors. Fails if the file
+    /// cannot be opened.
     pub fn file(path: &Path) -> std::io::Result<Self> {
         let remedy = "the answers file has no more lines; add one line for each answer";
         Ok(Self::reading(std::fs::File::open(path)?, false, remedy))
     }
 
-    /// Reads lines from any source. They count as a script: an invalid answer is not asked again.
+    /// Reads lines from any source. They count as a script: invalid answers are errors.
     pub fn lines_of(mut source: impl AsyncBufRead + Send + Unpin + 'static) -> Self {
         let (send, lines) = mpsc::channel(16);
         tokio::spawn(async move {
@@ -60,21 +61,21 @@ impl InputLines {
         Self { lines, interactive: false, forgets: false, remedy: "there are no more lines" }
     }
 
-    /// A script, for tests.
+    /// Creates the answers of a script, for tests.
     #[cfg(test)]
     pub fn piped(answers: &'static str) -> Self {
         Self::reading(answers.as_bytes(), false, "the script has no more")
     }
 
-    /// A person who types this, line by line as they are asked, for tests.
+    /// Creates the answers of a person who types these lines as they are asked, for tests.
     #[cfg(test)]
     pub fn typed(answers: &'static str) -> Self {
-        // They are there before they are asked for: they count, as what a person types in time does.
+        // All lines arrive before the first question, but must count as typed after it.
         Self { forgets: false, ..Self::reading(answers.as_bytes(), true, "the terminal was closed") }
     }
 
     fn reading(source: impl Read + Send + 'static, interactive: bool, remedy: &'static str) -> Self {
-        // Little is read ahead: lines that no question needs stay in the source.
+        // The small buffer limits how many lines are read before a question needs them.
         let (send, lines) = mpsc::channel(16);
         thread::spawn(move || {
             let mut source = BufReader::new(source);
@@ -88,17 +89,17 @@ impl InputLines {
         Self { lines, interactive, forgets: interactive, remedy }
     }
 
-    /// Whether a person types them.
+    /// Whether a person types the answers at a terminal.
     pub fn is_interactive(&self) -> bool {
         self.interactive
     }
 
-    /// Discards what a person typed before they were asked.
+    /// Discards lines that a person typed before the question.
     pub fn forget_early(&mut self) {
         while self.forgets && self.lines.try_recv().is_ok() {}
     }
 
-    /// Returns the next line.
+    /// Waits for the next line. Fails at the end of the source.
     pub async fn next(&mut self) -> Result<String, Declined> {
         match self.lines.recv().await {
             Some(line) => Ok(line?),
@@ -107,14 +108,15 @@ impl InputLines {
     }
 }
 
-/// Reads a line without its line break; none at the end of the source.
+/// Reads a line without its line break; `None` at the end of the source.
 fn read(source: &mut impl BufRead) -> Option<Result<String, String>> {
     let mut line = Vec::new();
     let read = source.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line);
     whole(read, line)
 }
 
-/// Converts what was read to a line without its line break; none at the end of the source.
+/// Converts the bytes of a line to text without its line break; `None` at the end of the source. Fails if the line is
+/// too long or not UTF-8.
 fn whole(read: std::io::Result<usize>, line: Vec<u8>) -> Option<Result<String, String>> {
     match read {
         Ok(0) => return None,

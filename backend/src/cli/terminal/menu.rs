@@ -1,4 +1,4 @@
-//! The numbered menu of a review with options, and the answer to a question without.
+//! The numbered menu of a review with options, and the prompt of a question without options.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::embed::{Choice, Declined};
 
 const RULE: &str = "══════════════════════════════════════════════════";
 
-/// Shows the review, and asks until something is chosen.
+/// Shows the review, and asks until the person chooses an entry or answers.
 pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Choice, Declined> {
     let menu = Menu::of(review);
     asking.screen.say(menu.text().trim_end_matches('\n'));
@@ -52,12 +52,13 @@ pub(super) async fn ask(asking: &mut Prompter<'_>, review: &Review) -> Result<Ch
     }
 }
 
-/// The menu of a review, as it is shown.
+/// Returns the menu of a review as it is shown.
 pub(super) fn render(review: &Review) -> String {
     Menu::of(review).text()
 }
 
-/// Builds the choice of an option; asks for a correction's missing message, and for the option's fields.
+/// Builds the choice of an option. Asks for the values of its fields, and for the message of a correction if the flow
+/// gives none.
 async fn chosen(asking: &mut Prompter<'_>, option: &ReviewOption) -> Result<Choice, Declined> {
     let fields = match &option.fields {
         Some(schema) => fields::ask(asking, schema).await?,
@@ -70,16 +71,16 @@ async fn chosen(asking: &mut Prompter<'_>, option: &ReviewOption) -> Result<Choi
     Ok(choice)
 }
 
-/// An entry with a number.
+/// An entry of the menu, which has a number.
 enum MenuEntry<'a> {
     Option(&'a ReviewOption),
     FreeText,
 }
 
-/// The menu of a review, as it is shown.
+/// The menu of a review.
 struct Menu<'a> {
     review: &'a Review,
-    /// The node that asks, or else the title.
+    /// The id of the node that asks, or else the title of the review.
     name: String,
     editable: Vec<&'a Item>,
 }
@@ -90,12 +91,12 @@ impl<'a> Menu<'a> {
         Self { review, name, editable: review.items.iter().filter(|item| item.editable).collect() }
     }
 
-    /// Whether there is nothing to choose: the next line is the answer.
+    /// Whether there is nothing to choose or edit, so that the next line is the answer.
     fn is_question(&self) -> bool {
         self.review.options.is_empty() && self.editable.is_empty()
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of entries: the options, and free text if it is allowed.
     fn count(&self) -> usize {
         self.review.options.len() + usize::from(self.review.free_text)
     }
@@ -112,7 +113,7 @@ impl<'a> Menu<'a> {
         self.editable.iter().fold(String::new(), |all, item| all + ", edit " + &item.key)
     }
 
-    /// Returns the entry that a number or an id names.
+    /// Returns the entry with this number, or the option with this id; `None` if there is none.
     fn entry(&self, said: &str) -> Option<MenuEntry<'a>> {
         let options = &self.review.options;
         match said.parse::<usize>() {
@@ -153,9 +154,9 @@ impl<'a> Menu<'a> {
     }
 }
 
-/// Returns the title between two rules, and the question.
+/// Returns the title between two rules, with the question below.
 pub(super) fn head(title: &str, prompt: &str) -> String {
-    // A question of several lines could look like the menu.
+    // The lines of a long question could be mistaken for the menu.
     let prompt = match text::lines(prompt).as_slice() {
         [line] => format!(" {line}\n"),
         _ => text::barred(prompt),
@@ -167,7 +168,7 @@ pub(super) fn rule() -> &'static str {
     RULE
 }
 
-/// Returns what is at stake, and the time limit.
+/// Returns the stakes, the time limit, the advice of handlers, and the alternatives that are not in the menu.
 pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
     let mut words = Vec::new();
     if stakes.severity != shared::definition::Severity::default() {
@@ -204,7 +205,7 @@ pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
         let until = asked.until.map(|until| format!(" until {until}")).unwrap_or_default();
         let _ = writeln!(all, " - {} may answer{until}", text::line(&asked.by));
     }
-    // Alternatives that are options are in the menu.
+    // Alternatives that are also options are in the menu.
     let is_option = |alternative: &&Alternative| alternative.choice().is_some() && review.actions.is_empty();
     for alternative in stakes.alternatives.iter().filter(|alternative| !is_option(alternative)) {
         let chosen = alternative.choice().map(|choice| format!("choose {}: ", text::line(&choice.id)));
@@ -221,7 +222,7 @@ pub(super) fn took(review: &Review) -> String {
     format!(" Usage so far: {summary}{since}\n")
 }
 
-/// Describes what a timer does.
+/// Describes what happens when the timer expires.
 fn after(then: &OnTimeout) -> String {
     match then {
         OnTimeout::Reject => "reject".to_owned(),
@@ -236,7 +237,7 @@ fn after(then: &OnTimeout) -> String {
     }
 }
 
-/// Whether the typed text is the value itself, and not JSON.
+/// Whether a typed value for this item is taken as text and not parsed as JSON.
 pub fn takes_text(item: &Item) -> bool {
     let named = item.schema.as_ref().and_then(|schema| schema.get("type")).and_then(Value::as_str);
     named.map_or(item.value.is_string(), |named| named == "string")

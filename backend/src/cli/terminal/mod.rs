@@ -1,7 +1,7 @@
 //! A reviewer at a terminal, or at the end of a pipe: shows the question and reads the answer.
 //!
-//! The shape of the menu is a contract with scripts: options are numbered from 1, free text is the last number, and an
-//! answer is a line. Text written by agents is made inert and cannot look like a menu: each of its lines has a bar
+//! The format of the menu is a contract with scripts: options are numbered from 1, free text is the last number, and an
+//! answer is one line. Text of agents is made harmless and cannot be mistaken for a menu: each of its lines has a bar
 //! before it.
 
 mod calls;
@@ -31,38 +31,38 @@ pub use screen::Screen;
 
 use crate::embed::{Choice, Declined, Reviewer};
 
-/// A person at a terminal, or a script.
+/// A reviewer that shows questions on a screen and reads the answers as lines: a person at a terminal, or a script.
 pub struct Terminal {
     screen: Screen,
-    /// The input, for one question at a time.
+    /// The lines of answers. The lock lets one question at a time read them.
     answers: Arc<Mutex<InputLines>>,
-    /// Held until the answer is committed.
+    /// The lock for [`Reviewer::turn`], which is held from a question until its answer is committed.
     turn: Arc<Mutex<()>>,
     interactive: bool,
-    /// The person who is asked, if the terminal serves several.
+    /// The person who is asked; `None` if the terminal serves only one.
     person: Option<Username>,
 }
 
 impl Terminal {
-    /// Reads lines from `input`, and shows on `output` what is asked and what was read. All questions read from the one
-    /// input.
+    /// Creates a terminal that reads answers from `input`, and shows questions and answers on `output`. All questions
+    /// share the one input, which counts as a script.
     pub fn new(input: impl AsyncBufRead + Send + Unpin + 'static, output: impl Write + Send + 'static) -> Self {
         Self::on(Screen::on(Box::new(output)), InputLines::lines_of(input))
     }
 
-    /// Shows on `screen`, and reads from `answers`.
+    /// Creates a terminal that shows questions on `screen` and reads answers from `answers`.
     pub fn on(screen: Screen, answers: InputLines) -> Self {
         let interactive = answers.is_interactive();
         Self { screen, answers: Arc::new(Mutex::new(answers)), turn: Arc::default(), interactive, person: None }
     }
 
-    /// Returns the same terminal for one of several people; each question says who is asked.
+    /// Returns the same terminal for one of several people. Each of its questions begins with the person's name.
     pub fn of(&self, person: Username) -> Self {
         let (screen, answers, turn) = (self.screen.clone(), Arc::clone(&self.answers), Arc::clone(&self.turn));
         Self { screen, answers, turn, interactive: self.interactive, person: Some(person) }
     }
 
-    /// Asks for the values of an option that was already chosen.
+    /// Asks for the values of the fields of an option that was already chosen. `schema` is their JSON Schema.
     pub async fn fields(&self, schema: &Value) -> Result<JsonMap, Declined> {
         let mut answers = self.answers.lock().await;
         answers.forget_early();
@@ -78,9 +78,9 @@ impl Terminal {
 impl Reviewer for Terminal {
     async fn review(&self, review: &Review) -> Result<Choice, Declined> {
         let mut answers = self.answers.lock().await;
-        // Text typed before the question appeared does not answer it.
+        // Lines that were typed before the question appeared do not answer it.
         answers.forget_early();
-        // The timer may fire while the person thinks.
+        // The future is dropped if the review is resolved before the person answers.
         let _closed = Closing(&self.screen);
         if let Some(person) = &self.person {
             self.screen.say(&format!("{person} is asked:"));
@@ -108,7 +108,7 @@ impl Reviewer for Terminal {
     }
 }
 
-/// Returns the text of a review, as it is shown before the question.
+/// Returns the text of a review as it is shown above the prompt.
 pub fn render(review: &Review) -> String {
     if review.actions.is_empty() {
         return menu::render(review);
@@ -116,7 +116,7 @@ pub fn render(review: &Review) -> String {
     review.actions.iter().enumerate().map(|(index, action)| calls::render(review, index, action)).collect()
 }
 
-/// Parses `KEY=VALUE`, where the value is JSON, or else text.
+/// Parses `KEY=VALUE`. The value is JSON, or text if it is not valid JSON. `None` if there is no key.
 pub(super) fn key_value(pair: &str) -> Option<(String, Value)> {
     let (key, value) = pair.split_once('=')?;
     let key = key.trim();
@@ -124,7 +124,7 @@ pub(super) fn key_value(pair: &str) -> Option<(String, Value)> {
     (!key.is_empty()).then(|| (key.to_owned(), value))
 }
 
-/// Closes the open question when dropped.
+/// A guard that closes the open question when it is dropped.
 struct Closing<'a>(&'a Screen);
 
 impl Drop for Closing<'_> {
@@ -133,7 +133,7 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// One question that is being asked.
+/// The input and output of one question while it is asked.
 struct Prompter<'a> {
     screen: &'a Screen,
     answers: &'a mut InputLines,
@@ -143,7 +143,7 @@ struct Prompter<'a> {
 }
 
 impl Prompter<'_> {
-    /// Asks for one line.
+    /// Shows a prompt, and returns the next line without surrounding spaces.
     async fn line(&mut self, prompt: &str) -> Result<String, Declined> {
         self.screen.ask(prompt);
         let line = self.answers.next().await;
@@ -152,7 +152,7 @@ impl Prompter<'_> {
         Ok(line?.trim().to_owned())
     }
 
-    /// Reads `metadata KEY=VALUE`, for the context of all later steps.
+    /// Records the pair of an answer `metadata KEY=VALUE`.
     fn metadata(&mut self, pair: &str) -> Result<(), Declined> {
         match key_value(pair) {
             Some((key, value)) => {
@@ -164,12 +164,12 @@ impl Prompter<'_> {
         }
     }
 
-    /// Whether answers come from a file or a pipe.
+    /// Whether answers come from a file or a pipe, so that invalid ones are not asked again.
     fn is_scripted(&self) -> bool {
         !self.interactive
     }
 
-    /// Handles an invalid answer: a person is asked again, and a script ends with an error.
+    /// Handles an invalid answer: shows the reason to a person, who is asked again; for a script, returns the error.
     fn wrong(&self, why: String) -> Result<(), Declined> {
         if !self.interactive {
             return Err(why.into());
@@ -178,7 +178,8 @@ impl Prompter<'_> {
         Ok(())
     }
 
-    /// Reads a new value to replace `old`: from the named file, or lines until a lone `.`.
+    /// Reads a new value to replace `old`, from `file`, or as lines until a lone `.` if `file` is empty. `None` if the
+    /// value is invalid and a person can try again.
     async fn value(&mut self, old: &Value, is_text: bool, file: &str) -> Result<Option<Value>, Declined> {
         let new = if file.is_empty() {
             self.screen.say(" enter the new value; end it with a line that is only a dot:");

@@ -1,22 +1,23 @@
-//! The screen for everything but the result: questions, and what happens while one is open.
+//! The screen for questions and progress, but not for the result. It keeps an open question below lines that are
+//! printed meanwhile.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The screen. Cheap to clone.
+/// A handle to the screen. Cheap to clone.
 #[derive(Clone)]
 pub struct Screen(Arc<Mutex<ScreenState>>);
 
 struct ScreenState {
     out: Box<dyn Write + Send>,
-    /// The open prompt, with the cursor after it.
+    /// The prompt of the open question, behind which the cursor stands; `None` if no question is open.
     open: Option<String>,
 }
 
 impl Screen {
-    /// Creates a screen on standard error: standard output is for the result.
+    /// Creates a screen on standard error, because standard output is for the result.
     pub fn stderr() -> Self {
         Self::on(Box::new(std::io::stderr()))
     }
@@ -26,7 +27,7 @@ impl Screen {
         Self(Arc::new(Mutex::new(ScreenState { out, open: None })))
     }
 
-    /// Shows lines. An open question is shown again after them.
+    /// Shows lines. The prompt of an open question is shown again below them.
     pub fn say(&self, lines: &str) {
         let mut shown = self.0.lock();
         match shown.open.clone() {
@@ -35,7 +36,7 @@ impl Screen {
         }
     }
 
-    /// Opens a question.
+    /// Shows a prompt and opens the question.
     pub fn ask(&self, prompt: &str) {
         let mut shown = self.0.lock();
         if shown.open.is_some() {
@@ -45,8 +46,8 @@ impl Screen {
         shown.open = Some(prompt.to_owned());
     }
 
-    /// Closes the question. At a terminal, the person has ended the line; otherwise, the answer is shown, so that the
-    /// transcript is complete.
+    /// Closes the question after an answer. If `ended`, the person has typed the line break at the terminal; otherwise
+    /// the answer `echo` is shown, so that the transcript is complete.
     pub fn answered(&self, echo: &str, ended: bool) {
         let mut shown = self.0.lock();
         shown.open = None;
@@ -55,7 +56,7 @@ impl Screen {
         }
     }
 
-    /// Closes a question that no longer needs an answer.
+    /// Closes the open question, if there is one, because it no longer needs an answer.
     pub fn close(&self) {
         let mut shown = self.0.lock();
         if shown.open.take().is_some() {
@@ -66,7 +67,7 @@ impl Screen {
 
 impl ScreenState {
     fn write(&mut self, text: &str) {
-        // A reader that has gone away is not an error.
+        // A closed pipe is not an error.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 }

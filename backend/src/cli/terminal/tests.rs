@@ -1,4 +1,4 @@
-//! What a reviewer at a terminal sees, and what their answers do.
+//! Tests of what a reviewer at a terminal sees, and of the effect of their answers.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -10,7 +10,7 @@ use shared::definition::Flow;
 use super::*;
 use crate::embed::{Finished, Options, RunError};
 
-/// What was shown.
+/// An output that keeps everything that was shown.
 #[derive(Clone, Default)]
 struct Shown(Arc<StdMutex<Vec<u8>>>);
 
@@ -31,7 +31,8 @@ impl Shown {
     }
 }
 
-/// Runs a flow with these answers. Somebody interactive is asked again where a script ends.
+/// Runs a flow with these answers, from a person if `interactive`, otherwise from a script. Returns the end of the run,
+/// and everything that was shown.
 async fn run(flow: Value, answers: &'static str, interactive: bool) -> (Result<Finished, RunError>, String) {
     let flow: Flow = serde_json::from_value(flow).unwrap();
     let shown = Shown::default();
@@ -166,7 +167,7 @@ async fn each_call_is_asked_about_by_itself() {
     let review = ended.unwrap().report.reviews.remove(0);
     insta::assert_snapshot!(shown);
     insta::assert_json_snapshot!(review.decisions[0].verdict);
-    // What is no answer is a no, where nobody can be asked again.
+    // An unknown answer of a script rejects the call, because a script cannot be asked again.
     let (ended, _) = run(publish(), "maybe\nyes\n", false).await;
     let Verdict::Actions { decisions, .. } = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict else {
         panic!("each call has its answer");
@@ -209,7 +210,7 @@ async fn a_question_without_options_takes_the_next_line() {
     assert!(shown.ends_with("your answer: In the garden.\n"), "{shown}");
 }
 
-/// An agent has given up, and hands over to another one.
+/// Returns an escalation with an option that has fields, which delegates to another agent.
 fn escalation() -> Review {
     let fields = json!({
         "type": "object", "required": ["agent", "instructions"],
@@ -232,7 +233,7 @@ fn escalation() -> Review {
     .unwrap()
 }
 
-/// What is decided on a review with these answers, and what was shown.
+/// Asks about a review with these answers. Returns the choice, and everything that was shown.
 async fn asked(review: &Review, answers: &'static str, interactive: bool) -> (Result<Choice, Declined>, String) {
     let shown = Shown::default();
     let answers = if interactive { InputLines::typed(answers) } else { InputLines::piped(answers) };

@@ -1,27 +1,28 @@
-//! Makes foreign text harmless for a terminal: characters that would move the cursor, or colour, hide or reverse text,
-//! are shown by name.
+//! Makes untrusted text harmless for a terminal: characters that would move the cursor, or colour, hide or reverse
+//! text, are shown by name.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 use shared::invisible_characters::{TextPart, parts};
 
-/// Returns one harmless line, in which line breaks are shown too.
+/// Returns the text as one harmless line, in which line breaks are shown by name too.
 pub fn line(text: &str) -> String {
     lines(text).join("‹U+000A›")
 }
 
-/// Returns the lines, each harmless.
+/// Splits the text into harmless lines.
 pub fn lines(text: &str) -> Vec<String> {
     text.replace("\r\n", "\n").split('\n').map(inert).collect()
 }
 
-/// Returns the lines with a bar before each, so that none can be mistaken for the menu.
+/// Returns the harmless lines with a bar before each, so that none can be mistaken for the menu.
 pub fn barred(text: &str) -> String {
     lines(text).iter().fold(String::new(), |all, line| all + format!(" | {line}").trim_end() + "\n")
 }
 
-/// Formats a value for people: text as it is, everything else as JSON.
+/// Formats a value for people: text as it is, null as `(nothing yet)`, and everything else as JSON. The result is not
+/// harmless yet.
 pub fn value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -30,12 +31,13 @@ pub fn value(value: &Value) -> String {
     }
 }
 
-/// Formats a value as JSON with hidden characters escaped: the same for a program, and harmless in a terminal.
+/// Formats a value as JSON with hidden characters escaped: programs read the same value, and a terminal shows it
+/// safely.
 pub fn json(value: &impl serde::Serialize) -> String {
     escaped(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// Formats a value as JSON in one line.
+/// Like [`json`], in one line.
 pub fn json_line(value: &impl serde::Serialize) -> String {
     escaped(&serde_json::to_string(value).unwrap_or_default())
 }
