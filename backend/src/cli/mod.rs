@@ -129,7 +129,7 @@ pub(crate) fn print(line: &str) {
     let _ = is_read(line);
 }
 
-/// Prints a line like [`print`], and returns whether standard output is still open.
+/// Prints a line like `print`, and returns whether standard output is still open.
 fn is_read(line: &str) -> bool {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

@@ -17,7 +17,7 @@ on_both! {
     everybody_has_counted_what_is_theirs,
 }
 
-/// A question to people, a call that is held back and that a guardrail blocks, and a word of the machine's own.
+/// A flow with a human node. `NOTE` has a gated call that a guardrail blocks, and in `AUTO` an `auto` handler decides.
 const ASK: &str = "
 id: ask
 nodes:
