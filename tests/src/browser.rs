@@ -13,11 +13,11 @@ use crate::process::Process;
 use crate::transport::install_tls;
 use crate::wait::eventually;
 
-/// What a step of a browser's user comes to.
+/// The result of one step in a browser, such as a click.
 pub type BrowserResult<T> = Result<T, BrowserError>;
 
-/// A step that failed. It writes where and why as it is made: the test ends with it, and its browser, dropped before its
-/// `quit`, panics over it.
+/// The failure of a step in a browser. Its location and cause are written to standard error when it is made: the test
+/// returns it, and the [`Browser`], dropped without `quit`, panics before the test framework can show it.
 #[derive(Debug)]
 pub struct BrowserError(#[expect(dead_code, reason = "read through `Debug`")] WebDriverError);
 
@@ -38,12 +38,12 @@ pub struct Browser {
     // Dropped after the driver: chromedriver and the browser share a process group, which is killed whole.
     _chromedriver: Process,
     profile: TempDir,
-    /// Whether the test has looked at the errors of the console.
+    /// Whether [`Browser::quit`] has read the errors in the browser's console.
     looked: AtomicBool,
 }
 
 impl Browser {
-    /// Starts one with a window of this size, in CSS pixels.
+    /// Starts chromedriver and a browser with a window of this size, in CSS pixels.
     pub async fn start(width: u32, height: u32) -> Self {
         install_tls();
         let profile = tempfile::Builder::new().prefix("countersign-browser-").tempdir().expect("a temporary folder");
@@ -76,13 +76,13 @@ impl Browser {
         Self { driver, _chromedriver: chromedriver, profile, looked: AtomicBool::new(false) }
     }
 
-    /// The folder of its profile, which no other browser has.
+    /// The folder of the browser's profile, which no other browser shares.
     pub fn profile(&self) -> &std::path::Path {
         self.profile.path()
     }
 
-    /// What the program wrote to the browser's log as errors since it was last asked, panics among it. What the browser
-    /// itself says of the network is none: a login that is refused, a server that was killed.
+    /// Returns the errors, panics included, that the page wrote to the browser's console since the last call, without
+    /// those that the browser itself reports about the network, such as a refused login or a killed server.
     pub async fn errors(&self) -> Vec<String> {
         let log = self.driver.browser_log().await.expect("the browser's log");
         let of_network = |entry: &BrowserLogEntry| {
@@ -94,14 +94,14 @@ impl Browser {
             .collect()
     }
 
-    /// Ends the test's use of the browser: fails it where the program has written errors.
+    /// Closes the browser. Panics if the page has written errors to the browser's console.
     pub async fn quit(self) {
         let errors = self.errors().await;
         self.looked.store(true, Ordering::Relaxed);
         assert!(errors.is_empty(), "errors in the browser's console: {errors:#?}");
     }
 
-    /// A picture of the window, written to `path`.
+    /// Writes a screenshot of the window to `path`, as PNG.
     pub async fn picture(&self, path: &std::path::Path) {
         self.driver.screenshot(path).await.expect("a picture");
     }

@@ -1,4 +1,4 @@
-//! Somebody who has nothing but HTTP, as programs in other languages do: a token, and JSON in and out.
+//! A client of the HTTP API without typed messages, as in other languages: a token, and JSON in and out.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -7,15 +7,15 @@ use shared::api::NewToken;
 use crate::server::Server;
 use crate::transport::{Api, HttpTransport};
 
-/// Somebody over HTTP: a status and a body for each request.
+/// A client that authenticates with a token, and gets a status and a body for each request.
 #[derive(Debug)]
 pub struct Caller(HttpTransport);
 
-/// What the server said.
+/// The status of a response, and its body: `Null` where it is not JSON.
 pub type Answer = (StatusCode, Value);
 
 impl Caller {
-    /// Sends a request, with `key` as its `Idempotency-Key`. An answer that is no JSON is `Null`.
+    /// Sends a request, with `key` as its `Idempotency-Key`.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Value>, key: Option<&str>) -> Answer {
         let mut request = self.0.raw(method, path);
         if let Some(body) = body {
@@ -29,33 +29,33 @@ impl Caller {
         (status, serde_json::from_slice(&answer.bytes().await.expect("a body")).unwrap_or(Value::Null))
     }
 
-    /// Posts JSON without an idempotency key, and gives the answer whatever its status.
+    /// Posts JSON without an idempotency key, and returns the response whatever its status.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, Some(body), None).await
     }
 
-    /// Gets what must be there.
+    /// Gets the JSON at `path`. Panics if the status is not 200.
     pub async fn get(&self, path: &str) -> Value {
         let (status, body) = self.send(Method::GET, path, None, None).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
         body
     }
 
-    /// Asks; answers with the review.
+    /// Asks a question, and returns its review.
     pub async fn ask(&self, question: &Value) -> Value {
         let (status, review) = self.post("/api/v1/reviews", question).await;
         assert_eq!(status, StatusCode::CREATED, "{review}");
         review
     }
 
-    /// What became of a review, once it is over.
+    /// Waits up to a minute until a review is no longer pending, and returns its resolution.
     pub async fn resolution(&self, review: &Value) -> Value {
         let review = self.get(&format!("{}?wait=60s", path_of(review))).await;
         assert_ne!(review["status"], "pending", "{review}");
         review["resolution"].clone()
     }
 
-    /// Decides a review as it stands.
+    /// Sends a decision on the current revision of a review.
     pub async fn decide(&self, review: &Value, decision: &Value) -> Answer {
         let seen = self.get(&path_of(review)).await;
         let mut body = json!({ "revision": seen["revision"], "digest": seen["digest"] });
@@ -64,22 +64,22 @@ impl Caller {
     }
 }
 
-/// Where the API shows a review.
+/// The path of a review in the API.
 pub fn path_of(review: &Value) -> String {
     format!("/api/v1/reviews/{}", review["id"].as_str().expect("an id"))
 }
 
-/// A decision for an option.
+/// The body of a decision that chooses an option, without revision and digest.
 pub fn choose(option: &str) -> Value {
     json!({ "verdict": { "type": "choose", "option": option } })
 }
 
-/// A person, or a program that acts for one, with a token of these roles.
+/// Creates a person with these roles, and returns a caller with a token of that person that has the same roles.
 pub async fn caller(server: &Server, name: &str, roles: &[&str]) -> Caller {
     of_person(server, &server.person(name, roles).await, roles).await
 }
 
-/// A token of the admin, with the role `admin`.
+/// Returns a caller with a token of the admin that has the role `admin`.
 pub async fn admin(server: &Server) -> Caller {
     of_person(server, &server.admin().await, &["admin"]).await
 }

@@ -1,4 +1,4 @@
-//! What kind of device a browser pretends to be, and what axe-core says of the page that it shows.
+//! The device that a browser emulates, and checks of the page on it with axe-core.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use serde_json::json;
 
 use crate::Browser;
 
-/// A screen in CSS pixels, and whether its colours are dark.
+/// The width and height of a screen in CSS pixels, and whether its colours are dark.
 pub type Screen = (u32, u32, bool);
 
-/// A phone in the dark, and a large screen in the light.
+/// A phone with dark colours, and a large screen with light ones.
 pub const SCREENS: [Screen; 2] = [(390, 844, true), (1440, 900, false)];
 
-/// axe-core, as it is published.
+/// The published script of axe-core.
 const AXE: &str = include_str!("../fixtures/axe-core/axe.min.js");
 
-/// A page on which nothing moves.
+/// A script that turns off all transitions and animations of a page.
 const STILL: &str = "
     const still = new CSSStyleSheet();
     still.replaceSync('*, ::before, ::after { transition: none !important; animation: none !important }');
@@ -27,22 +27,22 @@ const STILL: &str = "
 pub struct Breach {
     /// The id of the rule in axe-core, such as `color-contrast`.
     pub id: String,
-    /// What it wants.
+    /// The requirement, as axe-core words it.
     pub help: String,
-    /// How bad it is.
+    /// The severity, such as `serious`. `None` if axe-core did not run.
     pub impact: Option<String>,
-    /// The elements, each by selector and what is wrong with it.
+    /// The elements that break the rule: the selector of each, and how to fix it.
     pub places: Vec<(String, String)>,
 }
 
 impl Browser {
-    /// A screen of this size, in CSS pixels.
+    /// Emulates a screen of this size, in CSS pixels.
     pub async fn screen(&self, width: u32, height: u32) {
         let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
         self.command("Emulation.setDeviceMetricsOverride", screen).await;
     }
 
-    /// Whether the system's colours are dark.
+    /// Emulates a system with dark or light colours, and waits until the page is drawn with them.
     pub async fn dark(&self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": value }]);
@@ -51,15 +51,15 @@ impl Browser {
         self.driver.execute_async(drawn, Vec::new()).await.expect("the page draws");
     }
 
-    /// Every page that is opened from now on has axe-core in it, and nothing on it moves: what is looked at in a transition
-    /// has some of the old colours and some of the new.
+    /// Loads axe-core into every page that is opened from now on, and turns off transitions and animations: during a
+    /// transition, axe-core would measure a mixture of old and new colours.
     pub async fn with_axe(&self) {
         let source = format!("{AXE}\n{STILL}");
         self.command("Page.enable", json!({})).await;
         self.command("Page.addScriptToEvaluateOnNewDocument", json!({ "source": source })).await;
     }
 
-    /// What axe-core finds on the page: WCAG 2.0 to 2.2, A and AA, and its best practices.
+    /// Returns what axe-core finds on the page: breaches of WCAG 2.0 to 2.2, A and AA, and of its best practices.
     pub async fn breaches(&self) -> Vec<Breach> {
         let script = "
             const done = arguments[0];
@@ -74,8 +74,8 @@ impl Browser {
         found.convert().expect("its answer")
     }
 
-    /// Checks that anybody can read the page on these screens: axe-core finds nothing, and nothing is larger than
-    /// the screen. Takes a picture of each where `COUNTERSIGN_TEST_PICTURES` names a folder.
+    /// Checks on each screen that axe-core finds nothing, and that the page is not larger than the screen. Takes a
+    /// screenshot of each if `COUNTERSIGN_TEST_PICTURES` names a folder.
     pub async fn is_readable(&self, name: &str, screens: &[Screen]) {
         let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
         for (width, height, dark) in screens.iter().copied() {
@@ -85,7 +85,7 @@ impl Browser {
             self.picture_in(pictures.as_deref(), &format!("{name}-{width}-{colours}")).await;
             let breaches = self.breaches().await;
             assert!(breaches.is_empty(), "{name} at {width}: {breaches:#?}");
-            // A page of the console scrolls in its parts.
+            // A page of the console never scrolls as a whole, only its parts do. Other pages may scroll vertically.
             let script = "
                 const { scrollWidth, clientWidth, scrollHeight, clientHeight } = document.documentElement;
                 return [scrollWidth - clientWidth, document.querySelector('.shell') ? scrollHeight - clientHeight : 0];";
@@ -95,7 +95,7 @@ impl Browser {
         }
     }
 
-    /// A picture of the window in a folder, where there is one.
+    /// Writes a screenshot of the window to `folder`, as `name.png`. Does nothing without a folder.
     pub async fn picture_in(&self, folder: Option<&Path>, name: &str) {
         if let Some(folder) = folder {
             std::fs::create_dir_all(folder).expect("a folder for pictures");

@@ -1,6 +1,6 @@
 //! Flows that tests launch.
 
-/// A person is asked, and a tool is called with the option that was chosen: exactly one of `yes` and `no` acts.
+/// A flow that asks a person, and then calls a tool with the chosen option: exactly one of `act_yes` and `act_no` runs.
 /// `human` is further YAML of the human node, such as `timeout: 1s`.
 pub fn choice(recorder: &str, human: &str) -> String {
     format!(
@@ -45,7 +45,7 @@ nodes:
     )
 }
 
-/// An agent writes, a person reviews and may edit, and a tool that needs leave publishes.
+/// A flow in which an agent writes, a person reviews and may edit, and a gated tool publishes.
 pub fn article(recorder: &str) -> String {
     format!(
         r#"id: article
@@ -108,7 +108,7 @@ pub fn quick_article(recorder: &str) -> String {
     format!("{before}nodes:\n{after}")
 }
 
-/// A person is asked, and that is all; for `reviewers`, in YAML.
+/// A flow with a single human node. `reviewers` is the YAML of its reviewers.
 pub fn question(id: &str, reviewers: &str) -> String {
     format!(
         r"id: {id}
@@ -130,7 +130,7 @@ nodes:
     )
 }
 
-/// A person is asked, and then an agent writes something long.
+/// A flow that asks a person, and then lets an agent write a long text.
 pub fn essay() -> String {
     let text = "One more sentence of the essay, to be read as it is written. ".repeat(20);
     format!(

@@ -1,11 +1,12 @@
-//! Answers that a page waits for: a test holds them back, and lets them arrive or get lost.
+//! Responses held back from a page: a test lets each of them arrive late, or get lost.
 
 use serde_json::json;
 
 use crate::wait::eventually;
 use crate::{Browser, BrowserResult};
 
-/// Answers to requests such as `POST …/comments` that end as `holds` says wait in `held`.
+/// A script that wraps `fetch`: responses to requests that match the regular expression `holds` in the session storage,
+/// such as `^POST .*/comments$`, wait in `window.held`.
 const HOLD: &str = "
     if (!window.held) {
         window.held = [];
@@ -24,14 +25,15 @@ const HOLD: &str = "
 ";
 
 impl Browser {
-    /// Runs in every page that is opened from now on, before the console does.
+    /// Runs a script in every page that is opened from now on, before the console starts.
     pub async fn before_each_page(&self, script: &str) -> BrowserResult<()> {
         self.driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await?;
         Ok(())
     }
 
-    /// Holds back the answers to requests whose method and path match a regular expression, such as `POST .*/comments`, in
-    /// this page and in those that are opened from now on; the server has carried them out. None: to no more.
+    /// Holds back the responses to requests whose method and path match a regular expression, such as
+    /// `POST .*/comments`, on this page and on those opened from now on. The server has carried out these requests.
+    /// `None` ends this.
     pub async fn hold(&self, requests: Option<&str>) -> BrowserResult<()> {
         self.before_each_page(HOLD).await?;
         let hold = format!("{HOLD} sessionStorage.setItem('holds', arguments[0])");
@@ -41,7 +43,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Waits until an answer is held back.
+    /// Waits until a response is held back.
     pub async fn held(&self) {
         eventually("an answer is held back", async || {
             let held = self.driver.execute("return held.length > 0", Vec::new()).await.ok()?;
@@ -50,7 +52,7 @@ impl Browser {
         .await;
     }
 
-    /// Lets the answer that was held back first arrive, or get lost.
+    /// Waits for a response that is held back, and lets the oldest one arrive, or get lost.
     pub async fn release(&self, arrives: bool) -> BrowserResult<()> {
         self.held().await;
         self.driver.execute("held.shift()(arguments[0])", vec![json!(arrives)]).await?;

@@ -1,4 +1,4 @@
-//! An OpenID Connect provider on this machine, as strict as a real one, that can be told to answer wrongly.
+//! An OpenID Connect provider on loopback, as strict as a real one, that can be told to misbehave.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,59 +18,59 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The id of its client.
+/// The id of the one client that the provider knows.
 pub const CLIENT: &str = "countersign";
-/// The secret of its client, with a sign that is encoded in a header.
+/// The secret of that client, with a character that must be encoded in a header.
 pub const SECRET: &str = "the secret";
 
-/// What is wrong with the next answer.
+/// A mistake that the provider makes on purpose. "The token" is the ID token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The ID token is signed by a key that is not the provider's, under the name of one that is.
+    /// The token is signed with a foreign key, under the id of the provider's own key.
     ForeignKey,
-    /// It is not signed (`alg: none`).
+    /// The token is not signed (`alg: none`).
     NoSignature,
-    /// It is signed by the client's secret (`alg: HS256`).
+    /// The token is signed with the client's secret (`alg: HS256`).
     ClientSecret,
-    /// It is for another client.
+    /// The token is issued for another client.
     OtherAudience,
-    /// It is for another client too.
+    /// The token is issued for this client and another one.
     MoreAudiences,
-    /// It is of another issuer.
+    /// The token names another issuer.
     OtherIssuer,
-    /// It is of another attempt.
+    /// The token has the nonce of another login attempt.
     OtherNonce,
-    /// It is of no attempt.
+    /// The token has no nonce.
     NoNonce,
-    /// It has run out.
+    /// The token has expired.
     Expired,
-    /// It belongs to another access token.
+    /// The token has the hash (`at_hash`) of another access token.
     OtherAccessToken,
-    /// Another provider sends the person back (RFC 9207).
+    /// The redirect back to the client names another issuer (RFC 9207).
     OtherSender,
-    /// Nobody says who sends the person back, though the provider says that it does.
+    /// The redirect back to the client names no issuer, though the provider's configuration promises one.
     NoSender,
-    /// The person says no.
+    /// The person refuses the login (`access_denied`).
     Denied,
-    /// The address is not the person's own, as far as the provider knows.
+    /// The provider has not verified the person's email address.
     UnverifiedEmail,
-    /// Nothing is answered but 503.
+    /// Every request is answered with 503.
     Down,
 }
 
-/// Who is at the provider's page.
+/// A person who logs in at the provider.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// By what the provider knows them.
+    /// The claim `sub`, by which the provider identifies the person.
     pub subject: String,
-    /// What they are called.
+    /// The claim `preferred_username`; also the local part of the email address.
     pub username: String,
-    /// The claim `groups` of their ID token.
+    /// The claim `groups`.
     pub groups: Vec<String>,
 }
 
 impl Person {
-    /// A person whom the provider knows by `subject`, in these groups.
+    /// A person with these claims.
     pub fn new(subject: &str, username: &str, groups: &[&str]) -> Self {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         Self { subject: subject.to_owned(), username: username.to_owned(), groups }
@@ -86,17 +86,17 @@ struct Inner {
     issuer: String,
     key: Mutex<SigningKey>,
     foreign: SigningKey,
-    /// What was asked for each code that was given out.
+    /// The parameters of the authorization request, by the code that was issued for it.
     codes: Mutex<HashMap<String, HashMap<String, String>>>,
     person: Mutex<Person>,
     fault: Mutex<Option<Fault>>,
-    /// The paths that were asked.
+    /// The paths of all requests so far.
     asked: Mutex<Vec<String>>,
 }
 
-/// The provider, listening on a free port of this machine.
+/// A running provider on a free port of this machine.
 pub struct IdentityProvider {
-    /// Its issuer, which is its address.
+    /// The issuer, which is also the URL of the provider.
     pub issuer: String,
     inner: Arc<Inner>,
 }
@@ -119,7 +119,7 @@ fn random() -> String {
 }
 
 impl IdentityProvider {
-    /// Starts one, at whose page this person is.
+    /// Starts a provider at which this person logs in.
     pub async fn start(person: Person) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let issuer = format!("http://{}", listener.local_addr().expect("it has an address"));
@@ -143,22 +143,22 @@ impl IdentityProvider {
         Self { issuer, inner }
     }
 
-    /// From now on it answers wrongly; `None`: rightly.
+    /// Makes this mistake in every answer from now on; `None` ends that.
     pub fn fail_with(&self, fault: Option<Fault>) {
         *held(&self.inner.fault) = fault;
     }
 
-    /// From now on this person is at its page.
+    /// Lets this person log in from now on.
     pub fn seat(&self, person: Person) {
         *held(&self.inner.person) = person;
     }
 
-    /// Signs by a new key from now on, and knows the old one no more.
+    /// Replaces the signing key by a new one with this id.
     pub fn change_key(&self, id: &str) {
         *held(&self.inner.key) = SigningKey::new(id);
     }
 
-    /// How often a path was asked.
+    /// Returns the number of requests to a path so far.
     pub fn requests_to(&self, path: &str) -> usize {
         held(&self.inner.asked).iter().filter(|asked| *asked == path).count()
     }
@@ -181,7 +181,7 @@ async fn configuration(State(inner): State<Arc<Inner>>) -> Json<Value> {
         "jwks_uri": format!("{issuer}/keys"),
         "response_types_supported": ["code"],
         "subject_types_supported": ["public"],
-        // A provider that allows too much is not followed.
+        // The server must refuse `HS256` and `none`, though the provider offers them.
         "id_token_signing_alg_values_supported": ["ES256", "HS256", "none"],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": true,
@@ -197,7 +197,7 @@ async fn keys(State(inner): State<Arc<Inner>>) -> Json<Value> {
     Json(json!({ "keys": [key] }))
 }
 
-/// Signs the person in at once, where the request is as it must be.
+/// Logs the person in without a page, and redirects back to the client. Answers 400 to a malformed request.
 async fn authorize(State(inner): State<Arc<Inner>>, Query(asked): Query<HashMap<String, String>>) -> Response {
     let is = |name: &str, value: &str| asked.get(name).is_some_and(|given| given == value);
     let has = |name: &str| asked.get(name).is_some_and(|given| given.len() >= 20);
@@ -241,7 +241,7 @@ async fn token(
     if headers.get(header::AUTHORIZATION).is_none_or(|given| given.as_bytes() != client.as_bytes()) {
         return refuse("invalid_client");
     }
-    // A code counts once.
+    // A code can be redeemed once.
     let Some(asked) = sent.get("code").and_then(|code| held(&inner.codes).remove(code)) else {
         return refuse("invalid_grant");
     };

@@ -1,20 +1,20 @@
 //! The harness: it boots the real server with a real database, and drives it as its clients do.
 //!
-//! What a test starts ends with it, also when the test fails: every process has a group of its own, which is killed
+//! What a test starts ends with it, even if the test fails: every process has its own process group, which is killed
 //! when its handle is dropped. Settings, all optional:
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `COUNTERSIGN_BIN` | the server's binary; default: the one in the target folder |
-//! | `COUNTERSIGN_TEST_POSTGRES` | URL of a PostgreSQL, without a database, where databases may be made; default: a cluster is started |
-//! | `COUNTERSIGN_TEST_POSTGRES_BINARIES` | the folder of PostgreSQL's programs; default: those in the path, or the newest that Debian has |
-//! | `COUNTERSIGN_TEST_FULL` | the larger of the two numbers below, as `cargo xtask test --full` has it |
-//! | `COUNTERSIGN_TEST_ROUNDS` | how often each race is run; default 20, or 100 |
+//! | `COUNTERSIGN_TEST_POSTGRES` | URL of a PostgreSQL, without a database; default: each test starts a cluster |
+//! | `COUNTERSIGN_TEST_POSTGRES_BINARIES` | the folder of PostgreSQL's programs; default: `PATH`, then Debian's newest |
+//! | `COUNTERSIGN_TEST_FULL` | selects the larger of the two defaults below; `cargo xtask test --full` sets it |
+//! | `COUNTERSIGN_TEST_ROUNDS` | the number of rounds of each race; default 20, or 100 |
 //! | `COUNTERSIGN_TEST_KILLS` | how often the server is killed under load; default 10, or 50 |
-//! | `COUNTERSIGN_TEST_ENTRIES` | how many entries a listener hears who comes and goes; default 2,000, or 10,000 |
-//! | `COUNTERSIGN_TEST_SECONDS` | for how long three servers on one PostgreSQL are harmed under load; default 15, or 45 |
-//! | `COUNTERSIGN_TEST_PICTURES` | a folder for pictures of every page, at every width, light and dark; default: none |
-//! | `COUNTERSIGN_TEST_SEED` | where random choices begin; default 1 |
+//! | `COUNTERSIGN_TEST_ENTRIES` | the number of entries that a reconnecting socket receives; default 2,000, or 10,000 |
+//! | `COUNTERSIGN_TEST_SECONDS` | for how many seconds three servers are disturbed under load; default 15, or 45 |
+//! | `COUNTERSIGN_TEST_PICTURES` | a folder for screenshots of pages, at every width, light and dark; default: none |
+//! | `COUNTERSIGN_TEST_SEED` | the seed of random choices; default 1 |
 
 pub mod browser;
 pub mod caller;
@@ -48,7 +48,7 @@ pub use transport::{Api, HttpTransport};
 pub use visitor::Visitor;
 pub use wait::{DEADLINE, eventually};
 
-/// Makes two tests of each promise: `async fn promise(database: Database)` is kept on both databases.
+/// Makes two tests of each function `async fn promise(database: Database)`: one on SQLite, one on PostgreSQL.
 #[macro_export]
 macro_rules! on_both {
     ($($promise:ident),+ $(,)?) => {$(

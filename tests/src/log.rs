@@ -5,7 +5,7 @@ use shared::log::{Cursor, Entry, EntryKind};
 
 use crate::transport::Api;
 
-/// The whole log after a place.
+/// Reads all entries after a cursor, page by page.
 pub async fn log_after(api: &Api, after: &Cursor) -> Vec<Entry> {
     let (mut after, mut entries) = (after.clone(), Vec::new());
     loop {
@@ -19,7 +19,7 @@ pub async fn log_after(api: &Api, after: &Cursor) -> Vec<Entry> {
     }
 }
 
-/// Whether the topics `reviews` and `runs` have such entries.
+/// Whether entries of this kind are sent to subscribers of the topics `reviews` and `runs`.
 pub fn is_heard(kind: EntryKind) -> bool {
     let word = kind.as_str();
     kind != EntryKind::ReviewViewed && ["review.", "run.", "workflow."].iter().any(|prefix| word.starts_with(prefix))

@@ -1,4 +1,4 @@
-//! The console's pages, as a person uses them: by what they read and by role, not by how the page is built.
+//! The console's pages as a person uses them: elements are found by text and role, not by how the page is built.
 
 use thirtyfour::prelude::*;
 
@@ -18,13 +18,13 @@ impl Login<'_> {
         self.fill_in(username).await
     }
 
-    /// Logs in where the page knows already who that is.
+    /// Logs in on a page that already knows the username, and asks for the password only.
     pub async fn log_in_again(&self) -> WebDriverResult<()> {
         field(self.0, "password").await?.send_keys(PASSWORD).await?;
         button(self.0, "Log in").await?.click().await
     }
 
-    /// Logs in where the page is shown.
+    /// Logs in on the login page that the browser shows.
     pub async fn fill_in(&self, username: &str) -> WebDriverResult<()> {
         field(self.0, "username").await?.send_keys(username).await?;
         field(self.0, "password").await?.send_keys(PASSWORD).await?;
@@ -32,18 +32,18 @@ impl Login<'_> {
     }
 }
 
-/// The inbox: the list, and the review that is open.
+/// The inbox: its list, and the open review.
 #[derive(Debug)]
 pub struct Inbox<'a>(pub &'a WebDriver);
 
 impl Inbox<'_> {
-    /// Waits until a card with this text is there, and opens it.
+    /// Waits for a card with this text, and opens it.
     pub async fn open_card(&self, text: &str) -> WebDriverResult<()> {
         let card = format!("//a[contains(@href, '/reviews/')][contains(., {})]", quoted(text));
         self.0.query(By::XPath(card)).wait(DEADLINE, POLL).first().await?.click().await
     }
 
-    /// Waits until no card with this text is there.
+    /// Waits until no card has this text.
     pub async fn wait_gone(&self, text: &str) -> WebDriverResult<()> {
         let card = format!("//a[contains(@href, '/reviews/')][contains(., {})]", quoted(text));
         self.0.query(By::XPath(card)).wait(DEADLINE, POLL).wait_until_gone().await
@@ -54,7 +54,7 @@ impl Inbox<'_> {
         button(self.0, label).await?.click().await
     }
 
-    /// How many reviews the page says are waiting, from its title: `(3) Inbox`.
+    /// The number of waiting reviews in the page's title, such as `(3) Inbox`. `None` if the title has no number.
     pub async fn badge(&self) -> WebDriverResult<Option<u64>> {
         let title = self.0.title().await?;
         Ok(title.strip_prefix('(').and_then(|rest| rest.split_once(')')).and_then(|(count, _)| count.parse().ok()))
@@ -76,13 +76,13 @@ pub async fn wait_for_title(driver: &WebDriver, title: &str) {
         .await;
 }
 
-/// A link of the rail by its name.
+/// Waits for a link of the main navigation with this title.
 pub async fn link(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement> {
     let path = format!("//nav[@aria-label='Main']/a[@title={}]", quoted(name));
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().first().await
 }
 
-/// A field by its name, its label, or what it asks for.
+/// Waits for an input, text area or select with this name, label or `aria-label`.
 pub async fn field(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement> {
     let quoted = quoted(name);
     let path = format!(
@@ -93,13 +93,13 @@ pub async fn field(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().first().await
 }
 
-/// A button by what it says.
+/// Waits for an enabled button whose text contains `label`.
 pub async fn button(driver: &WebDriver, label: &str) -> WebDriverResult<WebElement> {
     let path = format!("//*[self::button or @role='button'][contains(normalize-space(.), {})]", quoted(label));
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().and_enabled().first().await
 }
 
-/// A text as an XPath string.
+/// A text as an XPath string literal. A text with both kinds of quotes is not supported.
 fn quoted(text: &str) -> String {
     if text.contains('\'') { format!("\"{text}\"") } else { format!("'{text}'") }
 }

@@ -1,4 +1,4 @@
-//! A PostgreSQL for one test: a fresh database on the server that the environment names, or a cluster of its own.
+//! A PostgreSQL for one test: a new database on the server that the environment names, or in a cluster of its own.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -16,12 +16,12 @@ use uuid::Uuid;
 use crate::process::Process;
 use crate::wait::eventually;
 
-/// A fresh database.
+/// A new database, with its cluster if the test started one.
 #[derive(Debug)]
 pub struct Postgres {
-    /// Where the server under test finds it.
+    /// The URL of the database, with its name.
     pub url: String,
-    /// The key by which every server on it seals the record, as PKCS#8 in PEM.
+    /// The key with which all servers on the database seal the audit log, as PKCS#8 in PEM.
     pub seal_key: String,
     cluster: Option<Cluster>,
 }
@@ -35,7 +35,7 @@ struct Cluster {
 }
 
 impl Postgres {
-    /// Makes one on the server that `COUNTERSIGN_TEST_POSTGRES` names, else in a cluster of its own.
+    /// Creates a database on the server that `COUNTERSIGN_TEST_POSTGRES` names, otherwise in a cluster of its own.
     pub async fn start() -> Self {
         match std::env::var("COUNTERSIGN_TEST_POSTGRES") {
             Ok(url) => Self::on(&url, None).await,
@@ -43,7 +43,7 @@ impl Postgres {
         }
     }
 
-    /// Makes one in a cluster of its own, which may be crashed.
+    /// Creates a database in a cluster of its own, which [`Self::crash`] needs.
     pub async fn alone() -> Self {
         let cluster = Cluster::start();
         Self::on(&cluster.url(), Some(cluster)).await
@@ -62,32 +62,32 @@ impl Postgres {
         Self { url: database(&name).trim_end_matches('?').to_owned(), seal_key: seal_key(), cluster }
     }
 
-    /// A connection to its database.
+    /// Connects to the database; waits until PostgreSQL accepts connections.
     pub async fn connect(&self) -> PgConnection {
         eventually("PostgreSQL lets us in", async || PgConnection::connect(&self.url).await.ok()).await
     }
 
-    /// A connection to another database of the cluster.
+    /// Connects to the database `postgres` of the same cluster.
     pub async fn connect_elsewhere(&self) -> PgConnection {
         let (before, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
         let (server, _) = before.rsplit_once('/').expect("a URL with a database");
         PgConnection::connect(&format!("{server}/postgres?{query}")).await.expect("PostgreSQL lets us in")
     }
 
-    /// Ends its cluster as a crash does, and starts it again.
+    /// Ends the cluster as a crash does, and starts it again. Panics if the cluster is not the test's own.
     pub async fn crash(&self) {
         self.cluster.as_ref().expect("a cluster of its own").crash();
         self.connect().await;
     }
 
-    /// What `pg_dump` says of it.
+    /// Dumps the database with `pg_dump`.
     pub fn dump(&self) -> Vec<u8> {
         let output = Command::new(find("pg_dump")).arg(&self.url).output().expect("pg_dump starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     }
 
-    /// Puts a dump into it.
+    /// Restores a dump file into the database.
     pub fn restore(&self, dump: &Path) {
         let mut psql = Command::new(find("psql"));
         psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]).arg(dump).arg(&self.url).stdout(Stdio::null());
@@ -98,7 +98,7 @@ impl Postgres {
 impl Cluster {
     fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("countersign-pg-").tempdir().expect("a temporary folder");
-        // `initdb` refuses to run as root: the cluster belongs to another user then, who must get into the folder.
+        // `initdb` refuses to run as root. The cluster then belongs to another user, who needs access to the folder.
         let everybody = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(folder.path(), everybody).expect("permissions can be set");
         let initdb = as_postgres("initdb")
@@ -117,7 +117,7 @@ impl Cluster {
 
     fn crash(&self) {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        // `pg_ctl stop -m immediate`: nothing more is written, and the next start recovers.
+        // Like `pg_ctl stop -m immediate`: nothing more is written, and the next start recovers.
         let quit = Command::new("kill").arg("-QUIT").arg(process.id().to_string()).status();
         assert!(quit.expect("kill starts").success(), "the cluster does not run");
         process.child.wait().expect("it ends");
@@ -128,7 +128,7 @@ impl Cluster {
 fn run_cluster(folder: &Path, port: u16) -> Process {
     let mut postgres = as_postgres("postgres");
     postgres.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).arg("-p").arg(port.to_string());
-    // A crash of the machine is not tried, so nothing has to reach the disk.
+    // No test crashes the machine, so nothing has to reach the disk.
     for setting in [
         "listen_addresses=127.0.0.1",
         "fsync=off",
@@ -142,7 +142,7 @@ fn run_cluster(folder: &Path, port: u16) -> Process {
     Process::spawn(postgres)
 }
 
-/// A program of PostgreSQL, as a user whom it accepts.
+/// Returns a command for a program of PostgreSQL. Root runs it as `postgres`, since PostgreSQL does not run as root.
 fn as_postgres(program: &str) -> Command {
     let mut command = Command::new(find(program));
     if id(&["-u"]) == Some(0) {
@@ -159,7 +159,8 @@ fn id(arguments: &[&str]) -> Option<u32> {
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }
 
-/// In the folder that is named, in the path, or in the newest version where Debian puts it.
+/// Finds a program of PostgreSQL: in the folder that the environment names, else in the `PATH`, else in Debian's newest
+/// version.
 fn find(program: &str) -> PathBuf {
     if let Some(folder) = std::env::var_os("COUNTERSIGN_TEST_POSTGRES_BINARIES") {
         return Path::new(&folder).join(program);
@@ -175,7 +176,7 @@ fn find(program: &str) -> PathBuf {
     found.pop().unwrap_or_else(|| panic!("{program} is not installed; set COUNTERSIGN_TEST_POSTGRES instead"))
 }
 
-/// A key as `openssl genpkey -algorithm ed25519` makes it: any 32 bytes behind what RFC 8410 puts before them.
+/// Creates a key like `openssl genpkey -algorithm ed25519`: 32 random bytes behind the prefix of RFC 8410.
 fn seal_key() -> String {
     let prefix = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
     let secret: [u8; 32] = rand::random();

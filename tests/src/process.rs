@@ -3,18 +3,18 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// A process with a group of its own; the whole group is killed when this is dropped, or when the test itself is
-/// killed and nothing is dropped.
+/// A process with its own process group. The whole group is killed when this is dropped, and also when the test itself
+/// is killed and nothing is dropped.
 #[derive(Debug)]
 pub struct Process {
-    /// The process that was started, which leads the group.
+    /// The started process, which leads the group.
     pub child: Child,
-    /// Kills the group when its standard input ends, which this program holds open for as long as it lives.
+    /// A shell that kills the group when its own standard input ends; the test holds that open as long as it lives.
     guard: Child,
 }
 
 impl Process {
-    /// Starts `command` in a new process group, without standard input. Panics where it does not start.
+    /// Starts `command` in a new process group, without standard input. Panics if it does not start.
     pub fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
@@ -29,14 +29,14 @@ impl Process {
         Self { child, guard }
     }
 
-    /// The process id, which is also that of the group.
+    /// The id of the process, which is also the id of its group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Kills the group at once (`SIGKILL`), and waits until the process is gone.
     pub fn kill(&mut self) {
-        // Not reaped yet, so the id is still this process's.
+        // Not reaped yet, so the id still belongs to this process.
         if let Ok(None) = self.child.try_wait() {
             signal_group("KILL", self.child.id());
         }
@@ -51,10 +51,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // First, while the group is certainly still this one.
+        // The guard goes first: once the process is reaped, its id could belong to another group.
         let _ = self.guard.kill();
         let _ = self.guard.wait();
-        // The group may have members left where the process itself has ended.
+        // Other members of the group may still run after the process itself has ended.
         signal_group("KILL", self.child.id());
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! A TCP proxy that can forget its connections, as a balancer does that lost its table: nothing is passed on over them
-//! any more, and nobody is told.
+//! A TCP proxy that can forget its connections, like a load balancer that lost its table: it passes on nothing more
+//! over them, but does not close them either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 /// A running proxy.
 #[derive(Debug)]
 pub struct Proxy {
-    /// Its address, as `127.0.0.1:PORT`.
+    /// The address of the proxy, as `127.0.0.1:PORT`.
     pub address: String,
     state: Arc<State>,
     accepting: JoinHandle<()>,
@@ -19,13 +19,13 @@ pub struct Proxy {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Connections with a number below this one are forgotten.
+    /// Connections with a number below this one are forgotten. The first connection has the number 0.
     forgotten: AtomicUsize,
     made: AtomicUsize,
 }
 
 impl Proxy {
-    /// Starts one in front of an address.
+    /// Starts a proxy in front of an address (`HOST:PORT`).
     pub async fn start(target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address").to_string();
@@ -44,17 +44,17 @@ impl Proxy {
         Self { address, state, accepting }
     }
 
-    /// Passes nothing on any more over the connections that there are; new ones work.
+    /// Passes on nothing more over existing connections. New ones work.
     pub fn forget(&self) {
         self.state.forgotten.store(self.state.made.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
-    /// Passes nothing on any more, also over new connections.
+    /// Passes on nothing more, not even over new connections.
     pub fn mute(&self) {
         self.state.forgotten.store(usize::MAX, Ordering::SeqCst);
     }
 
-    /// Lets new connections work again after [`Self::mute`].
+    /// Lets new connections work again after [`Self::mute`]. Existing ones stay forgotten.
     pub fn unmute(&self) {
         self.forget();
     }

@@ -1,4 +1,4 @@
-//! A tool on loopback that writes down every call.
+//! An HTTP tool on loopback that records every call.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +12,20 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-/// A request that the recorder was sent.
+/// A request to the recorder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its idempotency key, or the id of a webhook's message: the same for every attempt of one call.
+    /// The idempotency key, or the id of a webhook's message: the same for every attempt of a call. Empty if neither is
+    /// sent.
     pub key: String,
     /// The JSON body of the request.
     pub arguments: Value,
 }
 
-/// The tool's server. Stopped when dropped.
+/// The tool's server, which stops when this is dropped.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Where it is called, as a URL.
+    /// The URL at which the tool is called.
     pub url: String,
     calls: Calls,
     server: AbortHandle,
@@ -33,7 +34,7 @@ pub struct Recorder {
 type Calls = Arc<Mutex<Vec<Call>>>;
 
 impl Recorder {
-    /// Starts one that takes `delay` to answer.
+    /// Starts a recorder that waits for `delay` before each answer.
     pub async fn start(delay: Duration) -> Self {
         let calls = Calls::default();
         let router = Router::new().route("/call", post(record)).with_state((Arc::clone(&calls), delay));
@@ -48,7 +49,7 @@ impl Recorder {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The calls whose argument `name` is `value`.
+    /// The calls so far whose argument `name` is `value`.
     pub fn calls_with(&self, name: &str, value: &str) -> Vec<Call> {
         let mut calls = self.calls();
         calls.retain(|call| call.arguments.get(name).and_then(Value::as_str) == Some(value));
@@ -69,7 +70,7 @@ async fn record(
 ) -> Json<Value> {
     let key = headers.get("idempotency-key").or(headers.get("webhook-id"));
     let key = key.and_then(|key| key.to_str().ok()).unwrap_or_default().to_owned();
-    // Written down before the answer: the effect has happened even where nobody hears of it.
+    // Recorded before the answer: the effect has happened even if the answer gets lost.
     calls.lock().unwrap_or_else(PoisonError::into_inner).push(Call { key, arguments });
     tokio::time::sleep(delay).await;
     Json(json!({ "recorded": true }))

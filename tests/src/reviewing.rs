@@ -1,4 +1,4 @@
-//! A flow that asks one question, a browser in which somebody reads the review, and what they do there.
+//! A flow that asks one question, a browser in which a person reads the review, and what that person does there.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use thirtyfour::prelude::*;
 use crate::pages::{Login, button, field, wait_for_text};
 use crate::{Api, Browser, BrowserResult, Database, Options, Server, Visitor, eventually};
 
-/// Asks whether to send a text, which may be edited.
+/// A flow that asks whether to send a text, which may be edited.
 pub const NOTE: &str = "
 id: note
 input: { type: object, properties: { text: { default: The original. } } }
@@ -25,7 +25,7 @@ nodes:
       options: [{ id: send, label: Send it }, { id: stop, kind: stop, label: Stop }]
 ";
 
-/// A server with the example flows and these.
+/// Starts a server with the example flows and the flows of these sources.
 pub async fn server(flows: &[&str]) -> Server {
     let mut options = Options::on(Database::Sqlite);
     options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
@@ -36,7 +36,7 @@ pub async fn server(flows: &[&str]) -> Server {
     server
 }
 
-/// Starts a run, as the admin.
+/// Launches a run as the admin.
 pub async fn launch(server: &Server, flow: &str, input: Value) -> RunId {
     let input = input.as_object().cloned().unwrap_or_default();
     let context = shared::run::Context::default();
@@ -50,7 +50,7 @@ gates: { before_tool: { note: { severity: high, allowed_decisions: [approve, rej
 nodes: { one: { tool: note, arguments: { key: done, value: yes }, write_keys: [done] } }
 ";
 
-/// Has somebody approve a call, and later calls in its flow.
+/// Lets the visitor approve a gated call, and with a grant also later calls in its flow.
 pub async fn remember(server: &Server, visitor: &Visitor) {
     server.save(GATED).await;
     launch(server, "gated", json!({})).await;
@@ -64,7 +64,7 @@ pub async fn remember(server: &Server, visitor: &Visitor) {
     assert_eq!(visitor.send(Method::POST, &path, &decision).await.0, 200);
 }
 
-/// The one pending review.
+/// Waits until exactly one review is pending, and returns it.
 pub async fn pending(api: &Api) -> Review {
     eventually("a review is pending", async || {
         let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
@@ -74,7 +74,7 @@ pub async fn pending(api: &Api) -> Review {
     .await
 }
 
-/// Decides a review, as somebody at the API.
+/// Decides a review through the API.
 pub async fn decide(api: &Api, review: &Review, verdict: Verdict, edits: Value) {
     let request = DecisionRequest {
         revision: review.revision,
@@ -92,23 +92,23 @@ pub fn choose(option: &str) -> Verdict {
     Verdict::Choose { option: option.to_owned(), fields: JsonMap::new() }
 }
 
-/// One review, the two who may decide it, and the browser in which Ana reads it.
+/// A pending review, two people who may decide it, and the browser in which one of them, Ana, reads it.
 #[derive(Debug)]
 pub struct Desk {
     /// The server with the example flows, on SQLite.
     pub server: Server,
-    /// Ana at the API. She is in `legal`.
+    /// Ana's client of the API. She has the roles `reviewer` and `legal`.
     pub ana: Api,
-    /// Tom at the API. He is an `editor`.
+    /// Tom's client of the API. He has the roles `reviewer` and `editor`.
     pub tom: Api,
-    /// The review as it was when it was asked; nothing updates it.
+    /// The review as it was when it was requested; later changes are not in it.
     pub review: Review,
-    /// The browser in which Ana is logged in and has the review open.
+    /// The browser in which Ana is logged in, with the review open.
     pub browser: Browser,
 }
 
 impl Desk {
-    /// Starts a server with the example flows and these, and a run of one of them.
+    /// Starts a server with the example flows and the flows of these sources, and launches a run of `flow`.
     pub async fn open(flows: &[&str], flow: &str) -> BrowserResult<Self> {
         let server = server(flows).await;
         let ana = server.person("ana", &["reviewer", "legal"]).await;
@@ -120,7 +120,7 @@ impl Desk {
     }
 }
 
-/// A browser in which somebody reads a review.
+/// Starts a browser, logs this person in, and opens a review.
 pub async fn reading(server: &Server, username: &str, review: &Review) -> BrowserResult<Browser> {
     let browser = Browser::start(1440, 900).await;
     Login(&browser.driver).log_in(&server.base, username).await?;
@@ -130,20 +130,20 @@ pub async fn reading(server: &Server, username: &str, review: &Review) -> Browse
     Ok(browser)
 }
 
-/// The text of the first element that is found.
+/// The text of the first element that a CSS selector matches.
 pub async fn text_of(driver: &WebDriver, css: &str) -> String {
     let found = driver.query(By::Css(css)).first().await.expect("it is on the page");
     found.text().await.expect("it has a text")
 }
 
-/// Changes the text under review, without sending it.
+/// Appends `more` to the text under review, without sending the edit.
 pub async fn edit_text(driver: &WebDriver, more: &str) -> WebDriverResult<()> {
     button(driver, "Edit").await?.click().await?;
     field(driver, "Edit Text").await?.send_keys(Key::Control + Key::End).await?;
     field(driver, "Edit Text").await?.send_keys(more).await
 }
 
-/// Types into the page as a whole.
+/// Sends a key to the body of the page.
 pub async fn press_key(driver: &WebDriver, key: impl Into<TypingData>) -> WebDriverResult<()> {
     driver.find(By::Tag("body")).await?.send_keys(key).await
 }

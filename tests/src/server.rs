@@ -18,22 +18,22 @@ use crate::process::Process;
 use crate::transport::{self, Api, HttpTransport};
 use crate::wait::{DEADLINE, eventually_within};
 
-/// The password of everybody in tests.
+/// The password of every person in tests.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// Which database the server stands on.
+/// The kind of database that a server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Database {
     /// A file in the data folder.
     Sqlite,
-    /// A fresh database of a PostgreSQL.
+    /// A new database of a PostgreSQL.
     Postgres,
 }
 
 /// How to start the server.
 #[derive(Debug)]
 pub struct Options {
-    /// Which kind of database it uses, made anew for this server.
+    /// The kind of database, which is created for this server.
     pub database: Database,
     /// A folder of flow files to load.
     pub flows: Option<PathBuf>,
@@ -43,14 +43,14 @@ pub struct Options {
     pub environment: Vec<(String, String)>,
     /// Further tables of the settings file.
     pub settings: String,
-    /// How many files it may have open; none: as many as the tests.
+    /// The most files that the server may have open; `None` for the limit of the test process.
     pub open_files: Option<u32>,
-    /// Files of which the data folder gets copies.
+    /// Files to copy into the data folder before the start.
     pub files: Vec<PathBuf>,
 }
 
 impl Options {
-    /// On this database, and nothing else.
+    /// The default options with this kind of database.
     pub fn on(database: Database) -> Self {
         Self {
             database,
@@ -63,13 +63,13 @@ impl Options {
         }
     }
 
-    /// The same with further arguments.
+    /// Adds arguments of `countersign serve`.
     pub fn arguments<const N: usize>(mut self, arguments: [&str; N]) -> Self {
         self.arguments.extend(arguments.map(str::to_owned));
         self
     }
 
-    /// The same with a webhook that is told of what is asked.
+    /// Adds a webhook that is notified of every `review.requested`.
     pub fn webhook(mut self, url: &str) -> Self {
         let allowed = "[notifications]\nallowed_hosts = [\"127.0.0.1\"]";
         let desk = format!("[notifications.webhooks.desk]\nurl = \"{url}\"\nevents = [\"review.requested\"]");
@@ -80,10 +80,10 @@ impl Options {
     }
 }
 
-/// A running server. Killed when dropped.
+/// A server process, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Server {
-    /// Its address, as `http://127.0.0.1:PORT`; stays the same when it is started again.
+    /// The server's address, as `http://127.0.0.1:PORT`. A restart keeps it.
     pub base: String,
     process: Option<Process>,
     options: Options,
@@ -92,7 +92,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one, and waits until it is ready.
+    /// Starts a server with a new database, and waits until it is ready.
     pub async fn start(options: Options) -> Self {
         let postgres = match options.database {
             Database::Sqlite => None,
@@ -101,17 +101,17 @@ impl Server {
         Self::start_on(postgres, options).await
     }
 
-    /// Starts another server in front of the same PostgreSQL, as one does on several machines.
+    /// Starts another server, with default options, on the same PostgreSQL database, as on a second machine.
     pub async fn beside(&self) -> Self {
         assert!(self.postgres.is_some(), "only PostgreSQL has several servers");
         Self::start_on(self.postgres.clone(), Options::on(Database::Postgres)).await
     }
 
-    /// Starts one on a database of PostgreSQL that is there.
+    /// Starts a server on an existing PostgreSQL database; `None` for SQLite in its data folder.
     pub async fn start_on(postgres: Option<Arc<Postgres>>, options: Options) -> Self {
         transport::install_tls();
         let data = tempfile::Builder::new().prefix("countersign-test-").tempdir().expect("a temporary folder");
-        // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
+        // Recorders and fake model servers are on loopback, which tools may only call if it is allowed.
         let settings = format!("[tools]\nallowed_hosts = [\"127.0.0.1\"]\n{}", options.settings);
         std::fs::write(data.path().join("countersign.toml"), settings).expect("the settings can be written");
         for file in &options.files {
@@ -127,12 +127,12 @@ impl Server {
         server
     }
 
-    /// Kills it at once, as a power cut would.
+    /// Kills the server at once (`SIGKILL`). Does nothing if it does not run.
     pub fn kill(&mut self) {
         self.process = None;
     }
 
-    /// Starts it again on the same data and address, killing it first where it still runs.
+    /// Kills the server if it runs, starts it again on the same data and address, and waits until it is ready.
     pub async fn restart(&mut self) {
         self.kill();
         let listen = self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0").to_owned();
@@ -155,7 +155,7 @@ impl Server {
         let stdout = process.child.stdout.take().expect("stdout is a pipe");
         self.process = Some(process);
         let (send, receive) = mpsc::channel();
-        // Reads to the end, so that the server never waits for a full pipe.
+        // Reads to the end, so that a full pipe never blocks the server.
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if let Some((_, address)) = line.split_once("listening on ") {
@@ -174,33 +174,33 @@ impl Server {
         .await;
     }
 
-    /// Its process id.
+    /// The id of the server's process. Panics if the server was killed.
     pub fn id(&self) -> u32 {
         self.process.as_ref().expect("it runs").id()
     }
 
-    /// Sends it a signal, such as `TERM`.
+    /// Sends the server a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let _ = Command::new("kill").arg(format!("-{name}")).arg(self.id().to_string()).status();
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits at most `within` until the server has ended by itself, and returns its exit status.
     pub async fn ended(&mut self, within: Duration) -> ExitStatus {
         let process = self.process.as_mut().expect("it runs");
         eventually_within(within, "the server has ended", async || process.child.try_wait().ok().flatten()).await
     }
 
-    /// Its data folder.
+    /// The server's data folder.
     pub fn data(&self) -> &Path {
         self.data.path()
     }
 
-    /// Where its PostgreSQL is.
+    /// The server's PostgreSQL database. Panics if the server uses SQLite.
     pub fn postgres(&self) -> &Postgres {
         self.postgres.as_deref().expect("it stands on PostgreSQL")
     }
 
-    /// Resident memory, in bytes.
+    /// The server's resident memory, in bytes.
     pub fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux tells it");
@@ -208,12 +208,12 @@ impl Server {
         kilobytes * 1024
     }
 
-    /// The admin, logged in.
+    /// Logs in as the admin.
     pub async fn admin(&self) -> Api {
         self.login("admin").await.expect("the admin gets in")
     }
 
-    /// Somebody, logged in.
+    /// Logs in with [`PASSWORD`].
     pub async fn login(&self, username: &str) -> Result<Api, Problem> {
         transport::login(&self.base, username, PASSWORD).await
     }
@@ -223,7 +223,7 @@ impl Server {
         Api::new(HttpTransport::new(&self.base))
     }
 
-    /// A new person with these roles, logged in.
+    /// Creates a person with these roles, and logs in as that person.
     pub async fn person(&self, username: &str, roles: &[&str]) -> Api {
         let user = NewUser {
             username: username.parse().expect("a username"),
@@ -236,7 +236,7 @@ impl Server {
         self.login(username).await.expect("they get in")
     }
 
-    /// Saves a flow, whose id is in its source.
+    /// Saves a flow as the admin. Its id is taken from the line `id: …` of the source.
     pub async fn save(&self, source: &str) {
         let id = source.lines().find_map(|line| line.strip_prefix("id: ")).expect("the source has an id");
         let saved = self.admin().await.save_flow(id.trim(), source).await;
@@ -244,19 +244,19 @@ impl Server {
         assert!(saved.definition.is_none_or(|flow: Box<Flow>| flow.id.as_str() == id.trim()));
     }
 
-    /// What the server wrote to its log, since it was started first.
+    /// The server's log since its first start.
     pub fn log_text(&self) -> String {
         std::fs::read_to_string(self.log()).unwrap_or_default()
     }
 
-    /// The end of it.
+    /// The last 40 lines of the server's log.
     pub fn log_tail(&self) -> String {
         let log = self.log_text();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
-    /// A file of its data folder.
+    /// The path of a file in the data folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.data.path().join(name)
     }
@@ -269,19 +269,19 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if thread::panicking() {
-            // Only seen where the test failed.
+            // Shown only if the test fails.
             let tail = self.log_tail();
             let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("--- server log\n{tail}\n").as_bytes());
         }
     }
 }
 
-/// The binary that is tested.
+/// The path of the server's binary: `COUNTERSIGN_BIN`, otherwise the one in the target folder of the tests.
 pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("COUNTERSIGN_BIN") {
         return path.into();
     }
-    // The tests' own binary is in `<target>/<profile>/deps`.
+    // The binary of the tests is in `<target>/<profile>/deps`.
     let test = std::env::current_exe().expect("this program has a path");
     let profile = test.parent().and_then(|deps| deps.parent()).expect("it is in a target folder");
     let path = profile.join("countersign");

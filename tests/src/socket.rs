@@ -17,19 +17,19 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use crate::transport::Api;
 use crate::wait::DEADLINE;
 
-/// How long a server that may be away is waited for.
+/// The time limit for opening a socket at a server that may be down.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// An open socket. Dropped, it vanishes without a farewell.
+/// An open socket. Dropping it cuts the connection without a close frame.
 #[derive(Debug)]
 pub struct Socket {
     stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    /// Messages that were read while another was waited for.
+    /// Messages that [`Self::wait_for`] has read and skipped.
     early: VecDeque<ServerMessage>,
 }
 
 impl Socket {
-    /// Opens one as whoever `api` is; the server's refusal is an HTTP status.
+    /// Opens a socket with the credential of `api`. If the server refuses, the error is the HTTP status.
     pub async fn open(base: &str, api: &Api, headers: &[(&'static str, &str)]) -> Result<Self, u16> {
         match tokio_tungstenite::connect_async(request(base, api, headers)).await {
             Ok((stream, _)) => Ok(Self { stream, early: VecDeque::new() }),
@@ -38,7 +38,7 @@ impl Socket {
         }
     }
 
-    /// Opens one, reads the welcome, and subscribes after its cursor.
+    /// Opens a socket, reads the welcome, and subscribes after its cursor.
     pub async fn follow(base: &str, api: &Api, topics: &[Topic]) -> Self {
         let mut socket = Self::open(base, api, &[]).await.expect("let in");
         let cursor = socket.welcome().await;
@@ -46,7 +46,7 @@ impl Socket {
         socket
     }
 
-    /// Opens one at a server that may be away, frozen or about to end; none where that is so.
+    /// Opens a socket, and reads the welcome. `None` if the server is down, frozen or stopping.
     pub async fn attempt(base: &str, api: &Api) -> Option<Self> {
         let opening = timeout(PATIENCE, tokio_tungstenite::connect_async(request(base, api, &[])));
         let (stream, _) = opening.await.ok()?.ok()?;
@@ -54,13 +54,13 @@ impl Socket {
         matches!(socket.next_message(PATIENCE).await?, ServerMessage::Welcome { .. }).then_some(socket)
     }
 
-    /// Subscribes after a cursor; whether the message could be sent.
+    /// Subscribes after a cursor, and returns whether the message could be sent.
     pub async fn follow_after(&mut self, after: Cursor, topics: &[Topic]) -> bool {
         let message = ClientMessage::Subscribe { after: Some(after), topics: Some(topics.to_vec()) };
         self.stream.send(Message::text(serde_json::to_string(&message).expect("JSON"))).await.is_ok()
     }
 
-    /// The next message; none where the connection ends, or nothing but pings comes for so long.
+    /// The next message. `None` if the connection ends, or no message arrives within `patience`.
     pub async fn next_message(&mut self, patience: Duration) -> Option<ServerMessage> {
         let reading = async {
             loop {
@@ -76,7 +76,7 @@ impl Socket {
         timeout(patience, reading).await.ok().flatten()
     }
 
-    /// Reads the welcome, and gives its cursor.
+    /// Reads the welcome, and returns its cursor.
     pub async fn welcome(&mut self) -> Cursor {
         match self.next().await {
             ServerMessage::Welcome { cursor, .. } => cursor,
@@ -84,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// Subscribes to topics: from a place in the log, or with a snapshot first where `after` is `None`.
+    /// Subscribes to topics after a cursor, or with a snapshot first if `after` is `None`.
     pub async fn subscribe(&mut self, after: Option<Cursor>, topics: &[Topic]) {
         self.send(&ClientMessage::Subscribe { after, topics: Some(topics.to_vec()) }).await;
     }
@@ -95,12 +95,12 @@ impl Socket {
         self.send_raw(Message::text(text)).await;
     }
 
-    /// Sends any frame.
+    /// Sends a WebSocket frame as it is.
     pub async fn send_raw(&mut self, message: Message) {
         self.stream.send(message).await.expect("the socket is open");
     }
 
-    /// The next message, within the deadline.
+    /// The next message. Panics if none arrives within [`DEADLINE`].
     pub async fn next(&mut self) -> ServerMessage {
         match self.early.pop_front() {
             Some(message) => message,
@@ -108,7 +108,7 @@ impl Socket {
         }
     }
 
-    /// The next message that `choose` wants; the others are kept for [`Socket::next`].
+    /// Reads until `choose` returns `Some` for a message. The skipped messages are kept for [`Socket::next`].
     pub async fn wait_for<T>(&mut self, mut choose: impl FnMut(&ServerMessage) -> Option<T>) -> T {
         loop {
             let message = self.read().await;
@@ -119,7 +119,7 @@ impl Socket {
         }
     }
 
-    /// The next entry; anything else fails the test.
+    /// The next message, which must be an entry.
     pub async fn entry(&mut self) -> Entry {
         match self.next().await {
             ServerMessage::Entry(entry) => entry,
@@ -127,7 +127,7 @@ impl Socket {
         }
     }
 
-    /// The close code, once everything before it was read; none where the connection just ended.
+    /// Reads to the end, and returns the close code. `None` if the connection ends without one.
     pub async fn closed(&mut self) -> Option<u16> {
         loop {
             let frame = timeout(DEADLINE, self.stream.next()).await.expect("the server closes in time");

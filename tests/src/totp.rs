@@ -1,8 +1,8 @@
-//! An authenticator app.
+//! An authenticator app (TOTP).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The code that it shows now for a secret in base 32.
+/// The current code for a secret in base 32.
 #[expect(clippy::disallowed_methods, reason = "an authenticator app has the real clock, as the server has here")]
 pub fn code(secret: &str) -> String {
     let secret = totp_rs::Secret::try_from_base32(secret).expect("base 32");

@@ -1,4 +1,4 @@
-//! The frontend's own typed client over reqwest, and raw requests for what it would never send.
+//! The console's typed client over reqwest, and raw requests for what that client would never send.
 
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -8,33 +8,33 @@ use shared::api::LoginRequest;
 use shared::client::{Client, HttpRequest, HttpResponse, Transport};
 use shared::error::Problem;
 
-/// The typed client.
+/// The typed client of the API over reqwest.
 pub type Api = Client<HttpTransport>;
 
-/// Sends requests to one server as one person.
+/// Sends requests to one server with the credential of one person, or without any.
 #[derive(Debug)]
 pub struct HttpTransport {
     http: reqwest::Client,
     base: String,
-    /// The cookie, as `name=value`.
+    /// The session cookie, as `name=value`. `None` until a response sets it.
     cookie: Mutex<Option<String>>,
     token: Option<String>,
 }
 
 impl HttpTransport {
-    /// To the server at `base`, as nobody.
+    /// A transport to the server at `base`, without a credential.
     pub fn new(base: &str) -> Self {
         install_tls();
         let http = reqwest::Client::builder().build().expect("an HTTP client");
         Self { http, base: base.to_owned(), cookie: Mutex::default(), token: None }
     }
 
-    /// To the server at `base`, with a token.
+    /// A transport to the server at `base`, with a token.
     pub fn with_token(base: &str, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..Self::new(base) }
     }
 
-    /// What shows who is calling: the header's name and value.
+    /// The name and value of the header that authenticates requests. `None` without a token or cookie.
     pub fn credential(&self) -> Option<(&'static str, String)> {
         if let Some(token) = &self.token {
             return Some(("authorization", format!("Bearer {token}")));
@@ -42,7 +42,7 @@ impl HttpTransport {
         self.cookie().clone().map(|cookie| ("cookie", cookie))
     }
 
-    /// Any request, with whoever is calling.
+    /// A request with the credential, to be completed and sent by the caller.
     pub fn raw(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
         match (&self.token, &*self.cookie()) {
@@ -77,7 +77,7 @@ impl Transport for HttpTransport {
     }
 }
 
-/// Logs in at `base`.
+/// Logs in to the server at `base`, and returns a client with the session.
 pub async fn login(base: &str, username: &str, password: &str) -> Result<Api, Problem> {
     let api = Client::new(HttpTransport::new(base));
     let (username, password) = (username.to_owned(), password.to_owned());
@@ -85,7 +85,7 @@ pub async fn login(base: &str, username: &str, password: &str) -> Result<Api, Pr
     Ok(api)
 }
 
-/// Chooses how TLS is done, once: HTTP clients cannot be made before, even for plain HTTP.
+/// Installs the TLS provider once per process. HTTP clients need it even for plain HTTP.
 pub fn install_tls() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

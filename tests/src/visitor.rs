@@ -1,4 +1,4 @@
-//! A browser without a console: it keeps cookies, and shows where pages lead instead of going there.
+//! An HTTP client that keeps cookies as a browser does, and returns redirects instead of following them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::transport::install_tls;
 
-/// Somebody at such a browser.
+/// A client of one server with a cookie jar.
 #[derive(Debug)]
 pub struct Visitor {
     http: Client,
@@ -19,14 +19,14 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Somebody who visits the server at `base` for the first time.
+    /// A client of the server at `base`, without cookies.
     pub fn new(base: &str) -> Self {
         install_tls();
         let http = Client::builder().redirect(Policy::none()).build().expect("an HTTP client");
         Self { http, base: base.to_owned(), cookies: Mutex::default() }
     }
 
-    /// The cookies of the server, by name.
+    /// The cookies that the server has set, by name.
     pub fn jar(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
         self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -36,7 +36,7 @@ impl Visitor {
         self.http.request(method, format!("{}{path}", self.base)).header(COOKIE, cookies.join("; "))
     }
 
-    /// Opens a page of the server that leads to another one: to which.
+    /// Opens a page of the server, which must answer 303, stores the cookies, and returns the `Location`.
     pub async fn open(&self, path: &str) -> String {
         let answer = self.request(Method::GET, path).send().await.expect("the server answers");
         assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{path}");
@@ -53,7 +53,7 @@ impl Visitor {
         answer.headers()[LOCATION].to_str().expect("plain").to_owned()
     }
 
-    /// Goes to the identity provider, without the cookies of the server: the page of the server that it leads back to.
+    /// Opens the provider's page at `url`, without cookies, and returns the path and query to which it redirects back.
     pub async fn at_provider(&self, url: &str) -> String {
         let answer = self.http.get(url).send().await.expect("the provider answers");
         assert_eq!(answer.status(), StatusCode::FOUND, "the provider takes the request");
@@ -62,7 +62,8 @@ impl Visitor {
         format!("{}?{}", back.path(), back.query().unwrap_or_default())
     }
 
-    /// Signs in by the provider, from the page `next`: where that leads in the end.
+    /// Logs in through the identity provider, and returns the page of the server to which that leads in the end:
+    /// `next`, or the login page with the reason of the failure.
     pub async fn sign_in(&self, next: &str) -> String {
         let provider = self.open(&format!("/api/v1/session/oidc?next={next}")).await;
         if provider.starts_with('/') {
@@ -71,12 +72,12 @@ impl Visitor {
         self.open(&self.at_provider(&provider).await).await
     }
 
-    /// What the API answers.
+    /// Sends a GET request to the API, and returns the status and the JSON body (`Null` if it is not JSON).
     pub async fn get(&self, path: &str) -> (u16, Value) {
         answered(self.request(Method::GET, path)).await
     }
 
-    /// What the API answers to a body.
+    /// Sends a request with a JSON body to the API. Returns the status and the JSON body (`Null` if it is not JSON).
     pub async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         answered(self.request(method, path).json(body)).await
     }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a test waits for anything at most.
+/// The longest that a test waits for a condition.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Asks again until there is an answer; fails the test, with `what`, when [`DEADLINE`] has passed.
+/// Calls `ask` until it returns `Some`. Panics with `what` after [`DEADLINE`].
 pub async fn eventually<T>(what: &str, ask: impl AsyncFnMut() -> Option<T>) -> T {
     eventually_within(DEADLINE, what, ask).await
 }
 
-/// The same with a deadline of one's own.
+/// Like [`eventually`], with another deadline.
 pub async fn eventually_within<T>(deadline: Duration, what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + deadline;
     loop {
