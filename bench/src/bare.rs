@@ -1,5 +1,5 @@
-//! The rival of the store: a loop that writes the same rows and bytes, with the same grouping, at the same places of the
-//! same tables, and thinks of nothing.
+//! The rival of the store: a bare loop that writes the same rows and bytes, with the same grouping, at the same places
+//! of the same tables, without any logic.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use backend::clock::{Clock as _, Moment, SystemClock};
 use rusqlite::{Connection, ToSql, params};
 
-/// What the store wrote for one run, and in which groups.
+/// The rows that the store wrote per run, with their average sizes in characters, and the average size of its groups.
 pub struct Shape {
     tables: Vec<String>,
     group: usize,
@@ -16,7 +16,7 @@ pub struct Shape {
     review: usize,
     search: usize,
     facts: String,
-    /// Under which the review of a waiting run is found, and what a decision adds to them.
+    /// The subjects in `review_audience` of a waiting run's review; `decided` are those that a decision adds.
     subjects: Vec<String>,
     decided: Vec<String>,
     steps: usize,
@@ -61,7 +61,7 @@ impl Shape {
     }
 }
 
-/// The loop, on a SQLite database of its own with the tables of the store.
+/// The bare loop, on its own SQLite database with the tables of the store.
 pub struct Loop {
     connection: Connection,
     shape: Shape,
@@ -69,7 +69,7 @@ pub struct Loop {
 
 type Id = [u8; 16];
 
-/// A run with its review, asked at a time in microseconds.
+/// The ids of a run and of its review, and the time of the launch in microseconds.
 struct Launched {
     run: Id,
     id: Id,
@@ -82,33 +82,33 @@ impl Launched {
     }
 }
 
-/// In the order of time, as those of the store are: rows then lie beside those that were written shortly before.
+/// Returns an id in time order, like the store's, so that rows lie beside those that were written shortly before.
 fn new_id() -> Id {
     Moment::of(&SystemClock).ids().uuid().into_bytes()
 }
 
-/// So many bytes, other ones each time.
+/// Returns `length` bytes of text, which differ with every call.
 fn text(length: usize) -> String {
     let id = hex::encode(SystemClock.random());
     id.chars().cycle().take(length).collect()
 }
 
 impl Loop {
-    /// A new database of the same schema, with the same durability.
+    /// Creates a database with the schema and the durability of the store's.
     pub fn open(path: &Path, shape: Shape) -> Result<Self> {
         let connection = Connection::open(path)?;
         connection.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
              PRAGMA wal_autocheckpoint = 4096; PRAGMA cache_size = -16384",
         )?;
-        // Tables that SQLite makes by itself cannot be made by hand.
+        // SQLite's internal tables cannot be created by hand.
         for sql in shape.tables.iter().filter(|sql| !sql.contains("sqlite_")) {
             connection.execute_batch(sql).context("the schema")?;
         }
         Ok(Self { connection, shape })
     }
 
-    /// Transitions a second: half of them launches, half decisions.
+    /// Runs the loop for `length`, and returns the transitions per second: half of them launches, half decisions.
     pub fn round(&mut self, length: Duration) -> Result<f64> {
         let started = Instant::now();
         let mut transitions = 0_u32;
@@ -161,7 +161,7 @@ impl Loop {
     fn decisions(&self, runs: &[Launched]) -> Result<()> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let Shape { state, review, facts, steps, step, .. } = &self.shape;
-        // Other bytes: SQLite does not write what stays the same.
+        // Different bytes than at the launch: SQLite does not write what stays the same.
         let (state, review, step) = (text(*state), text(*review), text(*step));
         for Launched { run, at, .. } in runs {
             self.run("UPDATE runs SET status = 'completed', state = ? WHERE id = ?", params![state, run])?;
@@ -201,7 +201,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Runs a statement, which stays prepared.
+    /// Executes a statement, and caches it prepared.
     fn run(&self, sql: &str, values: &[&dyn ToSql]) -> Result<()> {
         self.connection.prepare_cached(sql)?.execute(values)?;
         Ok(())

@@ -7,7 +7,7 @@ use brotli::enc::BrotliEncoderParams;
 
 use crate::report::Row;
 
-/// What the inbox loads, each file compressed as the server sends it.
+/// Measures the files that the inbox loads, each compressed as the server sends it.
 pub fn size(folder: &Path) -> Result<Row> {
     let size = total(folder)?;
     #[expect(clippy::cast_precision_loss, reason = "a bundle is small")]
@@ -15,8 +15,8 @@ pub fn size(folder: &Path) -> Result<Row> {
     Ok(crate::below("bundle", kilobytes, "KB brotli", 700.0))
 }
 
-/// The files of a folder and of those inside it, but for the parts of the program that are loaded when a page of theirs
-/// is opened.
+/// The compressed size, in bytes, of the files in a folder and its subfolders, without the parts of the program that
+/// other pages load on demand.
 fn total(folder: &Path) -> Result<usize> {
     let mut total = 0;
     for entry in std::fs::read_dir(folder).with_context(|| format!("{} is not built", folder.display()))? {
@@ -32,7 +32,7 @@ fn total(folder: &Path) -> Result<usize> {
     Ok(total)
 }
 
-/// The size of a file as the server sends it, which compresses it once, as well as it can.
+/// The size, in bytes, of a file as the server sends it: compressed once, at the highest quality.
 fn compressed(path: &Path) -> Result<usize> {
     let content = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let mut compressed = Vec::new();

@@ -1,11 +1,11 @@
-//! A lean HTTP/1.1 client on one kept connection, so that the load takes little of the machine that it measures.
+//! A lean HTTP/1.1 client on one kept-alive connection, so that the load takes little of the machine that it measures.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// How many clients there are at once.
+/// The number of concurrent clients.
 pub const CLIENTS: usize = 64;
 
 /// A connection over which one request is sent at a time.
@@ -13,14 +13,15 @@ pub struct Connection {
     stream: BufReader<TcpStream>,
     address: String,
     credential: String,
-    /// The cookie that the last answer set.
+    /// The session cookie, as `name=value`. `None` until a response sets it.
     pub cookie: Option<String>,
     line: String,
     body: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects; every request carries this header (`authorization: Bearer …` or `cookie: …`).
+    /// Connects to `address` (`HOST:PORT`). `credential` is a header that every request carries, such as
+    /// `authorization: Bearer …` or `cookie: …`.
     pub async fn open(address: &str, credential: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).await.with_context(|| format!("{address} does not answer"))?;
         stream.set_nodelay(true)?;
@@ -34,7 +35,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request, and reads a successful answer.
+    /// Sends a request, and returns the JSON of the response (`Null` if it is not JSON); an error status is an error.
     pub async fn send(&mut self, method: &str, path: &str, content_type: &str, body: &str) -> Result<Value> {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\n{}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
@@ -51,7 +52,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Posts JSON, and gives the JSON of the answer; an error status is an error.
+    /// Posts JSON, and returns the JSON of the response; an error status is an error.
     pub async fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
         self.send("POST", path, "application/json", &body.to_string()).await
     }

@@ -1,4 +1,4 @@
-//! launch -> waiting -> decide -> completed over HTTP, with 64 clients at once.
+//! Gate cycles (launch, waiting, decide, completed) over HTTP, with 64 concurrent clients.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, at_least, median, share_of};
 
-/// Cycles a second on SQLite: the median over the rounds.
+/// Measures cycles per second on SQLite: the median of the rounds.
 pub async fn on_sqlite(options: &Options) -> Result<Row> {
     let mut data = Data::new(None).await?;
     let servers = [Server::start(&options.binary, &mut data).await?];
@@ -26,7 +26,7 @@ pub async fn on_sqlite(options: &Options) -> Result<Row> {
     Ok(at_least("cycles_sqlite", median(rounds), "cycles/s", 2_000.0))
 }
 
-/// The same on PostgreSQL, and as a share of what pgbench reaches with the same statements.
+/// Measures cycles per second on PostgreSQL, and their share of what pgbench reaches with the same statements.
 pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
     let mut data = Data::new(Some(admin)).await?;
     let servers = [Server::start(&options.binary, &mut data).await?];
@@ -48,7 +48,7 @@ pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
     ])
 }
 
-/// Drops databases, and writes back now what would otherwise be written beneath the rows that follow.
+/// Drops databases, and makes a checkpoint now, since its writes would otherwise disturb the next measurements.
 pub async fn forget(admin: &str, databases: [Option<&str>; 2]) -> Result<()> {
     let mut connection = PgConnection::connect(&format!("{admin}/postgres")).await?;
     for name in databases.into_iter().flatten().filter_map(|url| url.rsplit('/').next()) {
@@ -58,7 +58,7 @@ pub async fn forget(admin: &str, databases: [Option<&str>; 2]) -> Result<()> {
     Ok(())
 }
 
-/// Cycles a second with clients at these servers in turn.
+/// Runs cycles for `length` with clients that are spread evenly over the servers, and returns the cycles per second.
 pub async fn round_of_cycles(servers: &[Server], length: Duration) -> Result<f64> {
     let mut connections = Vec::new();
     for server in servers.iter().cycle().take(CLIENTS) {
@@ -82,7 +82,7 @@ pub async fn round_of_cycles(servers: &[Server], length: Duration) -> Result<f64
     Ok(f64::from(cycles) / started.elapsed().as_secs_f64())
 }
 
-/// One run from launch to completed.
+/// Takes one run from launch to completed.
 pub async fn cycle(connection: &mut Connection) -> Result<()> {
     let run = launch(connection).await?;
     let id = run["id"].as_str().context("no run id")?;
@@ -92,7 +92,7 @@ pub async fn cycle(connection: &mut Connection) -> Result<()> {
     Ok(())
 }
 
-/// Starts a run, which waits for a person at once.
+/// Launches a run of the flow `ask`, and checks that it waits for a person at once.
 pub async fn launch(connection: &mut Connection) -> Result<Value> {
     let run = connection.post("/api/v1/runs", &json!({"flow": "ask"})).await?;
     ensure!(run["status"] == "waiting_for_human", "does not wait: {run}");

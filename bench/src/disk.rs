@@ -1,4 +1,5 @@
-//! What a run costs: disk, and while it waits also memory, and time at the start of the server; and how good the disk is.
+//! What a run costs: disk, and while it waits also memory and start-up time of the server. Also measures the disk
+//! itself.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,14 +11,16 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, cycles, median};
 
-/// How many runs wait.
+/// The number of waiting runs.
 const RUNS: usize = 100_000;
-/// How many runs end before the disk is looked at, and again until it is looked at once more.
+/// The number of runs that finish before the first measurement of the disk, and again between the first and the second.
 const FINISHED: usize = 20_000;
-/// So many of them come first: caches that have a limit (pages, prepared statements, what allocators keep) are full then.
+/// The number of waiting runs before the first measurement. By then, bounded caches (pages, prepared statements, what
+/// allocators keep) are full.
 const WARM: usize = 50_000;
 
-/// Milliseconds that the disk takes to make durable what a commit writes, so many times a second: the 99th percentile.
+/// Writes and syncs as much as a commit does, `times` times with a pause of `apart` before each. Returns the 99th
+/// percentile of one write and sync, in milliseconds.
 pub fn durable(folder: &Path, times: usize, apart: Duration) -> Result<f64> {
     use std::io::{Seek, SeekFrom, Write};
     /// One decision changes about eight pages (`pages_of_decision`).
@@ -40,12 +43,13 @@ pub fn durable(folder: &Path, times: usize, apart: Duration) -> Result<f64> {
     Ok(took[times * 99 / 100])
 }
 
-/// Bytes on disk and in memory a waiting run, and the time to ready with all of them.
+/// Measures the bytes on disk and in memory per waiting run, and how long the server takes to be ready with all of
+/// them.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
 pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
-    // The caches of the newest runs and entries are full by then.
+    // Fills the bounded caches, so that they do not count as memory of a run.
     fill(&server, WARM).await?;
     let (disk_before, memory_before) = (size_of(data.path())?, server.settled_memory().await?);
     fill(&server, RUNS - WARM).await?;
@@ -65,7 +69,7 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Bytes on disk a finished run of a flow with one node.
+/// Measures the bytes on disk per finished run of a flow with one node.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
 pub async fn finished_runs(options: &Options) -> Result<Row> {
     let mut data = Data::new(None).await?;
@@ -74,7 +78,7 @@ pub async fn finished_runs(options: &Options) -> Result<Row> {
     server.settled_memory().await?;
     let before = size_of(data.path())?;
     finish(&server, FINISHED).await?;
-    // Indexed and moved into the file by then.
+    // By then, the entries are indexed, and the write-ahead log is moved into the database file.
     server.settled_memory().await?;
     let disk = size_of(data.path())?.saturating_sub(before) as f64 / FINISHED as f64;
     Ok(below("finished_run_disk", disk, "bytes", 3500.0))
@@ -102,12 +106,12 @@ async fn finish(server: &Server, runs: usize) -> Result<()> {
     futures::future::try_join_all(clients).await.map(drop)
 }
 
-/// How many of so many runs a client makes.
+/// The number of runs that a client makes, out of `runs` by all clients.
 fn share(runs: usize, client: usize) -> usize {
     runs / CLIENTS + usize::from(client < runs % CLIENTS)
 }
 
-/// All files of the database, the write-ahead log not counted: it is emptied again and again.
+/// The size, in bytes, of all files in the data folder without the write-ahead log, which is emptied again and again.
 fn size_of(folder: &Path) -> Result<u64> {
     let mut total = 0;
     for entry in std::fs::read_dir(folder)? {

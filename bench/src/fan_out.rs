@@ -1,5 +1,5 @@
-//! How fast one entry reaches 1,000 sockets, beside a bare broadcast of the same bytes: a program of its own, as the
-//! server is, that does nothing but write each frame to each socket.
+//! How fast one entry reaches 1,000 sockets, compared with a bare broadcast of the same bytes: a separate process, like
+//! the server, that does nothing but write each frame to each socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -19,14 +19,15 @@ use crate::server::{Data, Server};
 use crate::sockets::{Socket, connect, subscribed};
 use crate::{Options, cycles, median, share_of};
 
-/// The argument that makes this program the rival.
+/// The argument with which this program acts as the rival.
 pub const RIVAL: &str = "broadcast";
 
 const SOCKETS: usize = 1_000;
-/// How many entries a round has, one after another.
+/// The number of entries in a round, one after another.
 const ENTRIES: usize = 50;
 
-/// Frames a second, from the first socket that has an entry to the last: the way to the first is another row's.
+/// Measures frames per second from the first socket that receives an entry to the last, compared with the broadcast.
+/// How soon the first socket receives it is another row (`decision_seen`).
 pub async fn beside_bare_broadcast(options: &Options) -> Result<Row> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
@@ -63,7 +64,7 @@ fn rate(spread: Duration) -> f64 {
     (SOCKETS * ENTRIES) as f64 / spread.as_secs_f64()
 }
 
-/// The frame of one real entry.
+/// Launches a run, and returns the first frame of an entry that this sends.
 async fn sample_frame(server: &Server, launcher: &mut crate::client::Connection) -> Result<String> {
     let mut socket = subscribed(server, &server.credential).await?;
     cycles::launch(launcher).await?;
@@ -88,7 +89,7 @@ async fn report_entries(mut socket: Socket, arrived: mpsc::UnboundedSender<Insta
     }
 }
 
-/// The time from the first arrival to that of the last socket.
+/// Waits until one entry has arrived at all sockets, and returns the time from the first arrival to the last.
 async fn spread(arrivals: &mut mpsc::UnboundedReceiver<Instant>) -> Result<Duration> {
     let mut times = Vec::with_capacity(SOCKETS);
     while times.len() < SOCKETS {
@@ -98,7 +99,7 @@ async fn spread(arrivals: &mut mpsc::UnboundedReceiver<Instant>) -> Result<Durat
     Ok(last.duration_since(*first))
 }
 
-/// The rival; stopped when dropped.
+/// The rival's process, which is killed when this is dropped.
 struct Rival {
     child: Child,
     frames: ChildStdin,
@@ -132,7 +133,8 @@ impl Drop for Rival {
     }
 }
 
-/// What the rival does: each line of its input goes to every socket. It ends with its input.
+/// Runs as the rival: prints its address, then sends each line of standard input to every socket. Returns when standard
+/// input ends.
 pub async fn broadcast_lines() -> Result<()> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "ws://{}/", listener.local_addr()?)?;
@@ -153,7 +155,7 @@ pub async fn broadcast_lines() -> Result<()> {
     });
     let mut lines = tokio::io::BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
-        // Nobody listens yet: nobody misses it.
+        // Fails only if no socket is connected, so none misses the line.
         let _ = sender.send(line.into());
     }
     Ok(())

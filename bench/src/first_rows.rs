@@ -1,5 +1,5 @@
-//! How long a reviewer waits for the first rows of the inbox: the real console in Chromium, on a line of 10 Mbit/s with a
-//! processor four times slower; the first time, and once the browser has the files.
+//! How long a reviewer waits for the first rows of the inbox: the real console in Chromium, on a line of 10 Mbit/s and
+//! a processor that is four times slower, with a cold and a warm browser cache.
 
 use std::time::Duration;
 
@@ -11,22 +11,23 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, median};
 
-/// Reviews that wait: a full page of the inbox.
+/// The number of pending reviews: a full page of the inbox.
 const PENDING: usize = 60;
-/// Bytes a second of a line of 10 Mbit/s.
+/// The throughput of a line of 10 Mbit/s, in bytes per second.
 const LINE: u32 = 10_000_000 / 8;
-/// Milliseconds that a request is under way, there and back.
+/// The round-trip time of a request, in milliseconds.
 const LATENCY: u32 = 20;
-/// How much slower than this machine the processor is.
+/// The factor by which the emulated processor is slower than this machine.
 const SLOWDOWN: u32 = 4;
-/// Notes when the first row was painted, in milliseconds since the address was entered.
+/// A script that stores in `window.firstRow` when the first row was painted, in milliseconds since the navigation
+/// began.
 const WATCH: &str = "
     const painted = () => requestAnimationFrame(() => setTimeout(() => { window.firstRow ??= performance.now(); }));
     const look = () => document.querySelector(\"a.row[href^='/reviews/']\") && (watch.disconnect(), painted());
     const watch = new MutationObserver(look);
     watch.observe(document, { childList: true, subtree: true });";
 
-/// Milliseconds, cold and warm, as medians.
+/// Measures the medians with a cold and a warm cache, in milliseconds.
 pub async fn painted(options: &Options) -> Result<Vec<Row>> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
@@ -68,7 +69,7 @@ async fn measured(options: &Options, browser: &Browser, base: &str, session: &st
     Ok(vec![below("bundle_first_rows_cold", cold, "ms", 1000.0), below("bundle_first_rows_warm", warm, "ms", 300.0)])
 }
 
-/// Opens the inbox in an empty tab: when its first row was there.
+/// Opens the inbox in an empty tab, and returns when its first row was painted, in milliseconds.
 async fn first_row(browser: &Browser, base: &str) -> Result<f64> {
     browser.driver.goto("about:blank").await?;
     browser.driver.goto(format!("{base}/inbox")).await?;

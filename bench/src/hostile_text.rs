@@ -1,5 +1,5 @@
-//! How long the console takes to lay out a megabyte that was written to freeze it: the real console in Chromium, from the
-//! click on the row of such a review until its text is painted.
+//! How long the console takes to lay out a megabyte of text that was written to freeze it: the real console in
+//! Chromium, from the click on the review's row until its text is painted.
 
 use std::time::{Duration, Instant};
 
@@ -11,22 +11,25 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, median};
 
-/// What is repeated. The first opens a link at each place, the second a comment.
+/// The hostile texts: a name, and the markup that is repeated. The first opens a link at each place, the second a
+/// comment.
 const SHAPES: [(&str, &str); 2] = [("links", "[]("), ("comments", "a <!--")];
-/// How long the text is, in bytes.
+/// The length of a text, in bytes.
 const LENGTH: usize = 1_000_000;
-/// Milliseconds that it may take.
+/// The target for the layout, in milliseconds.
 const LIMIT: f64 = 200.0;
-/// How long something may take that is only waited for.
+/// The time limit for conditions that are waited for but not measured.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Shows a text under review. It is put together in the run, since a request carries less than two of its halves.
+/// A flow that puts a text under review. The run joins it from two halves, since a whole one is too large for a
+/// request.
 const FLOW: &str = r#"{"id": "text", "input": {"type": "object", "properties": {"half": {"type": "string"}}}, "nodes": {
     "join": {"set": {"text": "{{ half }}{{ half }}"}, "next": "ask"},
     "ask": {"human": {"prompt": "Fine?", "review_keys": [{"key": "text", "type": "markdown"}],
         "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
 
-/// Opens a review of the list, and notes when so much of its text was painted, and the longest task until then.
+/// A script that opens a review in the list, and stores in `took` after how many milliseconds `length` characters of
+/// its text were painted, and in `longest` the longest task until then.
 const OPEN: &str = "
     const [id, length] = arguments;
     const began = performance.now();
@@ -43,7 +46,7 @@ const OPEN: &str = "
     watch.observe(document.body, { childList: true, subtree: true });
     document.getElementById(`row-${id}`).click();";
 
-/// A row for each shape.
+/// Measures the layout of each hostile text, in milliseconds.
 pub async fn laid_out(options: &Options) -> Result<Vec<Row>> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
@@ -86,7 +89,7 @@ async fn measured(
         let length = half_of(shape).len() * 2;
         let mut figures = Vec::new();
         for _ in 0..options.rounds {
-            // The part of the program that shows reviews is there then, and the text is not.
+            // Opening a short review first loads the part of the program that shows reviews, and closes the long one.
             open(browser, short, 1).await?;
             figures.push(open(browser, review, length).await?);
         }
@@ -98,7 +101,7 @@ async fn measured(
 async fn open(browser: &Browser, review: &str, length: usize) -> Result<f64> {
     browser.driver.execute(OPEN, vec![json!(review), json!(length)]).await?;
     wait(browser, "return took > 0").await?;
-    // What follows, such as the column beside it, is not waited for by whoever reads, and is not measured with the next.
+    // The rest of the page, such as the column beside the text, delays no reader; it must not count in the next figure.
     tokio::time::sleep(Duration::from_millis(500)).await;
     Ok(browser.driver.execute("return took", Vec::new()).await?.convert()?)
 }

@@ -1,6 +1,6 @@
 //! The console's inbox at 100,000 pending reviews, in a real Chromium with the release bundle: how soon the first rows
-//! are there, how soon a key is painted, how long the page is busy at a stretch, and whether its memory stays flat
-//! while others decide.
+//! appear, how soon the effect of a key is painted, how long the longest task of the page is, and whether its memory
+//! stays flat while others decide.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -15,28 +15,29 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, cycles, median, queue};
 
-/// How often the page is loaded.
+/// The number of times that the page is loaded.
 const LOADS: usize = 5;
-/// How often a held key repeats.
+/// The interval at which a held key repeats.
 const REPEAT: Duration = Duration::from_millis(33);
-/// How many times it does.
+/// The number of events of the held key.
 const REPEATS: usize = 200;
-/// What is typed into the search, again and again, and how fast.
+/// The text that is typed into the search, three times; `TYPING` is the time between two letters.
 const WORDS: &str = "review 4711 people ";
 const TYPING: Duration = Duration::from_millis(120);
-/// So many runs are started and decided a second while others work: each is two entries that the inbox hears of.
+/// The runs per second that others launch and decide in the storm. Each sends two entries to the inbox.
 const RUNS_PER_SECOND: u32 = 25;
-/// How often the memory of the page is measured while others work; more often where they do so for a few minutes only.
+/// The interval between two measurements of the page's memory in the storm. For a storm of less than ten minutes, it is
+/// the length divided by `SAMPLES`.
 const SAMPLE_EVERY: Duration = Duration::from_mins(1);
 const SAMPLES: u32 = 10;
-/// How long something may take that is only waited for.
+/// The time limit for conditions that are waited for but not measured.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A flow whose reviews stand among the most urgent.
+/// A flow whose reviews expire soon, and so are near the top of the inbox.
 const SOON: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "timeout": "5m",
     "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
 
-/// Runs in the page before the console does. Times are of the page's own clock.
+/// A script that runs in the page before the console, and collects figures in `window.probe`, by the page's own clock.
 const PROBE: &str = "
     const probe = window.probe = { open: 0, rows: 0, keys: [], long: [], measured: [], wasm: () => 0 };
     const Socket = WebSocket;
@@ -70,17 +71,17 @@ const PROBE: &str = "
     }, true);
 ";
 
-/// All rows of one database.
+/// Measures all figures with one kind of database; `name` becomes part of the rows' names.
 pub async fn in_a_browser(options: &Options, name: &str, postgres: Option<&str>) -> Result<Vec<Row>> {
     let mut data = Data::new(postgres).await?;
-    // Makes the tables, and whoever logs in.
+    // The first start creates the tables and the admin.
     drop(Server::start(&options.binary, &mut data).await?);
     let file = format!("sqlite:{}", data.path().join("countersign.db").display());
     queue::fill(data.database().unwrap_or(&file), queue::now()).await?;
     let server = Server::start(&options.binary, &mut data).await?;
     let mut connection = server.connect().await?;
     connection.send("PUT", "/api/v1/flows/ask", "application/json", SOON).await?;
-    // Otherwise the server would look again and again for who may decide these.
+    // Without a person who has the roles, the server would look again and again for who may decide these reviews.
     let somebody = json!({ "username": "somebody", "password": "Quartz-Lemur-Bicycle-93", "roles": queue::ROLES });
     connection.send("POST", "/api/v1/users", "application/json", &somebody.to_string()).await?;
     let browser = Browser::start(1440, 900).await;
@@ -111,7 +112,7 @@ impl Page<'_> {
         self.reset().await?;
         self.hold().await?;
         rows.extend(self.keys(&named("j")).await?);
-        // Where one stands is opened first.
+        // The pause in the reset lets the page open the selected review first.
         self.reset().await?;
         self.press("/", Value::Null).await?;
         self.wait("document.activeElement.matches('.search input')").await?;
@@ -138,16 +139,16 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Loads the inbox: milliseconds from the open socket to the first rows.
+    /// Loads the inbox, and returns the milliseconds from the opening of the socket to the first painted rows.
     async fn load(&self) -> Result<f64> {
         self.browser.driver.goto(format!("http://{}/inbox", self.server.address)).await?;
         self.wait("probe.rows && probe.open").await?;
-        // What was asked for first has come, and been drawn.
+        // The first responses have arrived and been drawn, counts included.
         self.wait("document.querySelector('.chip .count')").await?;
         Ok((self.number("probe.rows - probe.open").await?).max(0.0))
     }
 
-    /// Presses `j` as a held key repeats, which goes down the list, and waits until a review is open.
+    /// Holds the key `j`, which moves down the list, and waits until a review is open.
     async fn hold(&self) -> Result<()> {
         let mut ticks = interval(REPEAT);
         for number in 0..REPEATS {
@@ -166,8 +167,8 @@ impl Page<'_> {
         self.wait("location.search.includes('q=')").await
     }
 
-    /// Others work, and one walks a little: how fast the memory of the page grows in the second half, in megabytes a
-    /// minute. Tells of its samples as they are taken.
+    /// Launches and decides runs for `length`, as others would, and moves in the list now and then. Returns how fast
+    /// the memory of the page grows in the second half, in megabytes per minute. Prints each sample.
     async fn storm(&self, length: Duration) -> Result<f64> {
         let mut others = self.server.connect().await?;
         let begun = Instant::now();
@@ -186,14 +187,14 @@ impl Page<'_> {
                 samples.push(self.sample(begun).await?);
             }
         }
-        // What was resolved last is still shown for a while.
+        // The last sample. The page still shows the reviews that were resolved last.
         samples.push(self.sample(begun).await?);
         let before = samples.iter().find(|sample| sample.after > length / 2).context("too short")?;
         let after = samples.last().context("no sample")?;
         Ok((after.megabytes() - before.megabytes()) / after.after.saturating_sub(before.after).as_secs_f64() * 60.0)
     }
 
-    /// What the page holds now.
+    /// Collects garbage, then measures and prints what the page holds.
     async fn sample(&self, begun: Instant) -> Result<Sample> {
         self.run("probe.measured.push([performance.now(), Infinity])").await?;
         self.cdp("HeapProfiler.collectGarbage", json!({})).await?;
@@ -213,7 +214,7 @@ impl Page<'_> {
             listeners: metric("JSEventListeners")?,
         };
         let Sample { after, heap, wasm, nodes, listeners } = &sample;
-        // Beside the table. A reader that has gone away is no reason to stop measuring.
+        // Standard error, apart from the table. A closed one is no reason to stop measuring.
         let _ = writeln!(
             std::io::stderr(),
             "after {:>4} s: {heap:.2} MB of JavaScript, {wasm:.2} MB of WebAssembly, {nodes} nodes, {listeners} listeners",
@@ -228,7 +229,8 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// How soon keys were painted since the last reset, and how long the page was busy at a stretch.
+    /// Measures the time from a key to the next paint since the last reset (median and 95th percentile), and the
+    /// longest task.
     async fn keys(&self, name: &str) -> Result<[Row; 3]> {
         let mut keys: Vec<f64> = serde_json::from_value(self.run("return probe.keys").await?)?;
         keys.sort_by(f64::total_cmp);
@@ -236,7 +238,7 @@ impl Page<'_> {
         Ok([
             below(&format!("{name}_median"), median(keys), "ms", 50.0),
             below(&format!("{name}_p95"), p95, "ms", 50.0),
-            // Only tasks of 50 ms and more are told of.
+            // The browser only reports tasks of 50 ms and more.
             below(&format!("{name}_longest_task"), self.number("probe.longest()").await?, "ms", 50.0),
         ])
     }
@@ -272,12 +274,12 @@ impl Page<'_> {
     }
 }
 
-/// What the page holds at some time, after all garbage was collected.
+/// What the page holds `after` some time of the storm, with all garbage collected.
 struct Sample {
     after: Duration,
-    /// Of JavaScript, in megabytes.
+    /// The memory of JavaScript, in megabytes.
     heap: f64,
-    /// Of WebAssembly, which never gives any back, in megabytes.
+    /// The memory of WebAssembly, which never shrinks, in megabytes.
     wasm: f64,
     nodes: f64,
     listeners: f64,

@@ -1,4 +1,4 @@
-//! The speed and memory targets: each figure beside its limit, measured in the same run, interleaved, as medians.
+//! The speed and memory targets. A figure and the rival's are measured in the same run, in turn, and shown as medians.
 //! `cargo xtask bench` builds everything with optimisation and starts it; everything stays on this machine's loopback,
 //! is bounded in count and time, and stops by itself.
 
@@ -61,7 +61,7 @@ pub struct Options {
     postgres: Option<String>,
 }
 
-/// The server's, so that rivals in this process are as quick.
+/// The server's allocator, so that rivals in this process are not slowed down by another one.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -134,7 +134,7 @@ async fn main() -> anyhow::Result<()> {
         }
         cycles::forget(postgres, [data.database(), None]).await?;
     }
-    // Its logs take minutes to make: only for who asks.
+    // Creating the logs takes minutes, so `years` is measured only if `--only` names it.
     let years = |name: &str| !options.only.is_empty() && wanted(name);
     if years("years_sqlite") {
         for row in years::reads(&options, "sqlite", None).await? {
@@ -180,23 +180,24 @@ async fn main() -> anyhow::Result<()> {
     report.finish()
 }
 
-/// The middle of some figures.
+/// The median of some figures; the upper one of the two in the middle, and NaN if there are none.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A row that is met where its value is at least the target.
+/// A row whose target is met if the value is at least the target.
 pub fn at_least(name: &str, value: f64, unit: &'static str, target: f64) -> Row {
     Row { name: name.to_owned(), value, unit, limit: None, ratio: None, target, met: value >= target }
 }
 
-/// A row that is met where its value is below the target.
+/// A row whose target is met if the value is below the target.
 pub fn below(name: &str, value: f64, unit: &'static str, target: f64) -> Row {
     Row { name: name.to_owned(), value, unit, limit: None, ratio: None, target, met: value < target }
 }
 
-/// A row that is met where its value reaches a share of what a bare rival reached in the same run.
+/// A row whose target is met if the value is at least `target` times `limit`, which a bare rival reached in the same
+/// run.
 pub fn share_of(name: &str, value: f64, unit: &'static str, limit: f64, target: f64) -> Row {
     Row { met: value / limit >= target, ..at_least(name, value, unit, target) }.beside(limit)
 }

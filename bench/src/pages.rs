@@ -1,5 +1,5 @@
-//! How many pages of the database one commit changes, where it is alone in its transaction: SQLite writes each of them
-//! whole, and waits for the disk.
+//! How many pages of the database a commit changes that is alone in its transaction. SQLite writes each of them whole,
+//! and waits for the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::report::Row;
 use crate::server::FLOW;
 use crate::store::{decide, launch, save_flow};
 
-/// How many runs are there before, most of them finished: new rows then lie beside old ones, and not on the only page.
+/// The number of runs before the measurement, most of them finished, so that new rows are spread over many pages.
 const RUNS: usize = 40_000;
-/// How many of them wait.
+/// The number of these runs that wait.
 const WAITING: usize = 2_000;
-/// How many launches and decisions are measured.
+/// The number of measured launches, and of measured decisions.
 const TIMES: usize = 200;
-/// Bytes of a page in the write-ahead log, with what stands before it; and of the beginning of that file.
+/// The bytes of a page in the write-ahead log with its frame header; `HEADER` are those of the file's header.
 const FRAME: u64 = 4096 + 24;
 const HEADER: u64 = 32;
 
-/// Pages a launch and a decision that ends its run, on average.
+/// Measures the average number of pages that a launch writes, and a decision that ends its run.
 #[expect(clippy::cast_precision_loss, reason = "numbers of pages are far below the precision of a double")]
 pub async fn of_one_commit() -> Result<[Row; 2]> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("pages.db");
     let url = format!("sqlite:{}", path.display());
-    // Without the index of the log: it follows beside the commits, many rows at a time.
+    // Without the index of the log, which is written apart from the commits, many rows at a time.
     let options = StoreOptions { index_log: false, ..StoreOptions::new(url, Arc::new(SystemClock)) };
     let store = Store::open(options).await?;
     save_flow(&store, FLOW).await?;
@@ -48,7 +48,7 @@ pub async fn of_one_commit() -> Result<[Row; 2]> {
         let between = pages(&log)?;
         launched += between - before;
         waiting.push(review);
-        // Somewhere among those that wait, as people decide.
+        // People decide anywhere in the queue, not at its ends.
         let review = waiting.swap_remove(waiting.len() * 7 / 11);
         decide(&store, review).await?;
         decided += pages(&log)? - between;
@@ -67,7 +67,7 @@ async fn fill(store: &Store) -> Result<Vec<ReviewId>> {
         let mut reviews = Vec::new();
         for number in 0..RUNS / CLIENTS {
             let (_, review) = launch(store, "ask", JsonMap::new()).await?;
-            // The last ones wait.
+            // The last runs of each client stay waiting.
             if number < (RUNS - WAITING) / CLIENTS {
                 decide(store, review).await?;
             } else {
@@ -79,7 +79,7 @@ async fn fill(store: &Store) -> Result<Vec<ReviewId>> {
     Ok(futures::future::try_join_all(clients).await?.concat())
 }
 
-/// Empties the write-ahead log, and begins to read: as long as somebody reads a state from before, it only grows.
+/// Empties the write-ahead log, and begins a read transaction. While that is open, the log only grows.
 fn hold(reader: &Connection, log: &Path) -> Result<()> {
     reader.busy_timeout(std::time::Duration::from_secs(10))?;
     let busy: i64 = reader.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
@@ -88,7 +88,7 @@ fn hold(reader: &Connection, log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How many pages the write-ahead log has.
+/// The number of pages in the write-ahead log.
 fn pages(log: &Path) -> Result<u64> {
     Ok(log.metadata()?.len().saturating_sub(HEADER) / FRAME)
 }

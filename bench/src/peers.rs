@@ -1,5 +1,5 @@
-//! What `bench/peers` needs of this program: the callers of peers that speak HTTP (`bench load`), and Countersign as a
-//! library (`bench embedded`). Both print lines of JSON.
+//! The parts of `bench/peers` that this program plays: the callers of peers that speak HTTP (`bench load`), and
+//! Countersign as a library (`bench embedded`). Both print lines of JSON.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -17,21 +17,21 @@ use crate::client::Connection;
 use crate::store::random_id;
 use crate::{Options, cycles, median, server};
 
-/// The argument that makes this program the callers: `load PEER ADDRESS HEADER CALLERS SECONDS`.
+/// The first argument with which this program acts as the callers: `load PEER ADDRESS HEADER CALLERS SECONDS`.
 pub const LOAD: &str = "load";
-/// The argument that makes this program a peer that has Countersign inside: `embedded DATABASE`.
+/// The first argument with which this program acts as a peer that embeds Countersign: `embedded DATABASE`.
 pub const EMBEDDED: &str = "embedded";
 
-/// The value of `--only` that compares Countersign with its peers, which nothing else does: it installs them.
+/// The value of `--only` that compares Countersign with its peers. Nothing else does, since that installs them.
 pub const ONLY: &str = "peers";
 
-/// Who decides inside the program.
+/// The person who decides in the embedded peer.
 const PERSON: &str = "ana";
 
-/// One of the callers; it gives how long each of its cycles took.
+/// The task of one caller, which returns how long each of its cycles took.
 type Caller = JoinHandle<Result<Vec<Duration>>>;
 
-/// Compares Countersign with its peers.
+/// Runs `bench/peers/run`, which compares Countersign with its peers.
 pub fn compare(options: &Options) -> Result<()> {
     let mut run = Command::new(Path::new("bench").join("peers").join("run"));
     run.args(["--server".as_ref(), options.binary.as_os_str()])
@@ -45,7 +45,7 @@ pub fn compare(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Calls one peer, and prints how many cycles a second there were, and how long one took.
+/// Runs cycles against one peer over HTTP, and prints the cycles per second and the median duration of a cycle.
 pub async fn load(arguments: &[String]) -> Result<()> {
     let [peer, address, header, callers, seconds] = arguments else {
         bail!("load PEER ADDRESS HEADER CALLERS SECONDS")
@@ -79,7 +79,7 @@ pub async fn load(arguments: &[String]) -> Result<()> {
     print(&ended(callers, started).await?)
 }
 
-/// A workflow that waits for a promise: started, decided, and waited for.
+/// Starts a workflow of Restate that waits for a promise, resolves the promise, and waits for the workflow's result.
 async fn restate_cycle(connection: &mut Connection) -> Result<()> {
     let run = uuid_of(random_id());
     connection.post(&format!("/Gate/{run}/run/send"), &json!(false)).await?;
@@ -93,14 +93,14 @@ fn uuid_of(bytes: [u8; 16]) -> String {
     bytes.map(|byte| format!("{byte:02x}")).concat()
 }
 
-/// What the harness may ask of the embedded peer.
+/// A command of the harness to the embedded peer: one line of JSON.
 #[derive(Deserialize)]
 struct Load {
     callers: usize,
     seconds: f64,
 }
 
-/// Countersign in this process, on a database that is kept; carries out commands from standard input until it ends.
+/// Runs Countersign in this process on `DATABASE`, and carries out commands from standard input until that ends.
 pub async fn embedded(arguments: &[String]) -> Result<()> {
     let [database] = arguments else { bail!("embedded DATABASE") };
     let countersign = Arc::new(Countersign::options().database(database).decider(PERSON, []).start().await?);
@@ -137,7 +137,7 @@ async fn embedded_load(countersign: &Arc<Countersign>, callers: usize, length: D
     ended(callers, started).await
 }
 
-/// Waits for all callers, each of which gives how long its cycles took.
+/// Waits for all callers, and returns the cycles per second and the median duration of a cycle in milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below the precision of a double")]
 async fn ended(callers: impl Iterator<Item = Caller>, started: Instant) -> Result<Value> {
     let mut milliseconds = Vec::new();

@@ -1,5 +1,5 @@
-//! The rival of the PostgreSQL row: pgbench, with as many clients, running the statements of a cycle for one run at a
-//! time, with rows of the sizes that the server wrote.
+//! The rival of the PostgreSQL row: pgbench with the same number of clients, each of which runs the statements of one
+//! cycle at a time, with rows as large as the server's.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::process::Command;
 
 use crate::client::CLIENTS;
 
-/// pgbench on a database of its own that has the server's schema, and neither its runs nor its bloat.
+/// pgbench on its own database, which has the server's schema, but neither its runs nor its bloat.
 pub struct Pgbench {
     url: String,
     script: tempfile::NamedTempFile,
@@ -19,7 +19,8 @@ pub struct Pgbench {
 }
 
 impl Pgbench {
-    /// Reads the sizes of rows off the server's database, and takes over its schema, people and flows.
+    /// Reads the average sizes of rows from the server's database, and copies its schema, users and flows into a new
+    /// one.
     pub async fn beside(admin: &str, server: &str) -> Result<Self> {
         let mut source = PgConnection::connect(server).await?;
         let mut sizes = Vec::new();
@@ -44,18 +45,18 @@ impl Pgbench {
         Ok(Self { url, script, sizes, rounds: 0 })
     }
 
-    /// The address of its database.
+    /// The URL of the rival's database.
     pub fn database(&self) -> &str {
         &self.url
     }
 
-    /// Cycles a second.
+    /// Runs pgbench for `length`, and returns the cycles per second.
     pub async fn round(&mut self, length: Duration) -> Result<f64> {
         let mut command = Command::new("pgbench");
         command.args(["--no-vacuum", "--protocol=prepared", "--jobs=2"]);
         command.arg(format!("--client={CLIENTS}")).arg(format!("--time={}", length.as_secs()));
         command.arg("--file").arg(self.script.path());
-        // Every round has ids of its own.
+        // Ids must not repeat in later rounds.
         command.arg("--define").arg(format!("n={}", self.rounds * 1_000_000));
         self.rounds += 1;
         for (name, size) in &self.sizes {
@@ -73,7 +74,7 @@ impl Pgbench {
     }
 }
 
-/// Makes the tables, and fills in who launches and what.
+/// Copies the schema, and the rows of users, credentials and flows.
 async fn copy_schema(from: &str, to: &str) -> Result<()> {
     let mut copy = Command::new("sh");
     copy.args(["-c", r#"pg_dump --schema-only "$1" && pg_dump --data-only -t users -t credentials -t flows "$1""#]);
@@ -88,8 +89,8 @@ async fn copy_schema(from: &str, to: &str) -> Result<()> {
     Ok(())
 }
 
-/// A launch, a look at the run's reviews, a decision: each statement as the server sends it for a group of one (with a
-/// hyphen where the server has a colon, which pgbench would take for a variable).
+/// A launch, a read of the run's reviews, and a decision: each statement as the server sends it for a group of one,
+/// with a hyphen where the server has a colon, since pgbench would take a colon for a variable.
 const CYCLE: &str = r"
 \set n :n + 1
 \set run :n * 64 + :client_id

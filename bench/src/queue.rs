@@ -1,5 +1,5 @@
-//! The queue at 100,000 pending reviews: a page of it, one far behind, one with a filter that fits little, and all
-//! counts; as a reviewer with three roles and as an admin. In this process: what HTTP adds is measured elsewhere.
+//! The queue at 100,000 pending reviews: its first page, a page far behind, pages with filters that match little or
+//! nothing, and all counts; for a reviewer with three roles and for an admin. Measured in this process, without HTTP.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,30 +18,30 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use crate::report::Row;
 use crate::{Options, below, median};
 
-/// How many reviews wait.
+/// The number of pending reviews.
 const PENDING: usize = 100_000;
-/// How many flows ask, each for one of [`ROLES`].
+/// The number of flows that ask, each of them one of [`ROLES`].
 const FLOWS: usize = 60;
-/// Who may decide: each flow asks one of them.
+/// The roles that may decide; each flow asks one of them.
 pub const ROLES: [&str; 12] =
     ["reviewer", "editor", "legal", "finance", "support", "risk", "security", "sales", "design", "data", "hr", "it"];
-/// How many are written in one statement.
+/// The number of reviews that one statement writes.
 const CHUNK: usize = 200;
-/// How often each is read in a round.
+/// The number of reads of each kind in a round.
 const READS: usize = 40;
 
-/// Milliseconds, each as median and 99th percentile.
+/// Measures each kind of read in milliseconds, as median and 99th percentile, and the upgrade of the queue in seconds.
 pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>> {
     let clock = Arc::new(SystemClock);
     let store = Store::open(StoreOptions::new(url.to_owned(), clock.clone())).await?;
     store.close().await;
     fill(url, now()).await?;
-    // The reviews stand in the queue as those of an earlier version do: from the next start on.
+    // Opening the store puts the reviews into the queue, as with a database of an earlier version.
     let started = Instant::now();
     let store = Store::open(StoreOptions::new(url.to_owned(), clock)).await?;
     let upgraded = started.elapsed().as_secs_f64();
     if !url.starts_with("sqlite") {
-        // As autovacuum does within a minute.
+        // Autovacuum would do this within a minute.
         let mut connection = PgConnection::connect(url).await?;
         sqlx::raw_sql("VACUUM ANALYZE reviews").execute(&mut connection).await?;
         connection.close().await?;
@@ -95,17 +95,17 @@ pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>>
     Ok(rows)
 }
 
-/// This moment, in microseconds.
+/// The current time, in microseconds since 1970.
 pub fn now() -> i64 {
     SystemClock.now().0
 }
 
-/// A file of its own.
+/// The URL of a SQLite database in a folder.
 pub fn sqlite_url(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("queue.db").display())
 }
 
-/// Writes reviews as an earlier version did.
+/// Writes [`PENDING`] reviews as an earlier version did, without rows in the queue. `now` is in microseconds.
 pub async fn fill(url: &str, now: i64) -> Result<()> {
     let mut statements = Vec::new();
     for chunk in 0..PENDING / CHUNK {

@@ -1,4 +1,4 @@
-//! The table of figures, for people or programs.
+//! The report of measured figures: a table for people, or lines of JSON for programs.
 
 use std::io::Write;
 
@@ -8,24 +8,24 @@ use serde::Serialize;
 /// A measured figure, with its target.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What was measured.
+    /// The name of the figure, such as `cycles_sqlite`.
     pub name: String,
     /// The measured value, in `unit`.
     pub value: f64,
     /// The unit that is printed beside it, such as `ms`.
     pub unit: &'static str,
-    /// What a bare rival reached in the same run.
+    /// The figure that a bare rival reached in the same run. `None` without a rival.
     pub limit: Option<f64>,
-    /// Value over limit.
+    /// The value divided by the limit. `None` without a rival.
     pub ratio: Option<f64>,
-    /// What it should reach: a value, or the ratio for a share of the limit.
+    /// The target for the value, or for the ratio if the row is a share of the limit.
     pub target: f64,
-    /// Whether it did.
+    /// Whether the target was met.
     pub met: bool,
 }
 
 impl Row {
-    /// The same beside what a bare rival reached in the same run, which says how good the machine was.
+    /// Adds the figure that a bare rival reached in the same run, which shows how fast the machine was.
     pub fn beside(mut self, limit: f64) -> Self {
         self.limit = Some(limit);
         self.ratio = Some(self.value / limit);
@@ -33,19 +33,19 @@ impl Row {
     }
 }
 
-/// Rows as they come.
+/// The rows so far, each printed when it is added.
 pub struct Report {
     json: bool,
     rows: Vec<Row>,
 }
 
 impl Report {
-    /// An empty one.
+    /// An empty report; with `json`, rows are printed as lines of JSON.
     pub fn new(json: bool) -> Self {
         Self { json, rows: Vec::new() }
     }
 
-    /// Adds a row, and tells of it at once.
+    /// Adds a row, and prints it at once.
     pub fn add(&mut self, row: Row) {
         let line = if self.json {
             serde_json::to_string(&row).unwrap_or_default()
@@ -57,12 +57,12 @@ impl Report {
             let met = if row.met { "met" } else { "NOT MET" };
             format!("{:<28}{:>12.2} {:<10}{beside}   target {:>9.2}   {met}", row.name, row.value, row.unit, row.target)
         };
-        // A reader that has gone away is no reason to stop measuring.
+        // A closed standard output is no reason to stop measuring.
         let _ = writeln!(std::io::stdout(), "{line}");
         self.rows.push(row);
     }
 
-    /// Fails where a target was missed.
+    /// Fails if a target was missed, and names the rows.
     pub fn finish(self) -> Result<()> {
         let missed: Vec<_> = self.rows.iter().filter(|row| !row.met).map(|row| row.name.as_str()).collect();
         if missed.is_empty() { Ok(()) } else { bail!("targets missed: {}", missed.join(", ")) }

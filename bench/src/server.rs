@@ -1,4 +1,4 @@
-//! The real binary under measurement, with its data in a temporary folder; stopped when dropped.
+//! The real server binary under measurement, with its data in a temporary folder.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,31 +12,31 @@ use tempfile::TempDir;
 
 use crate::client::Connection;
 
-/// The password of the admin, and of everybody whom the bench adds.
+/// The password of the admin, and of every user whom the bench adds.
 pub const PASSWORD: &str = "for the bench only";
 
-/// So many quarters of a second are waited for memory to be given back.
+/// The number of times that memory is measured until it has settled, a quarter of a second apart.
 const SETTLES: usize = 24;
 
-/// How many sockets one person opens, below the server's limit.
+/// The most sockets that one user opens, below the server's limit.
 const SEATS: usize = 40;
 
-/// A flow of one human node: the shortest way from launch to completed.
+/// A flow with one human node: the shortest way from launch to completed.
 pub const FLOW: &str =
     r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
 
-/// A running server.
+/// A running server, which is killed when this is dropped.
 pub struct Server {
     child: Child,
-    /// Where it listens.
+    /// The address on which the server listens, as `127.0.0.1:PORT`.
     pub address: String,
-    /// The header that lets its admin in.
+    /// The header that authenticates the admin, with a token.
     pub credential: String,
-    /// From start to ready.
+    /// The time from the start of the process until the server was ready.
     pub ready_after: Duration,
 }
 
-/// Where a server keeps its data, over restarts.
+/// The data of a server, which outlives its restarts.
 pub struct Data {
     folder: TempDir,
     database: Option<String>,
@@ -44,7 +44,8 @@ pub struct Data {
 }
 
 impl Data {
-    /// A new SQLite folder, or a new PostgreSQL database.
+    /// A new data folder, with a new PostgreSQL database if `postgres` is the URL of an administrator, otherwise
+    /// SQLite.
     pub async fn new(postgres: Option<&str>) -> Result<Self> {
         let database = match postgres {
             Some(admin) => Some(new_database(admin).await?),
@@ -53,14 +54,14 @@ impl Data {
         Ok(Self { folder: tempfile::tempdir()?, database, credential: None })
     }
 
-    /// A folder for another server on the same database, once the first one has been started.
+    /// The data of another server on the same database. The first server must have been started before.
     pub fn of_another_server(&self) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::copy(self.path().join("seal.key"), folder.path().join("seal.key"))?;
         Ok(Self { folder, database: self.database.clone(), credential: self.credential.clone() })
     }
 
-    /// The address of the PostgreSQL database, where it is one.
+    /// The URL of the PostgreSQL database. `None` on SQLite.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
@@ -82,7 +83,7 @@ async fn new_database(admin: &str) -> Result<String> {
 }
 
 impl Server {
-    /// Starts the binary on this data; the first time, makes a token and saves the flow.
+    /// Starts the binary on this data, and waits until it is ready. The first time, creates a token and saves [`FLOW`].
     pub async fn start(binary: &Path, data: &mut Data) -> Result<Self> {
         let started = Instant::now();
         let mut command = Command::new(binary);
@@ -116,19 +117,19 @@ impl Server {
         Ok(server)
     }
 
-    /// A connection that carries the token.
+    /// Connects as the admin.
     pub async fn connect(&self) -> Result<Connection> {
         Connection::open(&self.address, &self.credential).await
     }
 
     /// Kills the process (`SIGKILL`), and waits until it is gone.
     pub fn stop(&mut self) {
-        // Killed rather than asked: whatever was acknowledged is on disk.
+        // It need not stop in order, since everything acknowledged is on disk.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Resident memory of its own, in bytes; pages of files that the system could drop are not counted.
+    /// The server's anonymous resident memory, in bytes, without pages of files that the system could drop.
     pub fn memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let kilobytes = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon")?;
@@ -136,7 +137,7 @@ impl Server {
         Ok(kilobytes * 1024)
     }
 
-    /// The same once nothing is under way: what launches and logins use is given back a little later.
+    /// The least [`Self::memory`] within the next six seconds: what launches and logins use is freed a little later.
     pub async fn settled_memory(&self) -> Result<u64> {
         let mut least = self.memory()?;
         for _ in 0..SETTLES {
@@ -146,7 +147,8 @@ impl Server {
         Ok(least)
     }
 
-    /// Headers that let reviewers in, one for each of so many sockets: nobody has more than [`SEATS`] of them.
+    /// Creates reviewers, and returns a header for each of `sockets` sockets. Each reviewer's is used at most [`SEATS`]
+    /// times.
     pub async fn seats(&self, sockets: usize) -> Result<Vec<String>> {
         let mut admin = self.connect().await?;
         let mut credentials = Vec::with_capacity(sockets);
@@ -160,7 +162,7 @@ impl Server {
         Ok(credentials)
     }
 
-    /// The header that lets somebody in whose password is that of the bench.
+    /// Logs in with [`PASSWORD`], and returns the header with the session's cookie.
     pub async fn log_in(&self, username: &str) -> Result<String> {
         let mut connection = Connection::open(&self.address, "x-nobody: 1").await?;
         connection.post("/api/v1/session", &json!({"username": username, "password": PASSWORD})).await?;

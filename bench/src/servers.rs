@@ -1,5 +1,5 @@
 //! What further servers on one PostgreSQL cost: gate cycles over HTTP with one server, with an idle one beside it, and
-//! with three that are all busy, turn by turn in the same run.
+//! with three busy servers, in turn in the same run.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, median, share_of};
 
-/// How much of what one server does alone it does beside an idle one, at least.
+/// The target for one server beside an idle one, as a share of its cycles when it is alone.
 const BESIDE_IDLE: f64 = 0.95;
-/// How much of that three busy ones do together, at least.
+/// The target for three busy servers together, as a share of the same cycles.
 const THREE_BUSY: f64 = 1.0;
 
-/// How many servers run, and how many of them have callers.
+/// The measured setups: how many servers run, and how many of them have clients.
 const SHAPES: [(usize, usize); 3] = [(1, 1), (2, 1), (3, 3)];
 
-/// The share of one server's cycles that it does beside an idle one, and that three do.
+/// Measures the cycles of a server beside an idle one, and of three busy ones, as shares of a lone server's.
 pub async fn on_one_database(options: &Options, admin: &str) -> Result<[Row; 2]> {
     let mut first = Data::new(Some(admin)).await?;
     drop(Server::start(&options.binary, &mut first).await?);
@@ -35,7 +35,7 @@ pub async fn on_one_database(options: &Options, admin: &str) -> Result<[Row; 2]>
             for data in &mut data[..running] {
                 servers.push(Server::start(&options.binary, data).await?);
             }
-            // What a start leaves to be done, such as sealing, is done, and connections are open.
+            // Afterwards, work that follows a start, such as sealing, is done, and connections are open.
             round_of_cycles(&servers[..busy], Duration::from_secs(1)).await?;
             let cycles = round_of_cycles(&servers[..busy], length).await?;
             // The first round warms caches and is not counted.

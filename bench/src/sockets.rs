@@ -16,19 +16,19 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, cycles, disk, median};
 
-/// A client's end of a socket.
+/// The client's end of a WebSocket.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Opens a WebSocket with a small read buffer.
 pub async fn connect(request: impl IntoClientRequest + Unpin) -> Result<Socket> {
-    /// Bytes that are read at once: the usual 128 KiB are cleared before every read, which takes longer than reading.
+    /// The read buffer, in bytes: the default of 128 KiB is cleared before every read, which takes longer than reading.
     const READ: usize = 8 * 1024;
     let config = WebSocketConfig::default().read_buffer_size(READ);
     let (socket, _) = connect_async_with_config(request, Some(config), false).await?;
     Ok(socket)
 }
 
-/// Connects, subscribes, and waits for the snapshot.
+/// Connects, subscribes to reviews, and waits for the snapshot.
 pub async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
     let mut request = format!("ws://{}/api/v1/live", server.address).into_client_request()?;
     let (name, value) = credential.split_once(": ").context("no credential")?;
@@ -44,8 +44,8 @@ pub async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
     anyhow::bail!("the socket closed before the snapshot")
 }
 
-/// Milliseconds from sending a decision to seeing it on another socket: the 99th percentile over all sockets, with 100
-/// sockets and 200 decisions a second; beside what the disk alone takes for as many commits.
+/// Measures the milliseconds from sending a decision to receiving it on a socket: the 99th percentile over 100 sockets,
+/// at 200 decisions per second. The limit is what the disk alone takes for as many commits.
 pub async fn decision_seen(options: &Options) -> Result<Row> {
     const SOCKETS: usize = 100;
     const PER_SECOND: u32 = 200;
@@ -116,14 +116,14 @@ async fn report_resolutions(mut socket: Socket, seen: mpsc::UnboundedSender<(Str
         if !text.contains(r#""kind":"review.resolved""#) {
             continue;
         }
-        // The id stands near the front; parsing the whole of a hundred copies would measure this program instead.
+        // The id is near the front. Parsing a hundred whole copies would measure this program instead.
         if let Some(id) = text.split(r#""review_id":""#).nth(1).and_then(|rest| rest.get(..36)) {
             let _ = seen.send((id.to_owned(), at));
         }
     }
 }
 
-/// Bytes of the server's memory that an idle, subscribed socket takes.
+/// Measures the bytes of the server's memory that an idle, subscribed socket takes.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
 pub async fn idle_memory(options: &Options) -> Result<Row> {
     const SOCKETS: usize = 1_000;
@@ -134,14 +134,15 @@ pub async fn idle_memory(options: &Options) -> Result<Row> {
     for _ in 0..options.rounds.min(LIMIT_OF_ONE_ROUND) {
         let mut data = Data::new(None).await?;
         let server = Server::start(&options.binary, &mut data).await?;
-        // The first take the memory that logging in has left free; the thousand after them show what one costs.
+        // The first sockets fill the memory that the logins have left free; the thousand after them show the cost of
+        // one.
         let seats = server.seats(SOCKETS + WARM).await?;
         let (first, rest) = seats.split_at(WARM);
         let mut idle = Vec::new();
         for credential in first {
             idle.push(subscribed(&server, credential).await?);
         }
-        // What is given back meanwhile falls into one of the parts.
+        // If memory is freed meanwhile, that distorts one of the parts only, and the median ignores it.
         let mut parts = Vec::new();
         let mut before = server.memory()? as f64;
         for part in rest.chunks(PART) {

@@ -1,5 +1,5 @@
-//! The store alone, without HTTP: transitions a second, beside a bare loop that writes the same rows and bytes with
-//! the same grouping to a database of the same schema.
+//! The store alone, without HTTP: transitions per second, compared with a bare loop that writes the same rows and bytes
+//! with the same grouping to a database with the same schema.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::report::Row;
 use crate::server::FLOW;
 use crate::{Options, bare, median, share_of};
 
-/// Transitions a second of the store, as a share of the bare loop's.
+/// Measures the store's transitions per second, as a share of the bare loop's.
 pub async fn against_bare_loop(options: &Options) -> Result<Row> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store.db");
@@ -39,7 +39,7 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
     Ok(share_of("store_sqlite", median(ours), "commits/s", median(theirs), 0.6))
 }
 
-/// Adds an admin, and a flow.
+/// Creates the admin, and saves a flow.
 pub async fn save_flow(store: &Store, source: &str) -> Result<()> {
     let flow = flow::check(source).flow.context("the flow of the bench has mistakes")?;
     let user = shared::api::User {
@@ -79,13 +79,13 @@ async fn round_of_transitions(store: &Store, length: Duration) -> Result<f64> {
     Ok(f64::from(transitions) / started.elapsed().as_secs_f64())
 }
 
-/// A launch and a decision: two transitions.
+/// Launches a run and decides its review: two transitions.
 async fn cycle(store: &Store) -> Result<()> {
     let (_, review) = launch(store, "ask", shared::JsonMap::new()).await?;
     decide(store, review).await
 }
 
-/// Launches a run as the admin, and gives its id and that of the review that it asks at once.
+/// Launches a run as the admin, and returns its id and that of the review that it asks for at once.
 pub async fn launch(store: &Store, flow: &str, input: shared::JsonMap) -> Result<(RunId, ReviewId)> {
     let run = RunId(Moment::of(&SystemClock).ids().uuid());
     let launch = Operation::Launch { run, flow: flow.parse()?, version: None, input, context: RunContext::default() };
@@ -94,7 +94,7 @@ pub async fn launch(store: &Store, flow: &str, input: shared::JsonMap) -> Result
     Ok((run, started.positions.first().and_then(|position| position.review).context("no review")?))
 }
 
-/// A decision: yes.
+/// Decides a review as the admin, with the option `yes`.
 pub async fn decide(store: &Store, review: ReviewId) -> Result<()> {
     let shown = store.review(review).await?.context("no review")?;
     let request = DecisionRequest {
@@ -115,7 +115,7 @@ fn admin() -> Result<Principal> {
     Ok(Principal::new("admin".parse()?, ["admin".to_owned()].into()))
 }
 
-/// Random bytes for ids that nobody reads.
+/// Returns random bytes for an id.
 pub fn random_id() -> [u8; 16] {
     SystemClock.random()
 }

@@ -1,4 +1,4 @@
-//! Copies of rows: a run is made by the store itself, and what it wrote is copied with ids, times and words of its own.
+//! Copies of a run's rows: the store makes one run, and its rows are copied, each time with other ids, times and words.
 
 use anyhow::{Context, Result, ensure};
 use backend::store::packed::{pack, unpack};
@@ -8,12 +8,13 @@ use serde_json::Value;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-/// What stands where each copy has words of its own.
+/// The placeholder in the template's texts that each copy replaces by its own words.
 pub const WORDS: &str = "qqwordsqq";
-/// What is as near to the first time of a run as this, in microseconds, is moved with it.
+/// Times and numbers within this distance of the run's creation, in microseconds, move with the copy.
 const NEAR: i64 = 3_600_000_000;
 
-/// The tables of a run, each with the columns that are copied, and the column by which rows of the run are found.
+/// The tables of a run: name, copied columns, and the column by which the run's rows are found. `review` means the
+/// column `id` with the review's id.
 pub const TABLES: [(&str, &str, &str); 7] = [
     ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question, steps", "id"),
     (
@@ -26,32 +27,32 @@ pub const TABLES: [(&str, &str, &str); 7] = [
     ("queue", "due, severity_rank, created_at, id, class, claimed_until, question", "review"),
     ("review_audience", "subject, created_at, review_id", "review_id"),
     ("steps", "run_id, id, body", "run_id"),
-    // The number and the HMAC are those of the copy.
+    // Each copy gets its own number and HMAC.
     ("log", "commit_id, at, run_id, body", "run_id"),
 ];
-/// The table and column that is alike in all copies, though it has as many bytes as an id.
+/// The table and column (`queue.class`) that is the same in all copies, though it is as long as an id.
 const CLASS: (usize, usize) = (3, 4);
 
-/// A run as it stands in the tables.
+/// The rows of one run, in the order of [`TABLES`], with everything marked that a copy replaces.
 pub struct Template {
     rows: [Vec<Vec<Part>>; 7],
     ids: Vec<Uuid>,
-    /// What its reviews have in common with others.
+    /// All rows of the table `classes` (`class`, `outline`), to which rows of the queue refer.
     pub classes: Vec<Vec<Cell>>,
-    /// How many entries of the log tell of it.
+    /// The number of log entries of the run.
     pub entries: usize,
 }
 
-/// One column of a row.
+/// The value of one column, as a copy has it. `Id` is an index into [`Template::ids`].
 enum Part {
     Same(Cell),
     Id(usize),
-    /// So much later than the run.
+    /// A time, in microseconds since the run's creation.
     Time(i64),
     Text(Vec<Piece>),
 }
 
-/// A piece of a text.
+/// A piece of a text, as a copy has it.
 enum Piece {
     Same(String),
     Id(usize),
@@ -60,7 +61,7 @@ enum Piece {
 }
 
 impl Template {
-    /// The run as the store has written it.
+    /// Reads the rows of a run, as the store has written them. Fails if the run has values in `blobs`.
     pub fn of(conn: &Connection, run: Uuid, review: Uuid) -> Result<Self> {
         let mut found: [Vec<Vec<Cell>>; 7] = Default::default();
         for ((table, columns, key), rows) in TABLES.into_iter().zip(&mut found) {
@@ -114,7 +115,8 @@ impl Template {
         Ok(Self { rows, ids, classes, entries })
     }
 
-    /// The rows of a copy: its number, when it begins, and its words.
+    /// Returns the rows of copy `number`, in the order of [`TABLES`], created at `at` (microseconds) and with these
+    /// words.
     pub fn copy(&self, number: usize, at: i64, words: &str) -> [Vec<Vec<Cell>>; 7] {
         let ids: Vec<Uuid> = (0..self.ids.len()).map(|id| id_of(number, id, at)).collect();
         let cell = |part: &Part| match part {
@@ -139,7 +141,7 @@ impl Template {
     }
 }
 
-/// In the order of time, as the ids are that the server makes.
+/// Returns an id in time order, like the server's. `id` is its index in the template.
 fn id_of(number: usize, id: usize, at: i64) -> Uuid {
     let milliseconds = u128::from(at.unsigned_abs() / 1000);
     let rest = (number as u128 * 64 + id as u128).wrapping_mul(0x9E37_79B9_7F4A_7C15) & 0x3FFF_FFFF_FFFF_FFFF;

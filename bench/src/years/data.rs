@@ -1,5 +1,5 @@
-//! Makes the log of years: copies of a finished run and of one that waits, in the order of their times, each row of the
-//! log with its HMAC. The server seals and indexes it as it does rows of its own.
+//! Creates the log of years: copies of a finished and of a waiting run in the order of time, each row of the log with
+//! its HMAC. The server seals and indexes these rows like its own.
 
 use std::sync::Arc;
 
@@ -19,37 +19,37 @@ use super::copies::{TABLES, Template, WORDS};
 use crate::server::Data;
 use crate::store;
 
-/// The flow of the runs: a person is asked about some words.
+/// The flow of all runs, which asks a person about a text.
 pub const FLOW: &str = r#"{"id": "years", "input": {"type": "object", "properties": {"text": {"type": "string"}}},
     "nodes": {"ask": {"human": {"prompt": "{{ input.text }}", "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
-/// How long ago the first run began, in microseconds.
+/// The age of the oldest run, in microseconds.
 const YEARS: i64 = 3 * 365 * 86_400 * 1_000_000;
-/// One in so many entries is of a run that waits.
+/// The number of entries for each waiting run.
 const WAITING: usize = 100;
-/// How many runs are written at once.
+/// The number of runs that are written at once.
 const CHUNK: usize = 5_000;
-/// What runs are about: one of each, and a word that few have.
+/// The texts of runs combine one of `SUBJECTS` with one of `NAMES`; a few runs have a rare word too.
 const SUBJECTS: [&str; 7] = ["Refund", "Newsletter", "Contract", "Deployment", "Invoice", "Payment", "Answer"];
 const NAMES: [&str; 11] =
     ["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Ginkgo", "Hazel", "Ironwood", "Juniper", "Larch"];
-/// How many runs have the rare word, however many there are: a page of results costs what is in it.
+/// About how many runs have the rare word. It does not grow with the log, so that pages of results stay comparable.
 const RARE: usize = 20;
 
-/// Where copies go.
+/// The database that is filled.
 enum Target {
     Sqlite(Connection),
     Postgres(PgConnection),
 }
 
-/// What each row of the log needs.
+/// The state for numbering and authenticating rows of the log.
 struct Log {
     keys: RowKeys,
     generation: String,
-    /// The number of the last row.
+    /// The number (`seq`) of the last row.
     last: i64,
 }
 
-/// Fills the database of a server that has been started once, and is stopped. Answers with a time in its middle.
+/// Fills the database of a stopped server that has been started once. Returns the time in the middle of the log.
 pub async fn make(data: &Data, entries: usize) -> Result<String> {
     let [finished, waiting] = templates().await?;
     let mut target = match data.database() {
@@ -69,7 +69,7 @@ pub async fn make(data: &Data, entries: usize) -> Result<String> {
     while number < runs {
         let mut rows: [Vec<Vec<Cell>>; 7] = Default::default();
         for number in number..(number + CHUNK).min(runs) {
-            // The newest wait.
+            // The newest runs wait.
             let template = if number >= runs - pending { &waiting } else { &finished };
             let rare = if number % rare_step == 7 % rare_step { " zebra" } else { "" };
             let words = format!("{} {number} for {}{rare}", SUBJECTS[number % 7], NAMES[number % 11]);
@@ -85,7 +85,7 @@ pub async fn make(data: &Data, entries: usize) -> Result<String> {
     Ok(Timestamp(begin + YEARS / 2).to_string())
 }
 
-/// A finished run, and one that waits, as the store writes them.
+/// Lets the store make a finished and a waiting run, and returns them as templates.
 async fn templates() -> Result<[Template; 2]> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("template.db");
@@ -101,7 +101,7 @@ async fn templates() -> Result<[Template; 2]> {
 }
 
 impl Log {
-    /// A row of the log with its number and its HMAC.
+    /// Adds the next number and the HMAC to a row of the log.
     fn row(&mut self, row: Vec<Cell>) -> Result<Vec<Cell>> {
         self.last += 1;
         let [Cell::Blob(commit), Cell::Integer(at), Cell::Blob(run), Cell::Text(body)] = &row[..] else {
@@ -116,12 +116,12 @@ impl Log {
 }
 
 impl Target {
-    /// What tells the log from others, and its last row.
+    /// Returns the generation of the log, and the number of its last row.
     async fn place(&mut self) -> Result<(String, i64)> {
         let sql = "SELECT generation, (SELECT CAST(MAX(seq) AS BIGINT) FROM log) FROM meta";
         Ok(match self {
             Self::Sqlite(conn) => {
-                // What is half written after a crash is thrown away as a whole.
+                // No durability needed: after a crash, the whole database is discarded.
                 conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")?;
                 conn.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?
             }
@@ -174,7 +174,7 @@ impl Target {
             Self::Postgres(mut conn) => {
                 let next = format!("SELECT setval(pg_get_serial_sequence('log', 'seq'), {last})");
                 sqlx::raw_sql(AssertSqlSafe(next)).execute(&mut conn).await?;
-                // As autovacuum does after a while.
+                // Autovacuum would do this after a while.
                 sqlx::raw_sql("VACUUM ANALYZE").execute(&mut conn).await?;
                 conn.close().await?;
             }
@@ -183,7 +183,7 @@ impl Target {
     }
 }
 
-/// A row as COPY takes it. What has 16 bytes is an id.
+/// A row in the text format of `COPY`. Blobs of 16 bytes are taken for ids.
 fn line(row: Vec<Cell>) -> String {
     let cells = row.into_iter().map(|cell| match cell {
         Cell::Null => "\\N".to_owned(),

@@ -1,6 +1,6 @@
-//! What reading costs once years have left their log: every kind of read on the real server, on a log of ten million
-//! entries beside one of a hundredth of it, turn by turn. Each row is the median beside that of the smaller log; its 99th
-//! percentile follows. The limits: three times as long, 50 ms, and 250 ms.
+//! What reading costs after years of use: every kind of read on the real server, in turn on a log of ten million
+//! entries (`--entries`) and on one of a hundredth of that size. Each row is the median, with that of the smaller log
+//! as its limit; the 99th percentile follows. Targets: at most three times the smaller log's, 50 ms, and 250 ms.
 
 mod copies;
 mod data;
@@ -17,18 +17,18 @@ use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, cycles, median};
 
-/// How often each is read in a round.
+/// The number of reads of each kind in a round.
 const READS: usize = 20;
-/// What a read may cost, as median and as 99th percentile, in milliseconds; and how much more than on the smaller log.
+/// The targets for a read: `MEDIAN` and `P99` in milliseconds, and `RATIO` to the median of the smaller log.
 const MEDIAN: f64 = 50.0;
 const P99: f64 = 250.0;
 const RATIO: f64 = 3.0;
-/// What a start may take.
+/// The target for a start of the server, in milliseconds.
 const START: f64 = 1000.0;
-/// What takes less than this, in milliseconds, is not held against the ratio: it is the noise of two cores.
+/// Medians below this, in milliseconds, need not meet the ratio: such differences are noise.
 const NOISE: f64 = 1.0;
 
-/// Each kind of read: its name, who reads, and its address. `MIDDLE` stands for a time in the middle of the log.
+/// The kinds of reads: name, reader, and path. `MIDDLE` stands for a time in the middle of the log.
 const KINDS: [(&str, Reader, &str); 22] = [
     ("audit_first", Reader::Admin, "/api/v1/audit"),
     ("audit_rare_kind", Reader::Admin, "/api/v1/audit?kind=user.created"),
@@ -58,22 +58,22 @@ const KINDS: [(&str, Reader, &str); 22] = [
 enum Reader {
     Admin,
     Reviewer,
-    /// An admin, up to the first byte of the answer's body.
+    /// An admin, who only reads up to the first byte of the body.
     Export,
 }
 
-/// A server on a log.
+/// A server on a filled database, with connections of its two readers.
 struct House {
     data: Data,
     server: Server,
     admin: Connection,
     reviewer: Connection,
-    /// The header that lets the reviewer in.
+    /// The header that authenticates the reviewer.
     cookie: String,
     middle: String,
 }
 
-/// Milliseconds of each kind of read.
+/// Measures each kind of read, a launch and a start in milliseconds, and the creation of the large log in seconds.
 pub async fn reads(options: &Options, name: &str, postgres: Option<&str>) -> Result<Vec<Row>> {
     let mut small = House::build(options, options.entries / 100, postgres).await?;
     let started = Instant::now();
@@ -81,10 +81,10 @@ pub async fn reads(options: &Options, name: &str, postgres: Option<&str>) -> Res
     let mut rows = vec![below(&format!("years_{name}_data"), started.elapsed().as_secs_f64(), "s", 1800.0)];
     for (kind, reader, path) in KINDS {
         let mut took = [Vec::new(), Vec::new()];
-        // A connection that was idle for long has been closed.
+        // The server may have closed connections that were idle for long.
         small.connect().await?;
         large.connect().await?;
-        // The first of each reads what the system has not in memory.
+        // The first read of each kind loads pages into memory, and is not counted.
         for round in 0..=options.rounds * READS {
             for (house, took) in [&mut small, &mut large].into_iter().zip(&mut took) {
                 let started = Instant::now();
@@ -159,7 +159,7 @@ impl House {
         }
     }
 
-    /// Reads up to the first byte of the body, and hangs up.
+    /// Reads up to the first byte of the body, and closes the connection.
     async fn first_byte(&self, path: &str) -> Result<()> {
         let mut stream = TcpStream::connect(&self.server.address).await?;
         let Server { address, credential, .. } = &self.server;
@@ -184,7 +184,7 @@ impl House {
     }
 
     async fn start_again(&mut self, options: &Options) -> Result<f64> {
-        // The old one must be gone before the new one opens its database.
+        // The old server must be gone before the new one opens the database.
         self.server.stop();
         self.server = Server::start(&options.binary, &mut self.data).await?;
         self.admin = self.server.connect().await?;
@@ -192,7 +192,7 @@ impl House {
     }
 }
 
-/// Until the whole log is indexed.
+/// Waits until the whole log is indexed.
 async fn wait_for_index(admin: &mut Connection) -> Result<()> {
     loop {
         let ready: Value = admin.get("/readyz").await?;
