@@ -1,4 +1,4 @@
-//! What tools and models answer, and audit exports that somebody asks to be verified.
+//! Targets for the answers of tools and models, and for audit exports to be verified.
 
 use backend::audit::{Trusted, verify_file};
 use backend::fuzzing;
@@ -6,14 +6,15 @@ use serde_json::{Value, json};
 
 use crate::text;
 
-/// The answer of a tool, over HTTP and as an MCP result: what is accepted can be stored and read.
+/// Reads the answer of a tool over HTTP and as an MCP result. Every accepted value must survive being stored.
 pub fn tool_answer(data: &[u8]) {
     for value in fuzzing::tool_answers(data) {
         can_be_stored(&value);
     }
 }
 
-/// A model's call of a tool, and its structured output.
+/// Reads the answer of a model as arguments of a tool call and as structured output. Every accepted value must survive
+/// being stored.
 pub fn model_answer(data: &[u8]) {
     let Some(answer) = text(data) else { return };
     let schema = json!({
@@ -25,13 +26,14 @@ pub fn model_answer(data: &[u8]) {
     }
 }
 
-/// An export in JSON lines.
+/// Verifies an audit export in JSON lines, without trusted keys.
 pub fn audit_export(data: &[u8]) {
     let trusted = Trusted::named(&[]).expect("no keys");
     verify_file(data, &trusted, None).expect("memory can be read");
 }
 
-/// What is stored lies some levels deep in a run's state, and must be read from there.
+/// Checks that a value is the same after it was written and read as JSON, some levels deep, as it lies in a run's
+/// state.
 fn can_be_stored(value: &Value) {
     const WRAPPED: usize = 16;
     let mut wrapped = value.clone();

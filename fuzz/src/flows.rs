@@ -1,4 +1,4 @@
-//! Flow files, and the templates, conditions and JSON Schemas in them.
+//! Targets for flow files, and for the templates, conditions and JSON Schemas in them.
 
 use backend::flow::{Compiled, Scope, Templates, check, check_value, graph};
 use backend::fuzzing;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::text;
 
-/// A flow file is read and checked. One without mistakes can be made ready to run, drawn, stored and read again.
+/// Reads and checks a flow file. A flow without mistakes must also compile, and survive being drawn and stored.
 pub fn flow_file(data: &[u8]) {
     let Some(source) = text(data) else { return };
     let checked = check(source);
@@ -15,7 +15,7 @@ pub fn flow_file(data: &[u8]) {
     let read = serde_json::from_str(&stored).expect("a stored flow can be read");
     assert_eq!(flow, read, "a stored flow is the same when it is read");
     graph(&flow);
-    // Calls of other flows need a library, which there is none of here.
+    // The only mistakes left are calls of other flows: they need a library, which is missing here.
     if let Err(mistakes) = Compiled::new(flow, 1) {
         assert!(
             mistakes.iter().all(|mistake| mistake.message.contains("flow")),
@@ -24,7 +24,7 @@ pub fn flow_file(data: &[u8]) {
     }
 }
 
-/// What templates and conditions see.
+/// The values that templates and conditions can refer to.
 fn scope() -> Scope {
     let scope = json!({
         "input": { "topic": "the ocean", "count": 3, "tags": ["a", "b", "c"], "nothing": null },
@@ -40,7 +40,7 @@ fn scope() -> Scope {
     }
 }
 
-/// A template is compiled and rendered, as text and as a value.
+/// Compiles a template, and renders it as text and as a value.
 pub fn template(data: &[u8]) {
     let Some(template) = text(data) else { return };
     let scope = scope();
@@ -51,13 +51,13 @@ pub fn template(data: &[u8]) {
     }
 }
 
-/// A condition is compiled and asked.
+/// Compiles and evaluates a condition.
 pub fn condition(data: &[u8]) {
     let Some(condition) = text(data) else { return };
     let _ = fuzzing::condition(condition, &scope());
 }
 
-/// A JSON Schema (the first line) checks a value (the rest).
+/// Checks a value (all lines after the first) against a JSON Schema (the first line).
 pub fn schema(data: &[u8]) {
     let Some((schema, value)) = text(data).and_then(|text| text.split_once('\n')) else { return };
     let (Ok(schema), Ok(value)) = (serde_json::from_str::<Value>(schema), serde_json::from_str::<Value>(value)) else {

@@ -1,7 +1,7 @@
-//! Fuzz targets: one function for each reader of what others wrote. A target must return for every input, whatever it
-//! is: no panic, no stack overflow, no unbounded memory or time; and where it checks more, it says so.
+//! Fuzz targets: one function for each parser of outside input. A target must return for every input: no panic, no
+//! stack overflow, no unbounded memory or time. A target that checks more says so.
 //!
-//! The functions know nothing of the fuzzer, so that the corpus is replayed by an ordinary test (`tests/corpus.rs`).
+//! The functions do not depend on the fuzzer, so that an ordinary test (`tests/corpus.rs`) can replay the corpus.
 //! Imports `backend`, `shared` and `serde_json`.
 
 mod answers;
@@ -11,9 +11,9 @@ mod requests;
 /// A fuzz target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name on the command line, and its folder in the corpus.
+    /// The name on the command line, and of the folder in the corpus.
     pub name: &'static str,
-    /// Runs it on one input; panics where a promise does not hold.
+    /// Runs the target on one input. Panics if a property does not hold.
     pub run: fn(&[u8]),
 }
 
@@ -33,7 +33,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "audit_export", run: answers::audit_export },
 ];
 
-/// An input as text; what is no UTF-8 is refused before any of the readers is reached.
+/// An input as text. `None` if it is not UTF-8, which is refused before it reaches any parser.
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
 }

@@ -1,4 +1,4 @@
-//! What clients send: bodies, queries, cursors, socket messages, and what Slack sends.
+//! Targets for what clients send (bodies, queries, cursors, socket messages), and for what Slack sends.
 
 use backend::{fuzzing, json};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use shared::decision::DecisionRequest;
 
 use crate::text;
 
-/// A JSON body is read by the strict rules, and then as each type of request. What is accepted is accepted again, as
-/// the same, when it is written and read.
+/// Reads a JSON body by the strict rules, and then as each type of request. An accepted value must be accepted
+/// unchanged after it was written.
 pub fn json_body(data: &[u8]) {
     let Ok(value) = json::check(data) else { return };
     let written = serde_json::to_vec(&value).expect("a value can be written");
@@ -23,25 +23,25 @@ pub fn json_body(data: &[u8]) {
     let _ = json::from_slice::<Value>(data);
 }
 
-/// The query of a list.
+/// Reads the query of a list.
 pub fn query(data: &[u8]) {
     let Some(query) = text(data) else { return };
     fuzzing::query(query);
 }
 
-/// A cursor of the log or of a list.
+/// Reads a cursor of the log or of a list.
 pub fn cursor(data: &[u8]) {
     let Some(cursor) = text(data) else { return };
     fuzzing::cursor(cursor);
 }
 
-/// A frame of the live socket.
+/// Reads a text frame of the live socket.
 pub fn socket_message(data: &[u8]) {
     let Some(frame) = text(data) else { return };
     fuzzing::socket_message(frame);
 }
 
-/// The body of an interaction in Slack, whose signature was right.
+/// Reads a body from Slack, whose signature has already been checked, as an interaction and as an event.
 pub fn slack_interaction(data: &[u8]) {
     fuzzing::slack_interaction(data);
 }

@@ -1,4 +1,4 @@
-//! Every input in the corpus, and every input that ever failed, passes each target again.
+//! Replays the corpus, which includes every input that ever failed: each input must pass its target.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn every_input_of_the_corpus_passes_its_target() {
         inputs.sort();
         assert!(!inputs.is_empty(), "{} has no corpus", target.name);
         for input in inputs {
-            // A failure aborts or panics: the name is shown before, since a stack overflow says nothing of its cause.
+            // The name is shown before, since a stack overflow aborts without naming the input.
             println!("{} {}", target.name, input.display());
             (target.run)(&fs::read(&input).expect("readable"));
         }
