@@ -1,4 +1,4 @@
-//! Measuring: everything built with optimisation, a PostgreSQL of its own, one program that prints the table.
+//! Runs the benchmarks, with everything built with optimisation and a PostgreSQL cluster of its own.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use crate::build;
 use crate::postgres::Cluster;
 use crate::process::{built, cargo, program, run as run_command, say};
 
-/// Builds and measures.
+/// Builds the server and the bench, and runs the bench with these arguments.
 pub fn run(args: &[String]) -> Result<()> {
     build::release()?;
     say("Building the bench");

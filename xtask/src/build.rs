@@ -1,4 +1,4 @@
-//! Building the console and the server.
+//! Builds the console and the server.
 
 use std::fs;
 use std::panic::resume_unwind;
@@ -11,29 +11,28 @@ use crate::mirror::mirror;
 use crate::process::{built, cargo, program, root, run as run_command, say, target};
 use crate::{parts, setup, styles};
 
-/// The profile of the console in a release and in the tests: smallest.
+/// The cargo profile of the console for releases and tests, optimised for size.
 pub const RELEASE: &str = "wasm";
-/// The profile of the console in development: quick to build.
+/// The cargo profile of the console for development, which builds quickly.
 pub const DEVELOPMENT: &str = "wasm-dev";
 
-/// How the files of the console are called.
+/// How the files of the console are named.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Names {
-    /// As ever. A debug server reads them from the folder by the names that they had when it was built, and so serves a
-    /// new console at once.
+    /// The same names in every build. A debug server reads the files from the folder by the names that they had when it
+    /// was built, and so serves a new console at once.
     Plain,
-    /// With the hash of what is in them, for a server that has them inside: caches tell versions apart.
+    /// Names with a hash of the content, by which caches tell versions apart; for a server that embeds the files.
     Hashed,
 }
 
-/// Builds the console into frontend/dist.
+/// Builds the console into `frontend/dist`.
 pub fn console(profile: &str, names: Names) -> Result<()> {
     publish_console(&console_files(profile, names)?)
 }
 
-/// Builds the console while `work` is done, which leaves processors free now and then, and so does the console: both end
-/// with long steps on one. Its files stay aside meanwhile, since the server's build script reads the folder from which
-/// they are embedded.
+/// Builds the console in parallel with `work`, since both end with long steps on a single processor. `frontend/dist` is
+/// only changed after both, since the server's build script reads it.
 pub fn console_beside(profile: &str, names: Names, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let console = thread::scope(|scope| {
         let console = scope.spawn(|| console_files(profile, names));
@@ -43,7 +42,7 @@ pub fn console_beside(profile: &str, names: Names, work: impl FnOnce() -> Result
     publish_console(&console)
 }
 
-/// Builds the console, and returns the folder where its files are. Servers do not see them yet.
+/// Builds the console into a staging folder, which servers do not read, and returns that folder.
 fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
     setup::toolchain()?;
     styles::write()?;
@@ -54,8 +53,8 @@ fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
     trunk.env_remove("NO_COLOR");
     let yes = |yes: bool| if yes { "true" } else { "false" };
     let shape = ["--filehash", yes(names == Names::Hashed), "--minify", yes(profile == RELEASE)];
-    // The bundler writes every file anew. The server has them inside, and is not linked again for those that are the
-    // same.
+    // Trunk rewrites every file. Files that are the same must keep their times in `frontend/dist`, or the server, which
+    // embeds them, would be linked again.
     let stage = target().join("console");
     run_command(trunk.args(["build", "--offline"]).args(shape).arg("--dist").arg(&stage))?;
     parts::take_out_marker(&stage)?;
@@ -65,12 +64,12 @@ fn console_files(profile: &str, names: Names) -> Result<PathBuf> {
     Ok(stage)
 }
 
-/// Puts the files of a console into frontend/dist, which is what servers serve and embed.
+/// Copies the files of a console to `frontend/dist`, from which servers serve and embed them.
 fn publish_console(files: &Path) -> Result<()> {
     mirror(files, &root().join("frontend/dist"))
 }
 
-/// Builds the one binary that serves everything.
+/// Builds the release binary, with the console embedded.
 pub fn release() -> Result<()> {
     console(RELEASE, Names::Hashed)?;
     say("Building the server (release)");
@@ -81,7 +80,7 @@ pub fn release() -> Result<()> {
     Ok(())
 }
 
-/// Sets up, builds, and serves the examples.
+/// Sets up, builds, and serves the example flows, with these further arguments of `countersign serve`.
 pub fn run(release: bool, args: &[String]) -> Result<()> {
     let server = ["build", "--package", "backend"];
     if release {
@@ -89,7 +88,7 @@ pub fn run(release: bool, args: &[String]) -> Result<()> {
         say("Building the server");
         run_command(cargo().args(server).args(["--bin", "countersign", "--release"]))?;
     } else {
-        // With what the folder of the console has now; at the first time most of the work is in the dependencies.
+        // Only the library, with the old console: the first time, most of the work is its dependencies.
         console_beside(DEVELOPMENT, Names::Plain, || {
             say("Building the server");
             run_command(cargo().args(server).arg("--lib"))

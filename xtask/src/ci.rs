@@ -1,11 +1,11 @@
-//! What CI runs. Every step runs or fails; none is skipped in silence.
+//! The checks that CI runs. Every step runs or fails; none is skipped silently.
 
 use anyhow::{Result, ensure};
 
 use crate::process::{cargo, run as run_command, say};
 use crate::{build, setup, test, tidy};
 
-/// All that must hold before a change lands: the checks, and every test.
+/// Runs everything that must pass before a change lands: the checks, and every test.
 pub fn run() -> Result<()> {
     quick_checks()?;
     if !check_advisories()? {
@@ -15,13 +15,13 @@ pub fn run() -> Result<()> {
     test::run(false, &[])
 }
 
-/// What needs no test to be run: format, tidy, licences and bans, clippy.
+/// Runs the checks that need no test: format, tidy, licences and bans, clippy.
 pub fn check() -> Result<()> {
     quick_checks()?;
     clippy()
 }
 
-/// Checks the dependencies against the RustSec advisory database, which must be there.
+/// Checks the dependencies against the RustSec advisory database. Fails if it cannot be fetched.
 pub fn audit() -> Result<()> {
     setup::subcommand("cargo-deny", "cargo-deny")?;
     ensure!(check_advisories()?, "the advisory database cannot be fetched");
@@ -44,8 +44,8 @@ fn clippy() -> Result<()> {
     run_command(cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
 }
 
-/// Checks the advisories, and says whether they could be fetched: a closed network is no reason to fail a change, and
-/// no reason to believe that all is well.
+/// Checks the advisories. Returns `false` if they could not be fetched: a closed network is no reason to fail a change,
+/// but the caller must say that nothing was checked.
 fn check_advisories() -> Result<bool> {
     say("Checking security advisories");
     if !cargo().args(["deny", "--log-level", "off", "fetch", "db"]).status()?.success() {

@@ -1,11 +1,12 @@
-//! Circles among the files of a crate. A file may use those below it, and none of them may use it back: a stranger then
-//! reads the crate from the bottom up.
+//! Finds circles of files in a crate. A file may use files below it, which must not use it back, so that a stranger can
+//! read the crate from the bottom up.
 //!
-//! A file uses another where it imports something of it, or names it by its path. What a module hands on (`pub use`) is
-//! taken from the file that has it. Methods of a type that is spread over files count too, since they need no import.
+//! A file uses another if it imports an item from it, or names an item by its path. An item that a module re-exports
+//! (`pub use`) counts for the file that defines it. Method calls on a type whose methods are spread over files count
+//! too, since they need no import.
 //!
-//! A module and the files inside it are one house: its own file declares them, and may also hold what they share. So an
-//! arrow from it down to them does not count where they use it back without leaving the module.
+//! A module and the files inside it are one house: the module's own file declares the others, and may also hold what
+//! they share. So an arrow from it down to them does not count if they use it back without leaving the module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,15 +14,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// The modules over whose files the methods of one type are spread, with that type, and what it is called there.
+/// Types whose methods are spread over the files of a module: the module, the type, and the names of its variables
+/// there.
 const SPREAD_TYPES: &[(&str, &str, [&str; 2])] = &[("engine", "Builder", ["self", "builder"])];
-/// So often at most something is handed on from module to module.
+/// The most re-exports that are followed from one path, so that circular ones end.
 const MAX_HANDOVERS: usize = 8;
 
-/// The files that each file uses.
+/// The modules that each module uses directly. A module stands for its file.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// Names the files of a crate that use each other in a circle. `source`: the folder of its sources.
+/// Returns a message for each circle of files in the crate whose sources are in the folder `source`.
 pub fn breaches(source: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     let has_library = files.contains(&source.join("lib.rs"));
     let mut codes = BTreeMap::new();
@@ -38,7 +40,7 @@ pub fn breaches(source: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     Ok(circles(&codes).into_iter().map(breach).collect())
 }
 
-/// The modules that use each other, a list for each circle.
+/// Returns the modules of each circle.
 fn circles(codes: &BTreeMap<String, String>) -> Vec<Vec<String>> {
     let arrows = without_houses(&arrows(codes));
     let below: BTreeMap<&String, BTreeSet<&String>> =
@@ -53,7 +55,7 @@ fn circles(codes: &BTreeMap<String, String>) -> Vec<Vec<String>> {
     circles
 }
 
-/// Which module uses which.
+/// Finds out which module uses which.
 fn arrows(codes: &BTreeMap<String, String>) -> Arrows {
     let imports: BTreeMap<&str, Vec<Import>> =
         codes.iter().map(|(module, code)| (module.as_str(), imports(module, code, codes))).collect();
@@ -74,7 +76,7 @@ fn arrows(codes: &BTreeMap<String, String>) -> Arrows {
     arrows
 }
 
-/// The same without arrows from a module down into itself, where what is there uses it back without leaving it.
+/// Removes the arrows from a module down to modules inside it that use it back without leaving it.
 fn without_houses(arrows: &Arrows) -> Arrows {
     let kept = arrows.iter().map(|(module, used)| {
         let is_inside = |other: &str| other.strip_prefix(module.as_str()).is_some_and(|rest| rest.starts_with("::"));
@@ -90,7 +92,8 @@ fn without_houses(arrows: &Arrows) -> Arrows {
     kept.collect()
 }
 
-/// The module of a file: that of the folder for its `mod.rs`, and nothing for the root of the crate.
+/// The path of a file's module, such as `engine::builder`: that of the folder for a `mod.rs`, empty for the crate's
+/// root.
 fn module(file: &str) -> String {
     let name = file.strip_suffix("/mod").unwrap_or(file);
     if matches!(name, "mod" | "lib" | "main") { String::new() } else { name.replace('/', "::") }
@@ -102,11 +105,11 @@ fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// One name that a file brings into its scope.
+/// A name that a file imports.
 struct Import {
-    /// Where it comes from, from the root of the crate.
+    /// The path of the imported item, from the root of the crate.
     path: String,
-    /// Whether others can take it from here.
+    /// Whether the import is a re-export (`pub use`).
     is_handed_on: bool,
 }
 
@@ -116,7 +119,7 @@ impl Import {
     }
 }
 
-/// What a file imports from its own crate.
+/// Returns the imports of a file from its own crate.
 fn imports(module: &str, code: &str, codes: &BTreeMap<String, String>) -> Vec<Import> {
     let statements = statements(code).flat_map(|(_, statement, is_handed_on)| {
         let mut paths = Vec::new();
@@ -128,7 +131,7 @@ fn imports(module: &str, code: &str, codes: &BTreeMap<String, String>) -> Vec<Im
     statements.filter_map(inside).collect()
 }
 
-/// The imports of a file: each line at which one begins, what it names, and whether it hands that on.
+/// Returns the `use` declarations of a file: the byte offset of the line, the imported tree, and whether it is `pub`.
 fn statements(code: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1));
     starts.filter_map(|at| {
@@ -142,7 +145,7 @@ fn statements(code: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     })
 }
 
-/// The code of a file without its imports.
+/// The code of a file without its `use` declarations.
 fn body(code: &str) -> String {
     let mut body = String::new();
     let mut from = 0;
@@ -153,7 +156,7 @@ fn body(code: &str) -> String {
     body + &code[from..]
 }
 
-/// The paths of an import, with what stands in braces.
+/// Adds the paths of a `use` tree to `paths`, with braces expanded, each after `base`.
 fn expand(base: &str, tree: &str, paths: &mut Vec<String>) {
     let tree = tree.trim();
     let Some((outer, inner)) = tree.split_once('{') else {
@@ -179,14 +182,14 @@ fn expand(base: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The paths that code names.
+/// The paths with `::` in a piece of code.
 fn paths(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !is_word(c) && c != ':')
         .map(|path| path.trim_end_matches(':'))
         .filter(|path| path.contains("::"))
 }
 
-/// A path from the root of the crate; none for one of another crate.
+/// Resolves a path in `module` to one from the root of the crate. `None` for a path into another crate.
 fn absolute(module: &str, path: &str, codes: &BTreeMap<String, String>) -> Option<String> {
     let join = |outer: &str, rest: &str| match (outer, rest) {
         ("", rest) => rest.to_owned(),
@@ -206,7 +209,7 @@ fn absolute(module: &str, path: &str, codes: &BTreeMap<String, String>) -> Optio
     }
 }
 
-/// The module that has what a path names.
+/// The module that defines the item of a path, found through re-exports. `None` if no module is known.
 fn owner(
     path: &str,
     codes: &BTreeMap<String, String>,
@@ -225,7 +228,7 @@ fn owner(
     }
 }
 
-/// The modules whose methods a file calls, of the types that are spread over files.
+/// The modules whose methods of a spread type (see [`SPREAD_TYPES`]) a file calls.
 fn owners_of_methods(module: &str, code: &str, codes: &BTreeMap<String, String>) -> Vec<String> {
     let mut owners = Vec::new();
     for (house, name, receivers) in SPREAD_TYPES {
@@ -240,7 +243,7 @@ fn owners_of_methods(module: &str, code: &str, codes: &BTreeMap<String, String>)
     owners
 }
 
-/// The methods that a file gives to a type.
+/// The names of the methods that a file defines in `impl` blocks of a type.
 fn methods<'c>(code: &'c str, name: &str) -> BTreeSet<&'c str> {
     let is_head = |at: usize| code[..at].rsplit('\n').next().is_some_and(|line| line.starts_with("impl"));
     let heads = code.match_indices(name).filter(|(at, _)| is_head(*at));
@@ -248,7 +251,7 @@ fn methods<'c>(code: &'c str, name: &str) -> BTreeSet<&'c str> {
     bodies.flat_map(|body| body.match_indices("fn ").map(|(at, found)| word(&body[at + found.len()..]))).collect()
 }
 
-/// What a file calls of what it calls by these names.
+/// The names of the methods that a file calls on variables with these names.
 fn called<'c>(code: &'c str, receivers: &[&str]) -> BTreeSet<&'c str> {
     let calls = receivers.iter().flat_map(|receiver| {
         code.match_indices(receiver)
@@ -266,7 +269,8 @@ fn word(text: &str) -> &str {
     &text[..end]
 }
 
-/// What a module uses, directly or not, by way of such modules.
+/// The modules that `from` uses, directly or indirectly. Modules that `by_way_of` refuses are neither followed nor
+/// returned.
 fn reachable<'a>(arrows: &'a Arrows, from: &str, by_way_of: impl Fn(&str) -> bool) -> BTreeSet<&'a String> {
     let mut seen = BTreeSet::new();
     let mut next: Vec<&String> = arrows.get(from).into_iter().flatten().collect();

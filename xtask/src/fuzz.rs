@@ -1,5 +1,5 @@
-//! Fuzzing with libFuzzer on the toolchain that everything else is built with: the instrumentation is LLVM's own, and
-//! needs no nightly compiler. Findings are kept in `fuzz/artifacts`, what is new in the corpus in `fuzz/corpus`.
+//! Runs the fuzz targets with libFuzzer, on the usual toolchain: the instrumentation is LLVM's own, and needs no
+//! nightly compiler. Findings are kept in `fuzz/artifacts`, inputs with new coverage in `target/fuzz/corpus`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, output, program, root, run as run_command, say, target};
 
-/// How coverage is counted: edges, in counters of eight bits, with the comparisons that were made.
+/// The flags that make the compiler record coverage: edges, in counters of eight bits, and the operands of comparisons.
 const INSTRUMENTATION: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -20,16 +20,16 @@ const INSTRUMENTATION: &[&str] = &[
     "-Coverflow-checks",
     "--cfg=fuzzing",
 ];
-/// The longest input, in bytes: the longest that a client may send is larger, but mutating it finds nothing more.
+/// The maximum length of an input, in bytes. Clients may send more, but mutating longer inputs finds nothing more.
 const MAX_LENGTH: u32 = 16 * 1024;
-/// The longest that one input may take, in seconds; the server's own budgets are far shorter.
+/// The time limit for one input, in seconds; the server's own budgets are far shorter.
 const TIMEOUT: u32 = 10;
-/// The most memory that one input may take, in MiB.
+/// The memory limit of the fuzzer, in MiB.
 const MEMORY: u32 = 1024;
-/// The stack of the server's threads, in KiB, as Tokio makes them.
+/// The stack size, in KiB: that of Tokio's threads in the server.
 const STACK: u32 = 2048;
 
-/// Fuzzes one target, or each in turn, for so many seconds each.
+/// Fuzzes the target `only`, or each in turn, for `seconds` each. Fails at the end if a target has a finding.
 pub fn run(only: Option<&str>, seconds: u32) -> Result<()> {
     let targets = targets(only)?;
     let fuzzer = build()?;
@@ -51,7 +51,7 @@ pub fn run(only: Option<&str>, seconds: u32) -> Result<()> {
     )
 }
 
-/// The targets, by the folders of their corpora; the tests hold both against each other.
+/// The names of the targets, from the folders in `fuzz/corpus`; a test checks that each folder belongs to a target.
 fn targets(only: Option<&str>) -> Result<Vec<String>> {
     let corpus = root().join("fuzz/corpus");
     let mut names: Vec<String> = fs::read_dir(&corpus)
@@ -66,14 +66,14 @@ fn targets(only: Option<&str>) -> Result<Vec<String>> {
     }
 }
 
-/// Builds the fuzzer, optimised and instrumented, in a target folder of its own.
+/// Builds the fuzzer, optimised and instrumented, in its own target folder, and returns the path of the binary.
 fn build() -> Result<PathBuf> {
     let host = output(program("rustc").arg("-vV")).unwrap_or_default();
     let host =
         host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc does not name its host")?.to_owned();
     let folder = target().join("fuzz");
     say("Building the fuzz targets");
-    // With `--target`, build scripts and macros are not instrumented.
+    // With `--target`, build scripts and procedural macros are not instrumented.
     run_command(
         cargo()
             .args(["build", "--release", "--package", "fuzz", "--features", "libfuzzer", "--bin", "fuzz", "--locked"])
@@ -94,7 +94,7 @@ fn fuzz(fuzzer: &Path, name: &str, seconds: u32) -> Result<()> {
     fs::create_dir_all(&artifacts)?;
     fs::create_dir_all(&found)?;
     let prefix = format!("{}/", artifacts.display());
-    // The first folder takes what is new; the one in the tree is only read.
+    // libFuzzer adds new inputs to the first folder, and only reads the second, which is under version control.
     run_command(
         program("sh")
             .args(["-c", &format!("ulimit -s {STACK} && exec \"$@\""), "sh"])

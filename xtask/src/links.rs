@@ -1,14 +1,14 @@
-//! Links in the documentation: every relative one leads to a file that is there, and to a heading that it has.
+//! Checks the relative links in the documentation: each must lead to an existing file, and to a heading in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Where documentation lies, beside the root of the tree.
+/// The folders with documentation, relative to the root of the tree.
 const FOLDERS: [&str; 4] = ["", "docs", "flows", ".github"];
 
-/// Names each link that leads nowhere.
+/// Returns a message for each broken link.
 pub fn breaches(root: &Path) -> Result<Vec<String>> {
     let mut breaches = Vec::new();
     for folder in FOLDERS {
@@ -29,7 +29,7 @@ pub fn breaches(root: &Path) -> Result<Vec<String>> {
     Ok(breaches)
 }
 
-/// Why a link leads nowhere; nothing where it is right, or leads out of the tree.
+/// Why a link is broken. `None` for a valid link, and for one to another site.
 fn breach(page: &Path, text: &str, link: &str) -> Result<Option<&'static str>> {
     if link.contains("://") || link.starts_with("mailto:") {
         return Ok(None);
@@ -48,7 +48,7 @@ fn breach(page: &Path, text: &str, link: &str) -> Result<Option<&'static str>> {
     })
 }
 
-/// What stands in brackets behind `](`, outside of code.
+/// The targets of all inline links, outside of code.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let outside = |line| str::split(line, '`').step_by(2);
     let targets = |part: &str| -> Vec<(usize, usize)> {
@@ -57,12 +57,12 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     prose(text).flat_map(outside).flat_map(move |part| targets(part).into_iter().map(|(from, to)| &part[from..to]))
 }
 
-/// The lines that are no blocks of code.
+/// The lines outside of code blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n```").step_by(2).flat_map(str::lines)
 }
 
-/// The name by which a heading is linked to: small letters, words joined by `-`.
+/// The anchor of a heading: lower case, with `-` between words. `None` if the line is not a heading.
 fn anchor(line: &str) -> Option<String> {
     let heading = line.strip_prefix('#')?.trim_start_matches('#').strip_prefix(' ')?;
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

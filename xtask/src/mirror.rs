@@ -1,12 +1,12 @@
-//! One folder made like another. Files that are the same already keep their times, so that nothing that was built from
-//! them is built again.
+//! Makes one folder a copy of another. Files that are already the same keep their modification times, so that nothing
+//! that depends on them is built again.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Makes `to` like `from`: writes what differs, removes what is not in `from`, and leaves the rest untouched.
+/// Makes `to` a copy of `from`: writes files that differ, removes those not in `from`, and leaves the rest untouched.
 pub fn mirror(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
     for entry in fs::read_dir(to).with_context(|| format!("reading {}", to.display()))? {

@@ -1,4 +1,4 @@
-//! The console's program: compiled, cut into the parts that its pages load, and bound to JavaScript.
+//! Builds the console's program: compiles it, splits it into the parts that its pages load, and binds it to JavaScript.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
@@ -10,15 +10,15 @@ use wasm_split_cli_support::{Options, transform};
 use crate::process::{cargo, program, root, run, target};
 use crate::setup;
 
-/// The folder of the program beside the page, by which `frontend/index.html` names its files.
+/// The folder of the program, beside the page; `frontend/index.html` refers to its files by that name.
 const FOLDER: &str = "program";
-/// How files of the program are called.
+/// The name of the program's package, folder, and files.
 const NAME: &str = "frontend";
 
-/// Writes `frontend/program`: what the page loads, and the parts that are loaded when a page of theirs is opened.
+/// Writes `frontend/program`: the part that is loaded first, and the parts that are loaded with certain pages.
 pub fn write(profile: &str) -> Result<()> {
     let mut build = cargo();
-    // They would take the place of those in .cargo/config.toml, by which the program can be cut.
+    // They would replace the flags in .cargo/config.toml, without which the program cannot be split.
     build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     build.envs(setup::console_environment()).args(["build", "--locked", "--package", NAME, "--bin", NAME]);
     run(build.args(["--target", setup::WASM, "--profile", profile]))?;
@@ -41,7 +41,8 @@ pub fn write(profile: &str) -> Result<()> {
     run(bindgen.arg(&first))
 }
 
-/// Takes out of the page what tells Trunk to leave the program alone: Trunk itself leaves it in.
+/// Removes the element with `data-trunk-skip` from the page, which tells Trunk to ignore the program, and which Trunk
+/// leaves in.
 pub fn take_out_marker(stage: &Path) -> Result<()> {
     change_page(stage, |html| {
         let marker = html.find("data-trunk-skip")?;
@@ -57,8 +58,8 @@ fn change_page(stage: &Path, change: impl FnOnce(&str) -> Option<String>) -> Res
     fs::write(&page, changed).with_context(|| format!("writing {}", page.display()))
 }
 
-/// Gives the folder a name that holds the hash of what is in it. The files name each other as their neighbours, so none
-/// of them changes.
+/// Adds a hash of the content to the name of the program's folder. Its files refer to each other by relative paths, so
+/// none of them changes.
 pub fn name_by_hash(stage: &Path) -> Result<()> {
     let folder = stage.join(FOLDER);
     let hashed = format!("{FOLDER}-{:016x}", hash(&folder)?);

@@ -1,5 +1,5 @@
-//! A throw-away PostgreSQL cluster for tests and benchmarks, on a free port. It ends with this process, however that
-//! ends.
+//! A throw-away PostgreSQL cluster for tests and benchmarks, on a free port. It stops when this process ends, even if
+//! that is killed.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::process::{is_root, run};
 use crate::setup;
 
-/// Ends the server when standard input ends, and removes its folder.
+/// A shell script that starts the server, and stops it and removes its folder when standard input ends.
 const SERVE: &str = r#"
 "$1/postgres" -D "$2/data" -k "$2" -p "$3" -c listen_addresses=127.0.0.1 -c max_connections=300 $4 </dev/null >"$2/log" 2>&1 &
 server=$!
@@ -24,18 +24,18 @@ rm -rf "$2"
 
 /// A running cluster.
 pub struct Cluster {
-    /// The shell that waits for the end of its standard input.
+    /// The shell that runs [`SERVE`], and holds the pipe to its standard input.
     shell: Child,
     port: u16,
 }
 
 impl Cluster {
-    /// Starts one for tests, which lose nothing when the machine does.
+    /// Starts a cluster for tests in the folder `scratch`, without `fsync`, since no test crashes the machine.
     pub fn start(scratch: &Path) -> Result<Self> {
         Self::with(scratch, "-c fsync=off")
     }
 
-    /// Starts one that is as durable as in use, for measuring.
+    /// Starts a cluster for measurements in the temporary folder, as durable as in production.
     pub fn start_durable() -> Result<Self> {
         Self::with(&std::env::temp_dir(), "-c fsync=on -c synchronous_commit=on")
     }
@@ -70,7 +70,7 @@ impl Cluster {
         bail!("PostgreSQL did not start; its log is {}", log_of(&folder))
     }
 
-    /// The address of its administrator, without a database.
+    /// The URL of the administrator, without a database.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}", self.port)
     }
@@ -80,7 +80,7 @@ fn log_of(folder: &Path) -> String {
     folder.join("log").display().to_string()
 }
 
-/// A program as the user `postgres` where this is root, since the server refuses to run as root.
+/// Returns a command for a program. Root runs it as the user `postgres`, since the server refuses to run as root.
 fn as_postgres(binary: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("runuser");
@@ -95,7 +95,7 @@ fn as_postgres(binary: &Path) -> Command {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // The end of its standard input is what the shell waits for.
+        // The shell waits for the end of its standard input.
         drop(self.shell.stdin.take());
         let _ = self.shell.wait();
     }

@@ -1,4 +1,4 @@
-//! Running other programs, with what is done shown and failures named.
+//! Runs other programs, shows progress, and names failures.
 
 use std::env::consts::{EXE_EXTENSION, EXE_SUFFIX};
 use std::ffi::{OsStr, OsString};
@@ -20,12 +20,12 @@ pub fn target() -> PathBuf {
     root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// A program of ours that cargo built with this profile (`debug` or `release`).
+/// The path of a program of the workspace that cargo built with this profile (`debug` or `release`).
 pub fn built(profile: &str, name: &str) -> PathBuf {
     target().join(profile).join(name).with_extension(EXE_EXTENSION)
 }
 
-/// Tells what is going on, with the minutes and seconds since the first such line: a log so says which step is slow.
+/// Prints the current step with the minutes and seconds since the first one, so that a log shows which step is slow.
 pub fn say(text: &str) {
     static START: OnceLock<Instant> = OnceLock::new();
     let seconds = START.get_or_init(Instant::now).elapsed().as_secs();
@@ -33,16 +33,16 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "\x1b[1m==> {:02}:{:02} {text}\x1b[0m", seconds / 60, seconds % 60);
 }
 
-/// `cargo`, the one that runs this.
+/// A command for the `cargo` that runs this program, in the root of the workspace.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     if std::env::var_os("CI").is_some() {
-        // Nobody builds there twice: what speeds up the next build only costs time and, in all, half of the disk.
+        // CI builds once, so incremental data would only cost time, and in all half of the disk.
         command.env("CARGO_INCREMENTAL", "0");
     }
-    // What cargo says of this program is not for what it builds: build scripts that look at such variables (`ring`'s does)
-    // would run again, and all that depends on them be compiled again, whenever somebody calls cargo without xtask.
+    // Cargo sets these variables for xtask, not for what xtask builds. With them, build scripts that read them
+    // (`ring`'s does) and everything that depends on those would be built again after each call of cargo without xtask.
     for (name, _) in std::env::vars_os() {
         let is_of_package =
             |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.starts_with(prefix));
@@ -53,23 +53,23 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Any other program, from the root of the workspace.
+/// A command for any other program, in the root of the workspace.
 pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root()).env("PATH", search_path());
     command
 }
 
-/// Where programs are looked for: the PATH, and where cargo installs them, which not everybody has in it.
+/// The `PATH`, followed by the folder where cargo installs programs, which may not be in it.
 fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo = cargo.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).map(|cargo| cargo.join("bin"));
-    // A folder whose name cannot stand in a PATH is in none.
+    // Fails if cargo's folder has a character that a PATH cannot contain.
     std::env::join_paths(std::env::split_paths(&path).chain(cargo)).unwrap_or(path)
 }
 
-/// Runs a command to its end; a failure is an error that names it.
+/// Runs a command to its end. If it fails, the error names the command.
 pub fn run(command: &mut Command) -> Result<()> {
     let command_line = command_line(command);
     let status = command.status().with_context(|| format!("`{command_line}` could not be started"))?;
@@ -79,24 +79,24 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The standard output of a command that succeeds; nothing where it fails or is not there.
+/// Runs a command, and returns its standard output, trimmed. `None` if it fails or cannot be started.
 pub fn output(command: &mut Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Whether a program is where programs are looked for.
+/// Whether a program is in the search path.
 pub fn is_installed(name: &str) -> bool {
     let file = format!("{name}{EXE_SUFFIX}");
     std::env::split_paths(&search_path()).any(|folder| folder.join(&file).is_file())
 }
 
-/// Whether this is root, who may install packages.
+/// Whether this process runs as root, who may install packages.
 pub fn is_root() -> bool {
     output(Command::new("id").arg("-u")).as_deref() == Some("0")
 }
 
-/// Installs Debian packages where that is possible.
+/// Installs Debian packages. Fails with a hint if there is no `apt-get`, or this process does not run as root.
 pub fn apt_install(packages: &[&str]) -> Result<()> {
     if !is_installed("apt-get") || !is_root() {
         bail!("please install {} with your package manager, and run this again", packages.join(" and "));

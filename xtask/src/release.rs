@@ -1,4 +1,4 @@
-//! Cutting a release: the version and the changelog before the tag, and the notes of what was tagged.
+//! Prepares a release (its version and changelog), and prints the notes of a tagged one.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,8 +10,7 @@ use crate::process::{cargo, output, program, root, run as run_command, say};
 /// The heading under which changes are collected.
 const UNRELEASED: &str = "## Unreleased";
 
-/// Gives the workspace its next version, and what was unreleased the version's heading. The commit and the tag are left
-/// to whoever releases.
+/// Sets the workspace's version, and adds its heading to the changelog. Commit and tag are left to whoever releases.
 pub fn prepare(version: &str) -> Result<()> {
     let clean = output(program("git").args(["status", "--porcelain"])).is_some_and(|changes| changes.is_empty());
     ensure!(clean, "commit or put aside what is changed first: a release holds nothing else");
@@ -28,7 +27,7 @@ pub fn prepare(version: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints what the changelog says about a tag, such as `v0.1.0`, which must be the version of the workspace.
+/// Prints the changelog's section for a tag, such as `v0.1.0`, which must be the version of the workspace.
 pub fn notes(tag: &str) -> Result<()> {
     let version = tag.strip_prefix('v').unwrap_or(tag);
     let current = current_version()?;
@@ -49,7 +48,7 @@ fn current_version() -> Result<String> {
     line.and_then(|rest| rest.strip_suffix('"')).map(str::to_owned).context("Cargo.toml has no version")
 }
 
-/// The changelog with a heading for this version above what was unreleased.
+/// Returns the changelog with a heading for this version above the unreleased entries. Fails if there are none.
 fn cut(changelog: &str, version: &str, date: &str) -> Result<String> {
     ensure!(section(changelog, version).is_none(), "CHANGELOG.md has a section {version} already");
     let unreleased = section(changelog, "Unreleased").context("CHANGELOG.md has no section Unreleased")?;
@@ -57,7 +56,7 @@ fn cut(changelog: &str, version: &str, date: &str) -> Result<String> {
     Ok(changelog.replacen(UNRELEASED, &format!("{UNRELEASED}\n\n## {version} ({date})"), 1))
 }
 
-/// What stands under the heading of a version, up to the next one.
+/// The text under the heading of a version, up to the next one. `None` if there is no such heading.
 fn section<'a>(changelog: &'a str, version: &str) -> Option<&'a str> {
     let mut sections = changelog.split("\n## ").skip(1);
     sections.find_map(|section| {

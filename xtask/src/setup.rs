@@ -1,4 +1,5 @@
-//! What building and testing needs beside cargo: the standard library for wasm32, Trunk, wasm-bindgen, and programs.
+//! Installs what building and testing need beside cargo: the standard library for wasm32, Trunk, wasm-bindgen, and
+//! other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,26 +9,27 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{apt_install, cargo, is_installed, is_root, output, program, run, say};
 
-/// The bundler.
+/// The version of Trunk, the console's bundler.
 const TRUNK: &str = "0.21.14";
-/// Must be the version of the `wasm-bindgen` crate in Cargo.lock.
+/// The version of wasm-bindgen, which must be that of the crate in Cargo.lock.
 const WASM_BINDGEN: &str = "0.2.130";
-/// Names the folder of PostgreSQL's programs, where several versions are installed.
+/// The environment variable that names the folder of PostgreSQL's programs.
 const BINARIES: &str = "COUNTERSIGN_TEST_POSTGRES_BINARIES";
-/// The target of the console.
+/// The target for which the console is compiled.
 pub const WASM: &str = "wasm32-unknown-unknown";
-/// Debian's compiler for the web brings the sources of its own standard library.
+/// Debian's compiler, from whose packages the standard library for wasm32 can be built.
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
-/// Sets up what building the console needs; each step is skipped where it is done.
+/// Installs what building the console needs, and skips steps that are done.
 pub fn toolchain() -> Result<()> {
     wasm_target()?;
-    // Neither downloads anything here, so they need no TLS, which takes long to build.
+    // Neither has to download anything here, so they are built without TLS, which takes long to compile.
     installed_by_cargo("trunk", ("trunk", TRUNK), &["--locked", "--no-default-features"])?;
     installed_by_cargo("wasm-bindgen", ("wasm-bindgen-cli", WASM_BINDGEN), &["--no-default-features"])
 }
 
-/// The compiler that builds the console, where it is not rustup's own: see [`debian_target`].
+/// The environment variables that select Debian's compiler for the console (see [`debian_target`]). Empty if the usual
+/// compiler has the standard library for wasm32, or neither has.
 pub fn console_environment() -> Vec<(&'static str, String)> {
     if has_core(target_libdir("rustc").as_deref()) || !has_core(target_libdir(DEBIAN_RUSTC).as_deref()) {
         return Vec::new();
@@ -55,8 +57,8 @@ fn wasm_target() -> Result<()> {
     )
 }
 
-/// Builds the standard library for wasm32 from the sources that Debian ships beside its own compiler. Bitcode is
-/// embedded, since link-time optimisation needs it.
+/// Builds the standard library for wasm32 from the sources that Debian ships with its compiler. Embeds bitcode, which
+/// link-time optimisation needs.
 fn debian_target() -> Result<()> {
     if !is_root() {
         bail!("installing Debian's packages needs root");
@@ -86,12 +88,12 @@ fn debian_target() -> Result<()> {
     Ok(())
 }
 
-/// Where a compiler looks for the libraries of wasm32.
+/// The folder where a compiler looks for the libraries of wasm32. `None` if the compiler cannot be run.
 fn target_libdir(rustc: &str) -> Option<PathBuf> {
     output(Command::new(rustc).args(["--print", "target-libdir", "--target", WASM])).map(PathBuf::from)
 }
 
-/// Whether the standard library is really there: rustup's list does not know of one that came another way.
+/// Whether a folder has the core library. rustup's list of targets does not show one that was installed another way.
 fn has_core(libdir: Option<&Path>) -> bool {
     libdir.and_then(|libdir| fs::read_dir(libdir).ok()).is_some_and(|entries| {
         entries.flatten().any(|entry| {
@@ -107,7 +109,7 @@ fn host() -> Option<String> {
     version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
-/// A program in exactly this version.
+/// Installs a program with cargo, unless it is installed in exactly this version.
 fn installed_by_cargo(command: &str, (krate, version): (&str, &str), arguments: &[&str]) -> Result<()> {
     if output(program(command).arg("--version")).is_some_and(|shown| shown.ends_with(version)) {
         return Ok(());
@@ -117,7 +119,7 @@ fn installed_by_cargo(command: &str, (krate, version): (&str, &str), arguments: 
         .with_context(|| format!("{krate} {version} cannot be had; please install it by hand"))
 }
 
-/// A cargo subcommand in any version, installed where it is missing.
+/// Installs a cargo subcommand, unless it is installed in any version.
 pub fn subcommand(command: &str, krate: &str) -> Result<()> {
     if is_installed(command) {
         return Ok(());
@@ -127,7 +129,8 @@ pub fn subcommand(command: &str, krate: &str) -> Result<()> {
         .with_context(|| format!("{krate} is not installed, and could not be; please install it by hand"))
 }
 
-/// `cargo install`. What runs for seconds is not optimised for minutes, as its own profile would have it.
+/// A command `cargo install` with little optimisation: the programs run for seconds, and would be optimised for
+/// minutes.
 fn install(krate: &str) -> Command {
     let mut install = cargo();
     let profile = [("OPT_LEVEL", "1"), ("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "none")];
@@ -136,7 +139,7 @@ fn install(krate: &str) -> Command {
     install
 }
 
-/// A component of rustup's toolchain, such as rustfmt.
+/// Installs a component of rustup's toolchain, such as rustfmt, unless its command works.
 pub fn component(command: &str, component: &str) -> Result<()> {
     if is_installed(command) && output(program(command).arg("--version")).is_some() {
         return Ok(());
@@ -145,7 +148,7 @@ pub fn component(command: &str, component: &str) -> Result<()> {
         .with_context(|| format!("{component} is missing; please install it by hand"))
 }
 
-/// Chromium and its driver, for the tests that use a real browser.
+/// Installs Chromium and its driver for the tests that use a real browser, unless both are installed.
 pub fn browser() -> Result<()> {
     if is_installed("chromium") && is_installed("chromedriver") {
         Ok(())
@@ -154,7 +157,7 @@ pub fn browser() -> Result<()> {
     }
 }
 
-/// The folder of PostgreSQL's server binaries.
+/// Returns the folder of PostgreSQL's server binaries, and installs them if they are missing.
 pub fn postgres() -> Result<PathBuf> {
     if let Some(folder) = postgres_binaries() {
         return Ok(folder);
@@ -163,7 +166,8 @@ pub fn postgres() -> Result<PathBuf> {
     postgres_binaries().context("PostgreSQL's server (initdb and pg_ctl) is missing; please install it by hand")
 }
 
-/// The folder that is named, else the newest version where Debian puts it, else what the path has.
+/// Finds PostgreSQL's server binaries: in the folder that [`BINARIES`] names, else in Debian's newest version, else in
+/// the `PATH`.
 fn postgres_binaries() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(BINARIES) {
         return Some(folder.into());

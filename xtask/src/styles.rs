@@ -1,4 +1,5 @@
-//! The console's style sheets, put together: one file is fetched once, and compresses to two thirds of what seventeen do.
+//! Joins the console's style sheets into one, which takes one request, and compresses to two thirds of the separate
+//! files.
 
 use std::fs;
 
@@ -6,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process::root;
 
-/// The sheets in the order in which they apply: what all share first.
+/// The sheets in the order in which they apply, shared ones first.
 const SHEETS: &[&str] = &[
     "tokens",
     "base",
@@ -27,11 +28,11 @@ const SHEETS: &[&str] = &[
     "insights",
     "people",
 ];
-/// What they become; `frontend/index.html` names it.
+/// The name of the joined sheet, to which `frontend/index.html` refers.
 const ALL: &str = "all";
 
-/// Writes `frontend/style/all.css`: all of [`SHEETS`], one after the other. A sheet that is not named there is an
-/// error.
+/// Writes `frontend/style/all.css`, which joins all [`SHEETS`]. Fails if the folder has a sheet that is not listed
+/// there.
 pub fn write() -> Result<()> {
     let folder = root().join("frontend/style");
     for entry in fs::read_dir(&folder)? {

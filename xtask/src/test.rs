@@ -1,4 +1,4 @@
-//! Running every test: unit and property tests, both databases, real sockets, a real Chromium, a killed server.
+//! Runs every test: unit and property tests, both databases, real sockets, a real Chromium, a killed server.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,21 @@ use crate::postgres::Cluster;
 use crate::process::{built, cargo, output, program, run as run_command, say};
 use crate::setup;
 
-/// Memory that looks like a folder.
+/// The folder of Linux whose files are kept in memory.
 const MEMORY: &str = "/dev/shm";
-/// What the tests write at once at most, in KiB, with room to spare.
+/// The free space that the tests need for their files, with room to spare, in KiB.
 const ROOM: u64 = 6 << 20;
-/// How many tests run at once, for nextest.
+/// The environment variable that sets how many tests nextest runs at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
 
-/// Builds what the tests run, starts a PostgreSQL for them where none is named, and runs them.
+/// Builds what the tests need, starts a PostgreSQL unless the environment names one, and runs the tests.
 pub fn run(full: bool, args: &[String]) -> Result<()> {
     setup::subcommand("cargo-nextest", "cargo-nextest")?;
     setup::browser()?;
-    // What people get: the bundle of a release, only its names without hashes.
+    // The bundle of a release, except that its names have no hashes.
     build::console(build::RELEASE, build::Names::Plain)?;
     say("Building the server and the tests");
-    // Together with the tests, so that both have the same features: nothing is compiled twice.
+    // Built together, server and tests have the same features, so that nothing is compiled twice.
     run_command(cargo().args(["build", "--workspace", "--bin", "countersign", "--tests"]))?;
     let scratch = scratch();
     let cluster = if std::env::var_os("COUNTERSIGN_TEST_POSTGRES").is_none() {
@@ -42,7 +42,7 @@ pub fn run(full: bool, args: &[String]) -> Result<()> {
     if std::env::var_os(THREADS).is_none()
         && let Ok(cores) = std::thread::available_parallelism()
     {
-        // Many tests mostly wait: for a timer, a browser, a server that starts.
+        // Many tests mostly wait for a timer, a browser, or a server that starts.
         tests.env(THREADS, (2 * cores.get()).to_string());
     }
     if full {
@@ -51,7 +51,8 @@ pub fn run(full: bool, args: &[String]) -> Result<()> {
     run_command(&mut tests)
 }
 
-/// Where the tests write: memory where it has room, since no test takes the power away. Who names a folder gets it.
+/// The folder for the tests' files: `TMPDIR` if it is set, else [`MEMORY`] if it has room, else the temporary folder.
+/// No test crashes the machine, so memory will do.
 fn scratch() -> PathBuf {
     let free = || output(program("df").args(["-Pk", MEMORY]))?.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok();
     if std::env::var_os("TMPDIR").is_none() && free().is_some_and(|free: u64| free >= ROOM) {

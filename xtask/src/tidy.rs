@@ -1,5 +1,5 @@
-//! Rules of the tree that the compiler does not check: the direction of imports, circles of files, the length of files,
-//! module docs, listeners of the console that may outlive what they read, the links of the documentation.
+//! Checks the rules of the tree that the compiler does not: the direction of imports, circles of files, the length of
+//! files, module docs, listeners of the console that may outlive their component, and links in the documentation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,11 +10,10 @@ use anyhow::{Result, bail};
 use crate::process::{root, say};
 use crate::{circles, links};
 
-/// The longest file, in lines. One subject a file: a longer one holds two.
+/// The maximum length of a file, in lines. A longer one has more than one subject.
 const MAX_LINES: usize = 400;
 
-/// Which modules of the server each of them may import. What is not listed may not be imported; `app` and what starts
-/// it may import everything.
+/// The modules of the server, each with the modules that it may import. [`UNBOUND`] modules may import everything.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("background", &[]),
     ("client_address", &[]),
@@ -68,10 +67,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Modules that see everything.
+/// Modules that may import everything, and that no other module may import.
 const UNBOUND: &[&str] = &["app", "cli", "config", "embed", "fuzzing", "main", "lib"];
 
-/// Checks all rules, and names every breach.
+/// Checks all rules. Fails if any is broken, with a list of all breaches.
 pub fn run() -> Result<()> {
     say("Checking the tree");
     let mut breaches = Vec::new();
@@ -131,7 +130,8 @@ fn check_imports(inside: &str, shown: &str, text: &str, breaches: &mut Vec<Strin
     }
 }
 
-/// Listeners of what the browser may send while it removes an element are wrapped (`components/listeners.rs`).
+/// Checks that listeners of events that the browser may send while it removes an element are wrapped in `while_shown`
+/// (`components/listeners.rs`).
 fn check_listeners(shown: &str, text: &str, breaches: &mut Vec<String>) {
     for (number, line) in text.lines().enumerate() {
         if ["blur", "focusout", "change", "toggle"].iter().any(|event| listens_bare(line, event)) {
@@ -140,7 +140,7 @@ fn check_listeners(shown: &str, text: &str, breaches: &mut Vec<String>) {
     }
 }
 
-/// Whether a line has a listener of an event that is not wrapped.
+/// Whether a line has a listener of this event that is not wrapped in `while_shown`.
 fn listens_bare(line: &str, event: &str) -> bool {
     let ways = [("on:", "="), ("on:", ":target="), (".on(ev::", ", "), (".on(leptos::ev::", ", ")];
     ways.iter().any(|(before, after)| {
@@ -149,7 +149,7 @@ fn listens_bare(line: &str, event: &str) -> bool {
     })
 }
 
-/// The first segments after `crate::`, one, or several in braces.
+/// The modules named directly after `crate::`: one, or several in braces.
 fn imported_modules(rest: &str) -> Vec<&str> {
     let first =
         |text: &'_ str| -> usize { text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len()) };
