@@ -1,5 +1,5 @@
-//! Every page, on a phone, a small and a large screen, in both colours: axe-core finds nothing, and nothing is wider than
-//! the screen. Of a review, nothing is cut off on a low or enlarged screen either.
+//! Accessibility of every page, on a phone, a small and a large screen, with light and dark colours: axe-core finds
+//! nothing, and nothing is wider than the screen. No part of a review is cut off on a low or enlarged screen either.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,8 @@ use thirtyfour::prelude::*;
 /// A phone, a small and a large screen.
 const SCREENS: [(u32, u32); 3] = [(390, 844), (1024, 768), (1440, 900)];
 
-/// What is launched, so that reviews of every kind wait: drafts, options, forms, calls, votes, a timer, what agents ask.
+/// The launched example flows and their inputs, which lead to reviews of every kind: drafts, options, forms, calls,
+/// votes, a timer, questions of agents.
 const LAUNCHED: [(&str, &str); 13] = [
     ("article", r#"{"topic": "the ocean"}"#),
     ("release-notes", "{}"),
@@ -48,7 +49,7 @@ async fn launched(server: &Server) -> Api {
     admin
 }
 
-/// Every page by a name, with a text that stands on it once it is there.
+/// Returns every page of the console: a name, the path, and a text that appears once the page is loaded.
 async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     let mut pages = Vec::new();
     let mut add = |name: &str, path: String, text: &str| pages.push((name.to_owned(), path, text.to_owned()));
@@ -58,7 +59,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         let flow = review.flow.as_ref().map(ToString::to_string).unwrap_or_default();
         add(&format!("review-{flow}"), format!("/reviews/{}", review.id), &review.title);
     }
-    // One that is over, and its run.
+    // One review is decided, so that a finished run can be shown too.
     let sent = reviews.iter().find(|review| review.flow.as_ref().is_some_and(|flow| flow.as_str() == "question"));
     let sent = sent.expect("the question is asked");
     let verdict = match sent.options.first() {
@@ -105,7 +106,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     pages
 }
 
-/// Parts of the open review that are cut off or scroll in a box of their own, while the page is as high as it is.
+/// A script that returns the parts of the open review that are cut off, or scroll in a box of their own.
 const CUT: &str = "
     const review = document.querySelector('article.read');
     const scroller = [review, ...review.querySelectorAll('.body, .main')].find((e) => e.scrollHeight > e.clientHeight + 1);
@@ -118,13 +119,13 @@ const CUT: &str = "
         return high || wide;
     }).map((e) => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 60)}`);";
 
-/// How much of the height of the screen there is for what is to be read, once one has come to it.
+/// A script that scrolls to the review's body, and returns how many pixels of the screen's height show it.
 const ROOM: &str = "
     document.querySelector('article.read > .body').scrollIntoView();
     const body = document.querySelector('article.read > .body').getBoundingClientRect();
     return Math.min(body.bottom, innerHeight) - Math.max(body.top, 0);";
 
-/// What is wrong, each breach once, with the pages on which it was found.
+/// The breaches found so far, each with the pages on which it was found.
 #[derive(Default)]
 struct Findings(BTreeMap<String, Vec<String>>);
 
@@ -188,7 +189,7 @@ async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> BrowserR
             .await;
             found.look(&browser, name, width).await?;
         }
-        // What lies above a page.
+        // Layers above a page.
         driver.goto(format!("{}/inbox", server.base)).await?;
         driver.query(By::Css(".who")).first().await?.click().await?;
         driver.query(By::Css("#account")).first().await?;
@@ -220,7 +221,7 @@ async fn nothing_of_a_review_is_cut_off_sideways_or_enlarged() -> BrowserResult<
     wait_for_text(driver, "Inbox").await;
     let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
     let reviews = admin.reviews(&query).await.expect("reviews").items;
-    // A phone, held sideways too; a screen of 1440 by 900 at 200 %.
+    // A phone, upright and sideways, and a screen of 1440 by 900 at a zoom of 200 %.
     for (width, height) in [(390, 844), (844, 390), (720, 450)] {
         browser.screen(width, height).await;
         for review in &reviews {

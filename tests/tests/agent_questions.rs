@@ -1,4 +1,5 @@
-//! What an agent asks that is stuck, and what a program asks of several answers: answered in the console, by its forms.
+//! The escalation of an agent that is stuck, and a program's question with several answers, answered through forms in
+//! the console.
 
 use serde_json::{Value, json};
 use shared::api::ReviewQuery;
@@ -33,7 +34,7 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     driver.goto(format!("{}/reviews/{}", server.base, stuck.id)).await?;
     wait_for_text(driver, "conflicting instructions").await;
     button(driver, "Let it continue").await?.click().await?;
-    // The form is sent from the note too, and only once it is complete.
+    // The form can be sent from the note too, but only once it is complete.
     let note = driver.query(By::Css(".say textarea")).first().await?;
     note.send_keys("Be kind.").await?;
     note.send_keys(Key::Control + Key::Enter).await?;

@@ -1,4 +1,4 @@
-//! Alternatives that a flow offers, at a call and at a human node: chosen in the console, and read by whoever waits.
+//! Alternatives that a flow offers, at a call and at a human node: they are chosen in the console, and reach the run.
 
 use serde_json::{Value, json};
 use shared::decision::{ActionDecision, Verdict};

@@ -1,5 +1,5 @@
-//! The answer to a question that no flow asks is posted to whoever asked it, signed; and who waits for it is not kept
-//! waiting by a server that stops.
+//! The answer to a question that no flow asks is posted, signed, to the callback of the program that asked. A server
+//! that stops does not keep programs waiting that wait for an answer.
 
 use std::time::{Duration, Instant};
 
@@ -19,14 +19,14 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::AbortHandle;
 
-/// 32 bytes, as `openssl rand -base64 32` gives them.
+/// A secret of 32 bytes in base64, as `openssl rand -base64 32` prints it.
 const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwRi7Ht2zVf0s=";
 
 on_both! {
     an_answer_is_posted_and_signed_though_the_server_was_killed,
 }
 
-/// A program that is posted answers. It fails the first time. Stopped when dropped.
+/// A program that receives answers at its callback URL. It stops when this is dropped.
 struct Receiver {
     url: String,
     heard: UnboundedReceiver<(HeaderMap, Bytes)>,
@@ -43,7 +43,7 @@ impl Receiver {
         Self { url, heard, server }
     }
 
-    /// The id and the body of the next message.
+    /// Waits for the next message, checks its signature, and returns its id and body.
     async fn next(&mut self) -> (String, Value) {
         let (headers, body) = self.heard.recv().await.expect("a message");
         let header =
@@ -87,11 +87,11 @@ async fn an_answer_is_posted_and_signed_though_the_server_was_killed(database: D
     assert_eq!((&message["type"], &message["data"]["review"]["id"]), (&json!("review.resolved"), &review["id"]));
     assert_eq!(message["data"]["review"]["resolution"]["answer"]["text"], "Medium.");
 
-    // One that expires is told of too, and nobody hears of what has no callback.
+    // An expiry is posted too. A question without a callback is not.
     program.ask(&json!({ "kind": "clarification", "question": "Who?", "timeout": "1s" })).await;
     question["timeout"] = "1s".into();
     let late = program.ask(&question).await;
-    // The kill may have come between the message and its being written down: then it comes twice, with the same id.
+    // If the kill came after the message was sent and before that was recorded, it comes twice, with the same id.
     let (mut other, mut message) = receiver.next().await;
     if other == id {
         (other, message) = receiver.next().await;

@@ -1,4 +1,4 @@
-//! The contract at the edge: what is refused, with which status and code, and that nothing of it took effect.
+//! The contract of the HTTP API: which requests are refused, with which status and code, and that they have no effect.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
 use tests::{Api, Database, HttpTransport, Options, Recorder, Server, Socket, eventually, flows};
 
-/// What came back: the status, and the problem where it is one.
+/// Sends a request that must be refused, and returns the status and the problem.
 async fn answer(
     api: &Api,
     method: Method,
@@ -57,7 +57,7 @@ fn decision(review: &Review, verdict: impl Into<Value>) -> Value {
     json!({ "revision": review.revision, "digest": review.digest, "verdict": verdict })
 }
 
-/// What is wrong, the source, and the line (0: any) and code of a mistake that must be among those found.
+/// A description of the mistake, the flow's source, and the line (0 for any) and code that must be reported, if given.
 type WrongFlow = (&'static str, String, Option<(u32, &'static str)>);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,7 +237,7 @@ async fn a_decision_that_does_not_fit_changes_nothing() {
         post(&ana, &format!("/api/v1/reviews/{nothing}/decisions"), &with(choose("approve"), json!({}))).await;
     assert_eq!(status, 404);
 
-    // The same decision twice under one key answers the same; another under that key is refused.
+    // The same decision with the same key gets the same answer; another decision with that key is refused.
     let body = decision(&review, json!({ "type": "choose", "option": "approve" }));
     let request = serde_json::from_value(body.clone()).expect("a decision");
     let first = ana.decide(review.id, &request, Some("k1")).await.expect("decided");
@@ -326,22 +326,22 @@ async fn everybody_sees_and_does_only_what_they_may() {
     let approve = decision(&review, json!({ "type": "choose", "option": "approve" }));
     let path = format!("/api/v1/reviews/{}/decisions", review.id);
 
-    // Not for a reviewer without the role: not even to be seen.
+    // A reviewer without the role does not even see it.
     assert_eq!(reviewer.review(review.id).await.expect_err("hidden").status, 404);
     assert_eq!(reviewer.run(run).await.expect_err("hidden").status, 404);
     assert_eq!(post(&reviewer, &path, &approve).await.0, 404);
-    // Seen by those who see all runs, and not theirs to decide; an admin has no role that they were not given.
+    // Those who see all runs see it, but may not decide it; being an admin includes no other role.
     for person in [&developer, &admin] {
         let (status, problem) = post(person, &path, &approve).await;
         assert_eq!((status, problem.code), (403, Code::Forbidden));
     }
-    // Not by nobody, and not with a token that is none.
+    // Neither a caller without credentials nor one with an invalid token may decide.
     let stranger = Api::new(HttpTransport::with_token(&server.base, "no-token"));
     for nobody in [&server.nobody(), &stranger] {
         let (status, problem) = post(nobody, &path, &approve).await;
         assert_eq!((status, problem.code), (401, Code::Unauthenticated));
     }
-    // Not from a page of another site; from this one, and from no page, they may.
+    // Requests from pages of other sites are refused; those from this site, or from no page, are not.
     let foreign = |origin: &str| {
         editor.transport.raw(Method::POST, &path).header("origin", origin.to_owned()).json(&approve).send()
     };
@@ -354,7 +354,7 @@ async fn everybody_sees_and_does_only_what_they_may() {
     }
     assert_eq!(Socket::open(&server.base, &server.nobody(), &[]).await.err(), Some(401));
     assert!(Socket::open(&server.base, &editor, &[("origin", &server.base)]).await.is_ok());
-    // A token with a part of the roles has only these.
+    // A token with some of its owner's roles has only these.
     let token = |roles: &[&str]| NewToken {
         name: "t".to_owned(),
         roles: roles.iter().map(|role| (*role).to_owned()).collect(),
@@ -364,14 +364,14 @@ async fn everybody_sees_and_does_only_what_they_may() {
     let weak = Api::new(HttpTransport::with_token(&server.base, &weak));
     assert_eq!(weak.review(review.id).await.expect_err("hidden").status, 404);
     assert!(editor.create_token(&token(&["admin"])).await.is_err(), "nobody gives what they do not have");
-    // People who are not admins change no people, and read no audit.
+    // Only admins manage people and read the audit log.
     for path in ["/api/v1/audit", "/api/v1/users"] {
         let (status, _) = answer(&editor, Method::GET, path, "application/json", "").await;
         assert_eq!(status, 403, "{path}");
     }
     assert_eq!(foreign(&server.base).await.expect("an answer").status(), 200);
 
-    // Whoever started it does not approve it, where the review says so: neither over HTTP nor over the socket.
+    // If the review excludes its requester, they may not approve it, neither over HTTP nor over the socket.
     let run = developer.launch(&launch("own", json!({ "text": "x" })), None).await.expect("launched").summary.id;
     let review = pending(&admin, run).await;
     let body = decision(&review, json!({ "type": "choose", "option": "approve" }));

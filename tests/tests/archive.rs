@@ -1,5 +1,5 @@
-//! The server is killed again and again while it archives finished runs. Each of them stands in a file in the end, once,
-//! and the record holds over all of them.
+//! The server is killed again and again while it archives finished runs. In the end, each run is in the files once, and
+//! the audit log can be verified over all of them.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -15,7 +15,7 @@ use shared::run::RunStatus;
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Server, binary, eventually, settings};
 
-/// How long everything may take to be archived after the last kill.
+/// The time limit for archiving a run after the last kill.
 const SETTLE: Duration = Duration::from_mins(3);
 const RUNS: usize = 300;
 
@@ -28,7 +28,7 @@ nodes:
 ";
 
 async fn launched(admin: &Api, number: usize) -> RunId {
-    // Half of them have a value that is stored beside the log.
+    // Every other run has a value that is large enough to be stored apart.
     let text = format!("{number} ").repeat(if number.is_multiple_of(2) { 1 } else { 2000 });
     let Value::Object(input) = json!({ "text": text }) else { unreachable!("an object") };
     let context = shared::run::Context::default();
@@ -38,7 +38,7 @@ async fn launched(admin: &Api, number: usize) -> RunId {
     run.id
 }
 
-/// A command on the server's data.
+/// Runs a command of the server's binary on its data.
 fn countersign(server: &Server, database: Database, arguments: &[&str]) -> Output {
     let mut command = Command::new(binary());
     command.args(arguments).arg("--data").arg(server.data());
@@ -48,7 +48,7 @@ fn countersign(server: &Server, database: Database, arguments: &[&str]) -> Outpu
     command.output().expect("it runs")
 }
 
-/// How often each run stands in the files.
+/// Counts how often each run is in the archive's files.
 fn in_files(server: &Server) -> BTreeMap<String, usize> {
     let mut runs = BTreeMap::new();
     for file in std::fs::read_dir(server.data().join("archive")).expect("a folder") {
@@ -82,7 +82,7 @@ async fn survives(database: Database) {
     .await;
     let mut random = settings::random();
     for _ in 0..settings::kills() {
-        // It archives as soon as it has started: what is chosen is how far it comes.
+        // The server archives as soon as it has started; the random pause decides how far it gets.
         server.restart().await;
         tokio::time::sleep(Duration::from_millis(random.random_range(0..150))).await;
         server.kill();
@@ -97,7 +97,7 @@ async fn survives(database: Database) {
         let archived = problem.archived.expect("it says where");
         assert_eq!((archived.id, archived.flow.as_str()), (*run, "note"));
     }
-    // A server that is started anew has nothing left to do; what it finds in the files is whole.
+    // All runs are archived now; the files must be complete.
     server.kill();
     let once: BTreeMap<String, usize> = runs.iter().map(|run| (run.to_string(), 1)).collect();
     assert_eq!(in_files(&server), once);

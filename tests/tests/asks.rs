@@ -1,4 +1,4 @@
-//! What an agent asks by itself, as people meet it.
+//! Questions that programs and agents ask by themselves, answered in the console.
 
 use serde_json::json;
 use shared::api::ReviewQuery;

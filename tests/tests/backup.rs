@@ -1,5 +1,5 @@
-//! Backups as docs/operate.md describes them: what is restored is the whole record, it goes on from there, and
-//! nobody is told anew of what they were told before.
+//! Backups as docs/operate.md describes them: the restored server has the whole log, continues from there, and sends no
+//! notification again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn log(api: &Api) -> Vec<Entry> {
     }
 }
 
-/// How often a webhook was told of each run.
+/// Counts the messages to a webhook by run.
 fn told(hook: &Recorder) -> BTreeMap<String, usize> {
     let mut told = BTreeMap::new();
     for call in hook.calls() {
@@ -71,17 +71,18 @@ async fn all_is_sealed(api: &Api) {
     .await;
 }
 
-/// What is to be kept beside a backup.
+/// The files of the data folder that must be kept beside a backup.
 const KEYS: [&str; 2] = ["seal.key", "seal.pub"];
 
-/// What a server had when a backup of it was begun.
+/// The state of a server when its backup began.
 struct Before {
     entries: Vec<Entry>,
     waiting: Vec<RunId>,
     told: BTreeMap<String, usize>,
 }
 
-/// Fills a server, and takes a backup of it under load. Then the server is gone.
+/// Fills a server, takes a backup of it under load, and kills it. Returns its state before the backup, and a folder
+/// with its keys.
 async fn back_up(mut server: Server, hook: &Recorder, backup: impl AsyncFnOnce(&Server)) -> (Before, TempDir) {
     server.save(&flows::question("question", "{ roles: [reviewer] }")).await;
     let admin = server.admin().await;
@@ -117,7 +118,8 @@ async fn back_up(mut server: Server, hook: &Recorder, backup: impl AsyncFnOnce(&
     (before, keys)
 }
 
-/// Everything is there, and goes on.
+/// Checks that a restored server has everything from before the backup, and that runs, log, seals and notifications go
+/// on.
 async fn is_whole(server: &Server, before: &Before, hook: &Recorder) {
     let admin = server.admin().await;
     let restored = log(&admin).await;
@@ -138,7 +140,7 @@ async fn is_whole(server: &Server, before: &Before, hook: &Recorder) {
         assert_eq!(admin.run(*run).await.expect("reads").summary.status, RunStatus::Completed);
     }
     all_is_sealed(&admin).await;
-    // The feeder takes entries in order: what was to be told again would have been told before this one.
+    // The feeder takes entries in order: a repeated message would have been sent before this one.
     is_told(hook, new).await;
     let after = told(hook);
     for (run, times) in &before.told {
@@ -151,7 +153,7 @@ async fn a_dump_of_postgres_is_whole_in_a_new_cluster() {
     let hook = Recorder::start(Duration::ZERO).await;
     let options = || Options::on(Database::Postgres).webhook(&hook.url);
     let old = Arc::new(Postgres::alone().await);
-    // Its transactions are far ahead of those of a new cluster.
+    // The transaction ids of the old cluster are far ahead of those of a new one.
     let burn = "DO $$ BEGIN FOR i IN 1..3000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$";
     old.connect().await.execute(burn).await.expect("burns");
     let dump = tempfile::NamedTempFile::new().expect("a temporary file");
@@ -164,7 +166,7 @@ async fn a_dump_of_postgres_is_whole_in_a_new_cluster() {
 
     let new = Arc::new(Postgres::alone().await);
     new.restore(dump.path());
-    // As 30 days later, when nothing is left that would keep a second delivery from being made.
+    // As 30 days later, when no record of old deliveries is left that would prevent a second one.
     new.connect().await.execute("DELETE FROM deliveries WHERE status = 'sent'").await.expect("forgets");
     let files = KEYS.map(|name| keys.path().join(name)).to_vec();
     let server = Server::start_on(Some(new), Options { files, ..options() }).await;

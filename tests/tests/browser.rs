@@ -1,4 +1,4 @@
-//! The first story, in two real browsers: a flow stops for a person, and a browser decides.
+//! The basic use of the console, in real browsers: a flow stops for a person, who decides.
 
 use shared::api::{ReviewQuery, RunQuery};
 use shared::review::{Review, ReviewStatus};
@@ -15,7 +15,7 @@ async fn server() -> Server {
     Server::start(options).await
 }
 
-/// The one pending review, once it is there, as somebody sees it.
+/// Waits until this person sees exactly one pending review, and returns it.
 async fn pending(api: &tests::Api) -> Review {
     eventually("a review is pending", async || {
         let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
@@ -39,13 +39,13 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
     wait_for_text(&developer.driver, "Inbox").await;
     wait_for_text(&reviewer.driver, "Inbox").await;
 
-    // The developer launches from the form that is made from the schema, and sees the run stop.
+    // The developer launches a run with the form made from the schema, and sees it stop.
     developer.driver.goto(format!("{}/flows/article", server.base)).await?;
     field(&developer.driver, "topic").await?.send_keys("the ocean").await?;
     button(&developer.driver, "Start the run").await?.click().await?;
     wait_for_text(&developer.driver, "Waiting for a person").await;
 
-    // In the other browser the review has appeared by itself. The reviewer asks for it shorter.
+    // In the other browser, the review appears by itself. The reviewer asks for a shorter text.
     let inbox = Inbox(&reviewer.driver);
     let first = pending(&ana).await;
     inbox.open_card("Please review the draft").await?;
@@ -58,7 +58,7 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
     assert!(draft(&second).len() < draft(&first).len(), "shorter than {}: {}", draft(&first), draft(&second));
     wait_for_text(&reviewer.driver, "visit 2 of 5").await;
 
-    // A killed server takes nothing with it, and both browsers find back.
+    // Killing the server loses nothing, and both browsers reconnect.
     server.restart().await;
 
     // The reviewer edits a sentence, sees the difference, and approves.
@@ -91,7 +91,7 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
         "no step ran twice because of the kill"
     );
 
-    // The record tells who did what.
+    // The audit log shows who did what.
     developer.driver.goto(format!("{}/audit", server.base)).await?;
     wait_for_text(&developer.driver, "with an edit to draft").await;
     wait_for_text(&developer.driver, FLOW).await;

@@ -1,4 +1,4 @@
-//! The card of each thing that agents ask and do: what stands on it, what its buttons do, and that everybody can read it.
+//! The cards of what agents ask and do: their content, what their buttons do, and that they are accessible.
 
 use serde_json::json;
 use shared::api::ReviewQuery;
@@ -10,7 +10,7 @@ use tests::reviewing::{launch, reading, server};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// An agent that has another one act, hands something over, asks for leave, and then gives up.
+/// A flow whose agent lets another one act, hands something over, asks for approval, and then escalates.
 const DESK: &str = "
 id: desk
 title: Settle a complaint
@@ -50,10 +50,10 @@ gates: { before_tool: { refund: { severity: high, reversible: false, consequence
 nodes: { settle: { agent: clerk, prompt: The chair came twice. } }
 ";
 
-/// Beside an approval that can go for later calls too.
+/// The label of the field beside an approval that can also be given for later calls.
 const FOR_LATER: &str = "Also approve later calls";
 
-/// Somebody at the console.
+/// A person at the console: the browser, the server's address, and the person's client of the API.
 struct Reader {
     browser: Browser,
     base: String,
@@ -61,7 +61,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Waits for what is asked, and opens it.
+    /// Waits for a pending review of this kind in a run, and opens it.
     async fn opens(&self, run: RunId, kind: ReviewKind) -> BrowserResult<Review> {
         let asked = format!("{kind:?} is asked");
         let review = eventually(&asked, async || {
@@ -80,7 +80,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Each of these is said in this part of the page, and anybody can read it on a phone and on a large screen.
+    /// Checks that the part of the page that a CSS selector names shows each text, and that the page is accessible on a
+    /// phone and on a large screen.
     async fn reads(&self, name: &str, part: &str, said: &[&str]) -> BrowserResult<()> {
         let driver = &self.browser.driver;
         for words in said {
@@ -93,7 +94,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Presses a button, and what it says is sent at once.
+    /// Presses a button, sends the decision at once, and waits for the text `then`.
     async fn decides(&self, label: &str, then: &str) -> BrowserResult<()> {
         button(&self.browser.driver, label).await?.click().await?;
         button(&self.browser.driver, "Send now").await?.click().await?;
@@ -147,7 +148,7 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
     let card = ["refund", "expert", "Pays money back", "20 EUR", "runs if you approve", FOR_LATER];
     ana.reads("sub-agent", "section.action", &card).await?;
     ana.reads("sub-agent", "article.read", &["for agent clerk", "The money is gone.", "cannot be undone"]).await?;
-    // It goes with an approval, which another press does not take back.
+    // The choice of later calls belongs to the approval. Pressing "Approve" on the card again does not undo it.
     field(driver, "also approve later calls").await?.send_keys("for this run").await?;
     driver.query(By::Css(".card.action .yes")).first().await?.click().await?;
     ana.reads("sub-agent-later", ".acts", &["Approve refund, and later ones"]).await?;

@@ -1,5 +1,6 @@
-//! Three servers on one PostgreSQL, killed, frozen and stopped at random under load, their database crashed: what was
-//! acknowledged is there once, every effect happens once, sockets and webhooks miss nothing, and the record holds.
+//! Three servers on one PostgreSQL are killed, frozen and stopped at random under load, and their database is crashed:
+//! what was acknowledged is there once, every effect happens once, sockets and webhooks miss nothing, and the audit log
+//! holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,16 +27,16 @@ use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Recorder, Server, Socket, flows, settings};
 use tokio::time::Instant;
 
-/// How long everything may take to finish after the last fault: leases of lost workers have to run out first.
+/// The time limit for what must happen despite faults, which includes that leases of lost workers run out.
 const SETTLE: Duration = Duration::from_mins(3);
 const SERVERS: usize = 3;
 const CLIENTS: usize = 6;
 /// How long a server is frozen.
 const FREEZE: Duration = Duration::from_secs(5);
-/// How long a stop may take at most.
+/// The time limit for a stop.
 const STOP: Duration = Duration::from_secs(40);
 
-/// Somebody, logged in at each server.
+/// A person who is logged in at each server.
 struct Person(Vec<Api>);
 
 impl Person {
@@ -48,7 +49,7 @@ impl Person {
         &self.0[random.random_range(0..self.0.len())]
     }
 
-    /// Asks some server, and another one where that is away, until one has answered.
+    /// Sends a request to random servers until one answers. Retries when a server is unavailable or limits the rate.
     async fn insists<'a, T>(
         &'a self,
         what: &str,
@@ -63,7 +64,7 @@ impl Person {
     }
 }
 
-/// Who said what on one review, and what they were answered.
+/// One run with its review, and the two opposite decisions on it: person, option, and answer of the server.
 struct Round {
     topic: String,
     timed: bool,
@@ -83,8 +84,8 @@ fn choose(review: &Review, option: &str) -> DecisionRequest {
     }
 }
 
-/// Launches runs, and has two people decide the opposite at the same moment, wherever they are; for some of them about
-/// when their time is up.
+/// Launches runs until `stop`, and lets two people send opposite decisions at the same moment, to random servers. Some
+/// runs have a timeout, and are decided at about that time.
 async fn client(number: usize, seed: u64, [dev, ana, tom]: [&Person; 3], stop: &AtomicBool) -> Vec<Round> {
     let mut random = StdRng::seed_from_u64(seed);
     let mut rounds = Vec::new();
@@ -119,11 +120,11 @@ async fn client(number: usize, seed: u64, [dev, ana, tom]: [&Person; 3], stop: &
     rounds
 }
 
-/// Somebody who follows the log, and goes on behind the last entry that they heard when their connection ends.
+/// A client that follows the log over sockets, and continues after the last entry when the connection ends.
 struct Listener<'a> {
-    /// Where: one server that they stay with, or all between which they roam.
+    /// The servers, each with a client, to one of which each connection goes at random.
     servers: &'a [(String, &'a Api)],
-    /// How long nothing may come before they connect anew: a frozen server says nothing, as one where nothing happens.
+    /// The time without an entry after which the client reconnects, since a frozen server is as silent as an idle one.
     patience: Duration,
     heard: Mutex<Vec<Cursor>>,
 }
@@ -159,7 +160,7 @@ impl Listener<'_> {
     }
 }
 
-/// What is done to servers and database.
+/// A fault that is caused on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Kill,
@@ -168,7 +169,7 @@ enum Fault {
     CrashDatabase,
 }
 
-/// The faults of one round: each kind comes however short the test is, the order is random.
+/// Returns the next faults in random order. Every kind is among them, so that each happens soon.
 fn deal(random: &mut StdRng) -> Vec<Fault> {
     let each = [(Fault::Kill, 5), (Fault::Freeze, 3), (Fault::Stop, 2), (Fault::CrashDatabase, 2)];
     let mut deck: Vec<_> = each.into_iter().flat_map(|(fault, times)| std::iter::repeat_n(fault, times)).collect();
@@ -176,14 +177,14 @@ fn deal(random: &mut StdRng) -> Vec<Fault> {
     deck
 }
 
-/// Does harm at random for so long; in the end everything runs.
+/// Causes faults at random for `length`. Afterwards, all servers and the database run.
 #[expect(clippy::print_stdout, reason = "a run is understood by its faults")]
 async fn harm(servers: &mut [Server], postgres: &Postgres, random: &mut StdRng, length: Duration) {
     let begun = Instant::now();
     let mut frozen: Vec<(usize, Instant)> = Vec::new();
     let mut faults = Vec::new();
     while begun.elapsed() < length {
-        // The load itself: how long it goes on before the next fault is what is chosen at random.
+        // Not a wait for a condition: the load goes on for a random time before the next fault.
         tokio::time::sleep(Duration::from_millis(random.random_range(100..1000))).await;
         frozen.retain(|(index, until)| {
             let over = Instant::now() >= *until;
@@ -197,7 +198,7 @@ async fn harm(servers: &mut [Server], postgres: &Postgres, random: &mut StdRng, 
         if faults.is_empty() {
             faults = deal(random);
         }
-        // One server at least can be asked at any time.
+        // At least one server must not be frozen at any time.
         let fault = match faults.pop() {
             Some(Fault::Freeze) if up.len() == 1 => Fault::Kill,
             fault => fault.expect("it was dealt"),
@@ -227,7 +228,8 @@ async fn harm(servers: &mut [Server], postgres: &Postgres, random: &mut StdRng, 
     }
 }
 
-/// What became of one review: as whoever won was told, and once.
+/// Checks that one run has completed with one resolution and one effect, as the winner was told. Returns the
+/// idempotency key of its tool call.
 async fn check(round: &Round, entries: &[&Entry], admin: &Api, tool: &Recorder) -> String {
     let Round { topic, timed, run, review, answers } = round;
     let run = eventually_within(SETTLE, &format!("the run of {topic} is over"), async || {
@@ -264,7 +266,7 @@ async fn check(round: &Round, entries: &[&Entry], admin: &Api, tool: &Recorder) 
         }
         _ => panic!("{topic}: both were told that theirs counts"),
     };
-    // Where its answer was lost the tool may have been called again, but as one call.
+    // If the tool's answer was lost, the tool may have been called again, but with the same key.
     let calls = tool.calls_with("topic", topic);
     let keys: BTreeSet<&str> = calls.iter().map(|call| call.key.as_str()).collect();
     assert_eq!(keys.len(), 1, "{topic}: one effect, with one idempotency key");
@@ -279,7 +281,7 @@ async fn nothing_is_lost_or_done_twice_by_three_servers_on_one_postgres() {
     let mut random = StdRng::seed_from_u64(seed);
     let (tool, hook) = (Recorder::start(Duration::from_millis(5)).await, Recorder::start(Duration::ZERO).await);
     let postgres = Arc::new(Postgres::alone().await);
-    // All at once, on a database without a table.
+    // All servers start at once, on an empty database.
     let options = || Options::on(Database::Postgres).webhook(&hook.url);
     let starting = (0..SERVERS).map(|_| Server::start_on(Some(Arc::clone(&postgres)), options()));
     let mut servers = join_all(starting).await;
@@ -339,7 +341,7 @@ async fn nothing_is_lost_or_done_twice_by_three_servers_on_one_postgres() {
             assert!(keys.insert(check(round, entries, &admin, &tool).await), "{}: its own effect", round.topic);
         }
 
-        // Each review was told to the webhook, under one id however often it was sent.
+        // The webhook was told of each review, under one id, however often the message was sent.
         let review = |call: &Call| call.arguments["data"]["review"]["id"].as_str().unwrap_or_default().to_owned();
         let told = || -> BTreeSet<_> { hook.calls().iter().map(|call| (review(call), call.key.clone())).collect() };
         let all_told = async || (told().len() >= rounds.len()).then_some(());
@@ -348,7 +350,7 @@ async fn nothing_is_lost_or_done_twice_by_three_servers_on_one_postgres() {
         assert_eq!(reviews, rounds.iter().map(|round| round.review.to_string()).collect(), "every review is told");
         assert_eq!(told().len(), rounds.len(), "each under one id");
 
-        // Sockets heard everything, once and in order.
+        // Sockets have received every entry, once and in order.
         let mut expected = vec![start.clone()];
         expected.extend(log.iter().filter(|entry| is_heard(entry.event.kind)).map(|entry| entry.cursor.clone()));
         for listener in &listeners {
@@ -362,7 +364,7 @@ async fn nothing_is_lost_or_done_twice_by_three_servers_on_one_postgres() {
             assert_eq!((difference, heard.len()), (None, expected.len()), "every entry once and in order");
         }
 
-        // The record holds, and every entry is sealed: so says each of the servers.
+        // Each server confirms that the audit log is valid and every entry is sealed.
         for server in &servers {
             let admin = server.admin().await;
             eventually_within(SETTLE, "everything is sealed", async || {

@@ -1,5 +1,5 @@
-//! The log on PostgreSQL is read in the order of commits, none missing: also where the database crashes, where other
-//! databases of its cluster have transactions open, and where a server is frozen in the middle of a commit.
+//! The log on PostgreSQL is read in the order of commits, with no entry missing, even if the database crashes, other
+//! databases of its cluster have open transactions, or a server is frozen in the middle of a commit.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -15,13 +15,13 @@ use tests::postgres::Postgres;
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Recorder, Server, Socket, eventually, flows};
 
-/// Uses up transaction ids that leave no trace on the disk, so that they are given again after a crash.
+/// Uses up transaction ids without a trace on the disk, so that PostgreSQL uses them again after a crash.
 async fn burn(connection: &mut PgConnection, count: u32) {
     let burn = format!("DO $$ BEGIN FOR i IN 1..{count} LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END $$");
     connection.execute(AssertSqlSafe(burn)).await.expect("burns");
 }
 
-/// Launches a run, and insists until the server says that it is there.
+/// Launches a run, and retries with the same key until the server has answered.
 async fn launch(api: &Api, key: &str) -> RunId {
     let input = serde_json::Map::new();
     let launch = Launch {
@@ -40,7 +40,7 @@ async fn server_on(postgres: &Arc<Postgres>, hook: &Recorder) -> Server {
     Server::start_on(Some(Arc::clone(postgres)), Options::on(Database::Postgres).webhook(&hook.url)).await
 }
 
-/// A server whose reviews are told to a webhook, with somebody who listens.
+/// Starts a server that notifies a webhook of reviews. Returns it with the admin's client and a subscribed socket.
 async fn told_server(postgres: &Arc<Postgres>, hook: &Recorder) -> (Server, Api, Socket) {
     let server = server_on(postgres, hook).await;
     server.save(&flows::question("question", "{ roles: [reviewer] }")).await;
@@ -50,7 +50,7 @@ async fn told_server(postgres: &Arc<Postgres>, hook: &Recorder) -> (Server, Api,
     (server, admin, socket)
 }
 
-/// The entries that a socket hears until it was told that each of these runs waits.
+/// Reads entries from a socket until each of these runs waits, and returns them.
 async fn heard(socket: &mut Socket, runs: &[RunId]) -> Vec<Entry> {
     let (mut entries, mut missing) = (Vec::new(), runs.iter().copied().collect::<BTreeSet<_>>());
     while !missing.is_empty() {
@@ -67,7 +67,7 @@ async fn heard(socket: &mut Socket, runs: &[RunId]) -> Vec<Entry> {
     entries
 }
 
-/// The runs of whose reviews a webhook was told.
+/// The runs whose reviews a webhook was told of.
 fn told(hook: &Recorder) -> BTreeSet<String> {
     let calls = hook.calls();
     let runs = calls.iter().filter_map(|call| call.arguments["data"]["review"]["run_id"].as_str().map(str::to_owned));
@@ -89,7 +89,7 @@ async fn nobody_misses_what_is_committed_after_a_crash_of_postgres() {
         let before = launch(&admin, &format!("before-{round}")).await;
         entries.extend(heard(&mut socket, &[before]).await);
         burn(&mut postgres.connect().await, 40).await;
-        // So long that everybody who follows the log has looked at it again by themselves.
+        // Long enough for all followers of the log to poll it again.
         tokio::time::sleep(Duration::from_millis(1200)).await;
         let keys: Vec<String> = (0..3).map(|n| format!("after-{round}-{n}")).collect();
         let load = futures::future::join_all(keys.iter().map(|key| launch(&admin, key)));
@@ -131,7 +131,7 @@ async fn transactions_in_other_databases_of_the_cluster_hold_nothing_back() {
     assert_eq!(held, 1);
 }
 
-/// Makes the statement that writes to the log slow for as long as the table `slow` has a row.
+/// SQL that makes each insert into the log take two seconds for as long as the table `slow` has a row.
 const SLOW: &str = "CREATE TABLE slow AS SELECT 1 AS one; \
     CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
     'BEGIN IF EXISTS (SELECT 1 FROM slow) THEN PERFORM pg_sleep(2); END IF; RETURN NULL; END'; \
@@ -152,7 +152,7 @@ async fn a_server_that_is_frozen_in_the_middle_of_a_commit_hides_nothing_of_the_
     let mut database = postgres.connect().await;
     database.execute(SLOW).await.expect("is slow from now on");
 
-    // The frozen server holds its lock for about a second more; an idle transaction as such may take fifteen.
+    // The frozen server holds the log's lock for about a second more; other idle transactions may last fifteen.
     let patience = Duration::from_secs(10);
     let meanwhile = async {
         let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
@@ -168,7 +168,7 @@ async fn a_server_that_is_frozen_in_the_middle_of_a_commit_hides_nothing_of_the_
         signal(&frozen, "CONT");
         run
     };
-    // Whoever called the frozen server says it again under the same key, and it counts once.
+    // The caller of the frozen server retries with the same key, and the launch counts once.
     let (caught, run) = tokio::join!(launch(&other_admin, "caught"), meanwhile);
     heard(&mut socket, &[caught]).await;
     all_are_told(&hook, &[run, caught]).await;

@@ -1,4 +1,4 @@
-//! How the console moves between its pages, and what it does where the program ends.
+//! Navigation between the console's pages, and what the console does if its program cannot be loaded or crashes.
 
 use shared::api::ReviewQuery;
 use shared::review::Review;
@@ -7,7 +7,7 @@ use tests::reviewing::{self, NOTE, reading, text_of};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// A server on which so many reviews are pending, the newest first.
+/// Starts a server with `count` pending reviews, and returns these, the newest first.
 async fn with_reviews(count: usize) -> (Server, Vec<Review>) {
     let server = Server::start(Options::on(Database::Sqlite)).await;
     server.save("id: ask\nnodes:\n  ask: { human: { prompt: Well?, options: [{ id: ok, label: Fine }] } }\n").await;
@@ -115,7 +115,7 @@ async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> BrowserRes
     driver.goto(format!("{}/reviews/{}", server.base, reviews[0].id)).await?;
     let say = driver.query(By::Css(".say textarea")).first().await?;
     say.send_keys("half a thought").await?;
-    // What a trap is to the page: an error that nobody has caught.
+    // To the page, a trap of WebAssembly is an uncaught error.
     let trap = "dispatchEvent(new ErrorEvent('error', { error: new WebAssembly.RuntimeError('unreachable') }))";
     driver.execute(trap, Vec::new()).await?;
     wait_for_text(driver, "Countersign stopped working in this tab").await;
@@ -158,7 +158,7 @@ async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> Brow
     let browser = reading(&server, "ana", &review).await?;
     let driver = &browser.driver;
     let focused = async || driver.active_element().await?.text().await;
-    // One stop for the tabs of an item; arrows move among them.
+    // The tabs of an item are one stop of the Tab key; arrow keys move among them.
     let script = "document.querySelector('[role=tab][aria-selected=true]').focus()";
     driver.execute(script, Vec::new()).await?;
     driver.active_element().await?.send_keys(Key::Right).await?;
@@ -237,7 +237,7 @@ async fn going_back_finds_the_list_where_it_was_left() -> BrowserResult<()> {
     })
     .await;
     driver.execute(format!("{scroller} s.scrollTop = 300;"), Vec::new()).await?;
-    // A browser tells of it with the next frame; nobody clicks sooner.
+    // The browser sends the scroll event with the next frame; no person clicks sooner.
     let frame = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))";
     driver.execute_async(frame, Vec::new()).await?;
     let link = "document.querySelectorAll('tbody a')[20].click()";
@@ -310,13 +310,13 @@ async fn the_first_list_is_asked_for_before_the_program_is_there() -> BrowserRes
     for path in early {
         assert_eq!(all.iter().filter(|one| **one == path).count(), 1, "{path} was taken: {all:#?}");
     }
-    // What comes after the first glance is read as soon as entries follow.
+    // The rest of the list is read once the live socket follows.
     eventually("the list has all rows", async || {
         let style = driver.find(By::Css(".rows > ul")).await.ok()?.attr("style").await.ok()??;
         style.contains("* 25)").then_some(())
     })
     .await;
-    // Who is not logged in is asked to.
+    // Without a session, the login page is shown.
     driver.delete_all_cookies().await?;
     driver.goto(format!("{}/inbox", server.base)).await?;
     wait_for_text(driver, "Log in").await;
@@ -326,7 +326,7 @@ async fn the_first_list_is_asked_for_before_the_program_is_there() -> BrowserRes
     Ok(())
 }
 
-/// As the flow says, and nothing is broken.
+/// A rejection is a regular end of a flow, and must not look like a failure.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_a_person_stopped_is_said_to_be_rejected() -> BrowserResult<()> {
     let server = reviewing::server(&[NOTE]).await;
@@ -360,7 +360,7 @@ async fn copying_says_whether_it_worked() -> BrowserResult<()> {
     let copy = driver.query(By::Css("[aria-label='Copy text']")).first().await?;
     copy.click().await?;
     driver.query(By::Css("[aria-label='Copied text']")).first().await?;
-    // A page that came over plain HTTP from another machine has no clipboard.
+    // A page over plain HTTP from another machine has no access to the clipboard.
     driver.execute("Object.defineProperty(navigator, 'clipboard', { value: undefined })", Vec::new()).await?;
     driver.query(By::Css("[aria-label='Copy text']")).first().await?.click().await?;
     wait_for_text(driver, "This browser does not allow copying here.").await;

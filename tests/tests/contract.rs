@@ -1,4 +1,5 @@
-//! Sentences of the contract that hold between calls: pages, files at the start, what runs out while it is in use.
+//! Parts of the API's contract that span several requests: pages of lists, flow files at the start, tokens that expire
+//! while in use.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use shared::run::Context;
 use shared::time::Timestamp;
 use tests::{Api, Database, HttpTransport, Options, Server, Socket, flows};
 
-/// What a list answers: the status, and the body.
+/// Sends a GET request, and returns the status and the JSON body.
 async fn get(api: &Api, path: &str) -> (u16, Value) {
     let response = api.transport.raw(Method::GET, path).send().await.expect("an answer");
     let status = response.status().as_u16();
@@ -61,7 +62,7 @@ async fn pages(database: Database) {
             assert_eq!((status, &problem["code"]), (422, &json!("invalid")), "{list}: {garbage}");
         }
     }
-    // The row that ended a page is gone when the next one is asked for.
+    // The last row of a page is deleted before the next page is requested.
     let (_, all) = get(&admin, "/api/v1/tokens").await;
     let (_, first) = get(&admin, "/api/v1/tokens?limit=2").await;
     let last = first["items"][1]["id"].as_str().expect("an id").to_owned();
@@ -98,7 +99,7 @@ async fn a_start_does_not_undo_what_was_saved_since_the_folder_was_loaded() {
     server.save(&file.replace("First", "Edited in the console")).await;
     server.restart().await;
     assert_eq!(version(&server).await, (2, "Edited in the console".to_owned()));
-    // A file that nobody has loaded yet is a new version, at the next start.
+    // A changed file becomes a new version at the next start.
     write(&file.replace("First", "Second"));
     server.restart().await;
     assert_eq!(version(&server).await, (3, "Second".to_owned()));
@@ -119,7 +120,7 @@ async fn a_token_that_runs_out_takes_its_socket_along() {
     socket.welcome().await;
     socket.subscribe(None, &[Topic::Reviews]).await;
     assert!(matches!(socket.next().await, ServerMessage::Snapshot { .. }));
-    // Nothing is written meanwhile, and nobody says anything.
+    // Neither new entries nor messages of the client cause the close.
     assert_eq!(socket.closed().await, Some(4401));
 }
 

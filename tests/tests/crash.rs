@@ -1,5 +1,5 @@
-//! The server is killed at random moments under load. Nothing that was acknowledged is lost, nothing happens twice,
-//! and every run goes on from exactly where it stood.
+//! The server is killed at random moments under load. Nothing that was acknowledged is lost, nothing happens twice, and
+//! every run continues from exactly where it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,18 +18,19 @@ use shared::run::RunStatus;
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Recorder, Server, eventually, flows, settings};
 
-/// How long everything may take to finish after the last kill: leases of lost workers have to run out first.
+/// The time limit for what must happen despite kills, which includes that leases of lost workers run out.
 const SETTLE: Duration = Duration::from_mins(3);
 const CLIENTS: usize = 6;
 
-/// What one client was told is done.
+/// A launch and a decision that the server has acknowledged.
 struct Acknowledged {
     topic: String,
     run: RunId,
     review: ReviewId,
 }
 
-/// Says the same thing under one key until the server has answered: whatever became of the first tries, it counts once.
+/// Retries a request until the server has answered. `ask` must use the same idempotency key each time, so that it
+/// counts once.
 async fn insist<T>(what: &str, mut ask: impl AsyncFnMut() -> Result<T, Problem>) -> T {
     eventually_within(SETTLE, what, async || match ask().await {
         Ok(answer) => Some(answer),
@@ -88,7 +89,7 @@ async fn survives(database: Database) {
     let killing = async {
         let mut random = settings::random();
         for _ in 0..settings::kills() {
-            // The load itself: how long it goes on before the next kill is what is chosen at random.
+            // Not a wait for a condition: the load goes on for a random time before the next kill.
             tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
             server.kill();
             server.restart().await;
@@ -109,13 +110,13 @@ async fn survives(database: Database) {
         assert_eq!(run.summary.status, RunStatus::Completed, "{topic}: {:?}", run.summary.error);
         assert_eq!(run.state["topic"], json!(topic));
 
-        // 1: what was acknowledged is there, as it was said.
+        // The acknowledged decision is there, unchanged.
         let review = ana.review(*review).await.expect("the review is there");
         assert_eq!(review.status, ReviewStatus::Resolved, "{topic}");
         let decision = review.resolution.expect("resolved").decision.expect("by a decision");
         assert_eq!((decision.by.as_str(), decision.comment.as_deref()), ("ana", Some(topic.as_str())));
 
-        // 2 and 4: one launch, one resolution, and nothing that was recorded ran again.
+        // There is one launch and one resolution, and no recorded step ran again.
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         let entries = log_of(&admin, run.summary.id).await;
         for entry in &entries {
@@ -132,7 +133,7 @@ async fn survives(database: Database) {
             assert_eq!(counts.get(kind.as_str()), Some(&1), "{topic}: {kind} in {counts:?}");
         }
 
-        // 4: the tool may have been called again where its answer was lost, but as one call.
+        // If the tool's answer was lost, the tool may have been called again, but with the same key.
         let calls = recorder.calls_with("topic", topic);
         assert!(!calls.is_empty(), "{topic}: the tool was called");
         let distinct: BTreeSet<&str> = calls.iter().map(|call| call.key.as_str()).collect();
@@ -150,7 +151,7 @@ async fn survives(database: Database) {
     assert!(topics.values().all(|runs| *runs == 1), "a launch counted twice: {topics:?}");
 }
 
-/// Every run that the log tells of, in order; no cursor comes twice.
+/// Returns every run that started, in the order of the log, and checks that no cursor appears twice.
 async fn all_started(admin: &Api) -> Vec<RunId> {
     let (mut after, mut cursors, mut runs) = (None, BTreeSet::new(), Vec::new());
     loop {

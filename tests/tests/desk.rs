@@ -1,4 +1,4 @@
-//! What a person types at the desk and what the record says are never mixed up, and nothing is decided unseen.
+//! The page of a review never mixes what a person has typed with what is recorded, and nothing is decided unseen.
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
@@ -30,7 +30,7 @@ async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> BrowserResult
 #[tokio::test(flavor = "multi_thread")]
 async fn each_call_is_shown_with_what_was_decided_for_it() -> BrowserResult<()> {
     let Desk { server: _server, tom, review, browser: ana, .. } = Desk::open(&[], "release-notes").await?;
-    // Critical calls are opened one by one, and there is no button for all of them.
+    // Critical calls must be opened one by one; there is no button for all of them.
     for name in ["publish_page", "send_newsletter"] {
         let card = ana.driver.find(By::Css(format!("section.action[aria-label='{name}']"))).await?;
         assert!(!card.text().await?.contains("Approve"), "it is not opened yet");
@@ -62,7 +62,7 @@ async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
         browser.driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
     })
     .await;
-    // Her session ends without her logging out, and somebody else sits down at this browser.
+    // Her session ends without a logout, and another person uses this browser.
     browser.driver.delete_all_cookies().await?;
     Login(&browser.driver).log_in(&server.base, "tom").await?;
     wait_for_text(&browser.driver, "Inbox").await;
@@ -85,8 +85,8 @@ async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
 async fn nothing_is_decided_in_the_name_of_whoever_has_logged_in_in_another_tab() -> BrowserResult<()> {
     let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    // The tabs of a browser share one session. This page does not notice that it is Tom's now: hers does not end with his
-    // login.
+    // The tabs of a browser share one session. This page does not notice that the session is Tom's now, since Ana's
+    // does not end with his login.
     driver.delete_all_cookies().await?;
     let log_in = "const [username, password, done] = arguments; fetch('/api/v1/session', { method: 'POST', \
         headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ username, password }) }) \
@@ -158,7 +158,7 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
     assert!(!bar.contains("Undo"), "{bar}");
     decide(&ana, &review, choose("send"), json!({})).await;
 
-    // The time to undo would outlast the deadline: it is cut short, and the decision counts.
+    // The time for undoing would outlast the deadline, so it is cut short, and the decision counts.
     launch(&server, "soon", json!({})).await;
     let review = pending(&ana).await;
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
@@ -244,12 +244,12 @@ async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
     let second = driver.window().await?;
     driver.switch_to_window(first).await?;
     wait_for_text(driver, "with your edit").await;
-    // What would be sent is in sight, here and when one comes back.
+    // The draft that would be sent is shown, here and when this tab comes back to the page.
     wait_for_text(driver, "From the second tab.").await;
     driver.goto(format!("{}/runs", server.base)).await?;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(driver, "From the second tab.").await;
-    // What is taken back in one is gone in the other.
+    // A draft discarded in one tab is gone in the other.
     button(driver, "Discard changes").await?.click().await?;
     driver.switch_to_window(second).await?;
     eventually("the draft is gone", async || {
@@ -260,7 +260,7 @@ async fn two_tabs_agree_on_a_draft() -> BrowserResult<()> {
     Ok(())
 }
 
-/// What would be sent stands in the forms, also where they were open when another tab wrote it.
+/// Forms show what would be sent, even if another tab changes it while they are open.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
     let two = NOTE
@@ -295,7 +295,7 @@ async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
         })
         .await;
     }
-    // The same in the tab of the form that has it as JSON.
+    // The form's JSON tab follows too.
     button(driver, "JSON").await?.click().await?;
     driver.switch_to_window(driver.windows().await?.remove(1)).await?;
     driver.find(By::Css(price)).await?.send_keys("0").await?;
@@ -347,7 +347,7 @@ async fn the_decision_is_near_for_who_comes_by_keys() -> BrowserResult<()> {
         async || driver.execute(format!("document.getElementById('row-{}').focus()", review.id), Vec::new()).await;
     let tab = async || driver.action_chain().send_keys(Key::Tab).perform().await;
 
-    // The first stop behind the row leads there.
+    // The first stop of the Tab key after the row is a link to the decision.
     from_row().await?;
     tab().await?;
     assert!(has_focus(".to-decision").await?, "{}", driver.active_element().await?.outer_html().await?);
@@ -355,7 +355,7 @@ async fn the_decision_is_near_for_who_comes_by_keys() -> BrowserResult<()> {
     eventually("the first button has the focus", async || has_focus(".acts button").await.ok()?.then_some(())).await;
     assert!(driver.active_element().await?.text().await?.contains("Send it"), "what accepts comes first");
 
-    // So does the second one of the page.
+    // The second stop of the page is one too.
     driver.refresh().await?;
     driver.query(By::Css(".to-decision")).first().await?;
     tab().await?;
@@ -365,7 +365,7 @@ async fn the_decision_is_near_for_who_comes_by_keys() -> BrowserResult<()> {
     driver.active_element().await?.send_keys(Key::Enter).await?;
     eventually("the first button has the focus", async || has_focus(".acts button").await.ok()?.then_some(())).await;
 
-    // So does walking on.
+    // Pressing Tab repeatedly also gets there, within twelve stops.
     from_row().await?;
     let mut stops = Vec::new();
     while !has_focus(".acts button").await? {

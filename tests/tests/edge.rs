@@ -1,4 +1,4 @@
-//! Strangers, and other people on the same machine.
+//! Protection from strangers on the network, and from other users of the same machine.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn half_requests_keep_nobody_out() {
     for number in 0..400 {
         let mut stream = TcpStream::connect(address).await.expect("accepted");
         let part: &[u8] = if number % 2 == 0 { b"GET / HTTP/1.1\r\nhost: " } else { b"" };
-        // Those that were closed to make room may say so already.
+        // Fails if the server has already closed this connection to make room.
         let _ = stream.write_all(part).await;
         held.push(stream);
     }
@@ -70,7 +70,7 @@ async fn reviews_are_measured_by_kind_outcome_and_channel() {
     reviewing::launch(&server, "note", json!({})).await;
     let asked = reviewing::pending(&admin).await;
     let waits = ["kind=\"approval\"", "severity=\"medium\""];
-    // They are counted beside the requests, a second after the last count at the earliest.
+    // The server counts in the background, at most once a second.
     let shows = async |count: &str| {
         eventually(&format!("{count} pending"), async || {
             let text = scrape().await;

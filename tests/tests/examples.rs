@@ -1,4 +1,4 @@
-//! The examples in `flows/`: each runs to each of its ends at a terminal, and stands in the list that readers get.
+//! The examples in `flows/`: each runs to each of its ends at a terminal, and is listed in `flows/README.md`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ const FAILED: i32 = 4;
 const STOPPED: i32 = 5;
 const UNANSWERED: i32 = 7;
 
-/// An end of an example: its name, its arguments, the answers, the exit code, and what is then seen.
+/// An end of an example: name, arguments, answers on standard input, exit code, and a text that the output contains.
 type End = (&'static str, &'static [&'static str], &'static str, i32, &'static str);
 
 const TWO: [&str; 4] = ["--as", "ana", "--as", "tom"];
@@ -120,14 +120,14 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../flows")
 }
 
-/// Runs an example with these answers: its exit code, and all that was shown.
+/// Runs an example with these answers, and returns the exit code and all output.
 fn run(name: &str, arguments: &[&str], answers: &str) -> (Option<i32>, String) {
     let mut command = Command::new(binary());
     command.args(["flow", "run"]).arg(folder().join(name).with_extension("yaml")).args(arguments);
     command.env("COUNTERSIGN_DEMO_PAUSE", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    // It may end before it has read all of them.
+    // Fails if the program ends before it has read all answers.
     let _ = child.stdin.take().expect("a pipe").write_all(answers.as_bytes());
     let output = child.wait_with_output().expect("it ends");
     let shown = [output.stdout, output.stderr].concat();
@@ -168,7 +168,7 @@ async fn the_first_start_with_the_examples_warns_of_nothing() {
     assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
 }
 
-/// The rest of the graph runs as far as it can while a person is asked.
+/// While one branch waits for a person, the other runs on to the node that joins them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_branch_goes_on_while_another_waits_for_a_person() {
     let server = Server::start(Options { flows: Some(folder()), ..Options::on(Database::Sqlite) }).await;

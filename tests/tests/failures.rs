@@ -1,5 +1,5 @@
-//! What goes wrong around the server stays where it went wrong: a flow that cannot be read, connections that the network
-//! forgot, a database that cannot be written, clients that hang, and servers that start together.
+//! Failures around the server stay contained: a flow that cannot be read, connections that the network forgot, a
+//! database that cannot be written, clients that hang, and servers that start at the same time.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn launch(api: &Api, flow: &str) -> Result<Run, Problem> {
     api.launch(&launch, None).await
 }
 
-/// How `/readyz` and a write end, with the header `Retry-After` of the write.
+/// Returns the status of `/readyz`, and the result of a write.
 async fn condition(server: &Server, api: &Api) -> (StatusCode, Result<Run, Problem>) {
     let ready = HttpTransport::new(&server.base).raw(Method::GET, "/readyz").send().await.expect("an answer");
     (ready.status(), launch(api, "asks").await)
@@ -82,7 +82,7 @@ async fn a_flow_that_cannot_be_read_fails_its_runs_and_nothing_else() {
     server.save(&TIMED.replace("id: timed", "id: patient").replace("timeout: 2s", "timeout: 1h")).await;
     server.save(ASKS).await;
     let admin = server.admin().await;
-    // More runs than there are slots for calls, and one timer; then nobody can read what they rest on.
+    // More runs than there are slots for calls, and one timer. Then their flows become unreadable.
     let mut broken = Vec::new();
     for _ in 0..20 {
         broken.push(launch(&admin, "quick").await.expect("launched").summary.id);
@@ -110,7 +110,7 @@ async fn a_flow_that_cannot_be_read_fails_its_runs_and_nothing_else() {
         })
         .await;
         let error = ended.summary.error.expect("why");
-        // What had asked somebody before goes on waiting for them, and fails when its time has come.
+        // The run that waits for a person fails when its timer fires.
         assert_eq!((ended.summary.status, error.code), (RunStatus::Failed, FlowCode::FlowUnreadable), "{error}");
         assert!(!admin.report(*run).await.expect("reported").steps.is_empty());
     }
@@ -165,14 +165,15 @@ input:
   properties: { text: { type: string } }
 ";
 
-/// Launches a run with a text of so many bytes.
+/// Launches a run with a text of `bytes` bytes.
 async fn launch_long(api: &Api, bytes: usize) -> Result<Run, Problem> {
     let input = Map::from_iter([("text".to_owned(), Value::from("x".repeat(bytes)))]);
     let launch = Launch { flow: "long".parse().expect("an id"), version: None, input, context: Context::default() };
     api.launch(&launch, None).await
 }
 
-/// A session that cannot be kept is not begun: the right password is no failure of the server, and a wrong one is wrong.
+/// Checks logins while the database cannot be written: the right password gets `unavailable`, since no session can be
+/// stored, and a wrong one is still refused as wrong.
 async fn nobody_gets_in(server: &Server) {
     let refused = server.login("admin").await.expect_err("the session cannot be kept");
     assert!(refused.code == Code::Unavailable && refused.retry_after.is_some(), "{refused:?}");
@@ -214,7 +215,7 @@ async fn an_sqlite_file_that_another_program_locks_is_unavailable_and_not_ready(
     let admin = server.admin().await;
     let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
     database.execute_batch("BEGIN IMMEDIATE").expect("locked");
-    // What is answered within the time of the lock is 503; whoever leaves before is forgotten.
+    // Requests wait for the lock, and fail with 503 after a while. This client leaves before that.
     let impatient = tokio::time::timeout(Duration::from_secs(1), launch(&admin, "asks")).await;
     assert!(impatient.is_err(), "it waits");
     let locked = async || is_unavailable(&condition(&server, &admin).await).then_some(());
@@ -240,7 +241,7 @@ async fn a_stop_ends_within_its_time_whatever_clients_do_and_at_once_by_a_second
             client.write_all(half.as_bytes()).await.expect("sent");
             hanging.push(client);
         }
-        // Both have been taken up when a later request is answered.
+        // Once a later request is answered, the server has accepted both.
         server.nobody().me().await.expect_err("no one is logged in");
         for n in 0..signals {
             server.signal("TERM");
@@ -257,7 +258,7 @@ async fn a_stop_ends_within_its_time_though_an_export_is_not_read() {
     let mut server = Server::start(Options::on(Database::Sqlite)).await;
     server.save(LONG).await;
     let admin = server.admin().await;
-    // More than the buffers of both sides take.
+    // More than fits into the buffers of both sides.
     for _ in 0..12 {
         launch_long(&admin, 900_000).await.expect("launched");
     }
@@ -278,7 +279,7 @@ async fn a_stop_ends_within_its_time_though_an_export_is_not_read() {
 
 async fn start_together(arguments: &[String], count: usize) -> Vec<Process> {
     let folder = |n: usize| std::env::temp_dir().join(format!("countersign-together-{}-{n}", std::process::id()));
-    // Every server on one database has the same key.
+    // All servers on one database share the key.
     let keys = tempfile::tempdir().expect("a folder");
     let mut servers = Vec::new();
     for n in 0..count {
