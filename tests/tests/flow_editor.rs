@@ -1,11 +1,11 @@
-//! The editor of flows: what somebody types there stays where it is when it is saved, is theirs alone, and is not lost.
+//! The editor of flows: saving keeps caret, scroll position and undo history, and drafts are private and never lost.
 
 use serde_json::{Value, json};
 use tests::pages::{Login, button, link, wait_for_text, wait_for_title};
 use tests::{Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// A flow that is longer than the screen.
+/// The source of a flow that is longer than the screen.
 fn flow() -> String {
     let lines = (1..=150).map(|number| format!("# Line {number}.")).collect::<Vec<_>>().join("\n") + "\n";
     format!("id: ask\nnodes:\n  ask: {{ human: {{ prompt: Well?, options: [{{ id: ok, label: Fine }}] }} }}\n{lines}")
@@ -33,13 +33,13 @@ async fn log_in(browser: &Browser, server: &Server, username: &str) -> BrowserRe
     Ok(())
 }
 
-/// What a script that knows the editor as `area` gives.
+/// Runs a script in which `area` is the editor's text area, and returns its result.
 async fn of_editor(driver: &WebDriver, script: &str) -> Value {
     let script = format!("const area = document.querySelector('.editor textarea'); {script}");
     driver.execute(script, Vec::new()).await.expect("it runs").convert().expect("JSON")
 }
 
-/// Puts the caret before a text, and scrolls there.
+/// Puts the caret in front of a text, and scrolls there.
 async fn place_caret(driver: &WebDriver, before: &str) {
     let script = "const at = area.value.indexOf(WHERE); area.focus(); area.setSelectionRange(at, at); \
                   area.scrollTop = area.value.slice(0, at).split('\\n').length * 20 - 200;";
@@ -54,7 +54,7 @@ async fn press_with_control(driver: &WebDriver, key: &str) -> WebDriverResult<()
     driver.action_chain().key_down(Key::Control).send_keys(key).key_up(Key::Control).perform().await
 }
 
-/// Whether this browser keeps a draft of a flow for somebody.
+/// Whether the browser stores a draft of a flow under this username.
 async fn is_kept(driver: &WebDriver, username: &str) -> bool {
     let script =
         format!("return Object.keys(localStorage).some(key => key.startsWith('countersign.draft.{username}/flow/'))");
@@ -90,7 +90,7 @@ async fn saving_a_flow_keeps_caret_scroll_and_undo() -> BrowserResult<()> {
     button_says(driver, "Saved").await;
     assert_eq!(of_editor(driver, place).await, here, "who edits is where they were");
 
-    // The browser may take back what was typed in several steps.
+    // The browser may undo the typed text in several steps.
     eventually("what was typed is undone", async || {
         press_with_control(driver, "z").await.ok()?;
         (of_editor(driver, "return area.value").await == before).then_some(())
@@ -101,7 +101,7 @@ async fn saving_a_flow_keeps_caret_scroll_and_undo() -> BrowserResult<()> {
     wait_for_text(driver, "v3, newest").await;
     assert_eq!(of_editor(driver, "return area.mark").await, "the same");
 
-    // Another version is read, and so is the newest when one goes back to it.
+    // Another version is loaded, and so is the newest after that.
     for (version, typed) in [("2", true), ("3", false)] {
         driver.find(By::Css(format!("select.version option[value='{version}']"))).await?.click().await?;
         eventually("the version is shown", async || {
@@ -117,7 +117,7 @@ async fn saving_a_flow_keeps_caret_scroll_and_undo() -> BrowserResult<()> {
     Ok(())
 }
 
-/// Waits until the button that saves says so.
+/// Waits until the button that saves has this text.
 async fn button_says(driver: &WebDriver, text: &str) {
     eventually(&format!("the button says {text}"), async || {
         let button = driver.find(By::Css(".definition-bar button.primary")).await.ok()?;
@@ -141,20 +141,20 @@ async fn a_draft_of_a_flow_belongs_to_who_wrote_it() -> BrowserResult<()> {
     wait_until_kept(driver, "dana").await;
     let writes = of_editor(driver, "return writes").await;
     assert!(writes.as_u64() < Some(12), "not at each of 32 keys: {writes}");
-    // What was typed a moment ago is kept too when the page is left.
+    // Leaving the page keeps even what was typed a moment ago.
     type_in(driver, " At once.").await?;
     driver.refresh().await?;
     wait_for_text(driver, "Restored unsaved changes").await;
     let says = "return area.value.includes('keys. At once.')";
     assert_eq!(of_editor(driver, says).await, true);
 
-    // Her session ends without her logging out, and somebody else sits down at this browser.
+    // Her session ends without a logout, and another person uses this browser.
     log_in(&browser, &server, "tom").await?;
     open(driver, &server).await?;
     assert_eq!(of_editor(driver, "return area.value.includes('Dana')").await, false);
     assert!(is_kept(driver, "dana").await && !is_kept(driver, "tom").await);
 
-    // She finds it again, and takes it with her when she logs out.
+    // She finds her draft again, and logging out removes it.
     log_in(&browser, &server, "dana").await?;
     open(driver, &server).await?;
     wait_for_text(driver, "Restored unsaved changes").await;
@@ -186,7 +186,7 @@ async fn two_tabs_and_two_versions_do_not_overwrite_each_other() -> BrowserResul
     })
     .await;
 
-    // Somebody saves a version meanwhile: what was typed for the one before is still there, and is named.
+    // Meanwhile a new version is saved. The draft of the old version still exists, and the page says so.
     server.save(&flow().replace("Well?", "Well then?")).await;
     open(driver, &server).await?;
     wait_for_text(driver, "You have unsaved changes to version 1").await;

@@ -1,4 +1,4 @@
-//! What gates before agents and before the output look like, and what deciding them does.
+//! Gates before agents and before the output: their cards in the console, and the effects of decisions.
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
@@ -29,7 +29,7 @@ async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() 
     let bar = text_of(&ana.driver, ".acts").await;
     assert!(bar.contains("Approve billing") && bar.contains("Reject billing"), "{bar}");
 
-    // Somebody else answers in its place: the next question, about the output, is offered where this one was read.
+    // Tom answers in the agent's place. The gate before the output asks next.
     let respond = ActionDecision::Respond { message: "Dear Ann, it was a mistake.".to_owned() };
     let decisions = [("agent".to_owned(), respond)].into();
     decide(&tom, &review, Verdict::Actions { decisions, instructions: None }, json!({})).await;
@@ -71,7 +71,7 @@ async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_
     let Verdict::Actions { decisions, instructions } = &decision.verdict else { panic!("{:?}", decision.verdict) };
     assert_eq!(*instructions, None, "no agent reads any");
     assert!(matches!(decisions["agent"], ActionDecision::Reject { .. }), "{decisions:?}");
-    // The record tells the words.
+    // The page of the run shows the comment.
     driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
     wait_for_text(driver, words).await;
     browser.quit().await;

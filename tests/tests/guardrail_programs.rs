@@ -1,5 +1,5 @@
-//! Guardrails that ask a program: leave waits for the answer also when the server is killed meanwhile, and what a person
-//! decides is written when it has come.
+//! Guardrails that ask a program: an approval only counts once the program has answered, even if the server is killed
+//! meanwhile, and so does a person's decision.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ nodes:
   send: { tool: publish, arguments: { title: Parcel, text: TEXT } }
 ";
 
-/// A program that objects to dogs, once it answers at all. Stopped when dropped.
+/// A program that blocks texts about dogs. It only answers once `answers` is set, and stops when this is dropped.
 struct HouseRules {
     url: String,
     asked: UnboundedReceiver<Value>,
@@ -69,7 +69,7 @@ async fn look(
     let objects = asked["data"]["arguments"]["text"] == "Beware of the dog";
     let _ = tell.send(asked);
     if !answers.load(Ordering::SeqCst) {
-        // Longer than anybody waits for it.
+        // Longer than the guardrail's timeout.
         tokio::time::sleep(Duration::from_mins(10)).await;
     }
     axum::Json(if objects { json!({ "allowed": false, "reason": "No dogs." }) } else { json!({ "allowed": true }) })

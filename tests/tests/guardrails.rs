@@ -1,4 +1,4 @@
-//! What guardrails say of a call and of an edit: on the page before somebody decides, and on the record afterwards.
+//! Warnings and vetoes of guardrails on calls and edits: on the page before the decision, and in the record afterwards.
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
@@ -32,7 +32,7 @@ async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
     let code = text_of(&ana.driver, "section.action .guardrails code").await;
     assert_eq!(code, "rm -rf", "what stands between backticks is code");
-    // The card and the bar say the same, also once it is approved.
+    // The card and the bar still agree when the call is marked as approved.
     let card = text_of(&ana.driver, "section.action").await;
     assert!(card.contains("would be blocked") && !card.contains("runs"), "{card}");
     ana.driver.find(By::Css("section.action footer button.yes")).await?.click().await?;
@@ -88,7 +88,7 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     edit_text(&ana.driver, " About a falcon.").await?;
     field(&ana.driver, "Edit Text").await?.send_keys(Key::Tab).await?;
     wait_for_text(&ana.driver, "names would block this: Leave the name out.").await;
-    // It is refused where it stands, and the field is open to be changed.
+    // The refusal is shown at the field, which is opened for changes.
     button(&ana.driver, "Read").await?.click().await?;
     button(&ana.driver, "Send it, with your edit").await?.click().await?;
     wait_for_text(&ana.driver, "names: Leave the name out.").await;

@@ -1,5 +1,5 @@
-//! A webhook that decides: it says that it answers later, and does so when the server has been killed meanwhile. Whoever
-//! answers first has decided, and whoever comes later is told by whom and how.
+//! A webhook that decides: it announces a later answer, and gives it even after the server was killed. The first answer
+//! counts; later ones are told who decided, and how.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -33,7 +33,7 @@ nodes:
       handlers: [{ webhook: { url: 'URL', timeout: TIMEOUT } }]
 ";
 
-/// A program that answers 202, and hands on what it was asked. Stopped when dropped.
+/// A program that answers every question with 202 and passes it to the test. It stops when this is dropped.
 struct Approver {
     url: String,
     asked: UnboundedReceiver<Value>,
@@ -82,14 +82,15 @@ async fn over(admin: &Api, run: RunId) -> Run {
     eventually("the run is over", async || admin.run(run).await.ok().filter(|run| run.summary.status.is_over())).await
 }
 
-/// The review, once it is pending.
+/// Waits for the pending review of a run.
 async fn pending(server: &Server, run: RunId) -> Review {
     let admin = server.admin().await;
     let waits = async || admin.run_reviews(run).await.ok()?.items.into_iter().find(Review::is_pending);
     eventually("people may decide too", waits).await
 }
 
-/// Posts to the path of a callback, of which the host is the server's as it is told outside.
+/// Posts an answer to the path of a question's callback URL, whose host is the server's public one. Returns the status
+/// and the JSON body (`Null` if it is not JSON).
 async fn call_back(server: &Server, asked: &Value, answer: &Value) -> (StatusCode, Value) {
     let url = asked["data"]["callback_url"].as_str().expect("a URL");
     let path = &url[url.find("/api/v1/").expect("a path of the API")..];
@@ -121,7 +122,7 @@ async fn answers_after_a_kill(database: Database) {
     );
     let approval = json!({ "approved": true, "modifications": { "output": { "note": "Ring first." } } });
     let refusal = json!({ "approved": false });
-    // Two answers at once: one wins, and the other is told of it.
+    // Of two answers at the same time, one wins, and the other is told of it.
     let (one, other) = tokio::join!(call_back(&server, &asked, &approval), call_back(&server, &asked, &refusal));
     let mut statuses = [one.0, other.0];
     statuses.sort();

@@ -4,7 +4,7 @@ use sqlx::{Connection, PgConnection};
 use tests::Browser;
 use tests::postgres::Postgres;
 
-/// The processes of which `text` is part of the command line.
+/// Counts the processes whose command line contains `text`.
 fn processes(text: &str) -> usize {
     let all = std::fs::read_dir("/proc").expect("Linux").flatten();
     all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())

@@ -1,4 +1,4 @@
-//! The inbox is right at any size: the server orders, searches and counts it, and the list is a window over that.
+//! The inbox is correct at any size: the server orders, searches and counts it, and the list is a window over that.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ nodes:
       options: [{ id: ok, label: Fine }]
 ";
 
-/// A server with a flow `ask`, and others that differ from it.
+/// Starts a server with the flow `ask` and variants of it, each with another timeout, severity or role.
 async fn server() -> Server {
     let server = Server::start(Options::on(Database::Sqlite)).await;
     for (id, more) in [
@@ -36,7 +36,7 @@ async fn server() -> Server {
     server
 }
 
-/// Starts runs of a flow, and waits until each has asked.
+/// Launches a run of a flow for each subject, and waits until each has asked.
 async fn ask(api: &Api, flow: &str, subjects: impl IntoIterator<Item = String>) {
     let before = api.facets(&ReviewQuery::default()).await.expect("they are counted").total;
     let launches = subjects.into_iter().map(|subject| {
@@ -60,7 +60,7 @@ fn many(count: usize) -> impl Iterator<Item = String> {
     (1..=count).map(|number| format!("matter {number}"))
 }
 
-/// All that is pending, in the order of urgency.
+/// Returns all reviews that match a query, the most urgent first.
 async fn queue(api: &Api, query: &ReviewQuery) -> Vec<Review> {
     let mut query = ReviewQuery { order: Some(ReviewOrder::Urgency), limit: Some(200), ..query.clone() };
     let mut all = Vec::new();
@@ -85,7 +85,7 @@ async fn value(driver: &WebDriver, script: &str) -> Value {
     driver.execute(script, Vec::new()).await.map(|value| value.json().clone()).expect("the page answers")
 }
 
-/// The ids of the rows that are in the page, as they stand.
+/// The ids of the reviews whose rows are in the page, from top to bottom.
 async fn rows(driver: &WebDriver) -> Vec<String> {
     let script = "return [...document.querySelectorAll('.rows .row')].map(row => row.id.slice(4))";
     serde_json::from_value(value(driver, script).await).expect("ids")
@@ -105,7 +105,7 @@ async fn wait_for_path(driver: &WebDriver, wanted: &str) {
     eventually(&format!("the address is {wanted}"), async || (path(driver).await == wanted).then_some(())).await;
 }
 
-/// Presses a key until a row has the focus.
+/// Presses a key until the row of this review has the focus.
 async fn walk(driver: &WebDriver, key: &str, to: ReviewId) {
     let wanted = format!("row-{to}");
     eventually(&format!("`{key}` leads to {wanted}"), async || {
@@ -158,14 +158,14 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> Browser
     let browser = logged_in(&server, "ana", 1440).await?;
     let driver = &browser.driver;
 
-    // What was never loaded is found, by words of its content.
+    // The search finds reviews that were never loaded, by words of their content.
     field(driver, "Search the inbox").await?.send_keys("text needle").await?;
     wait_for_path(driver, "/inbox?q=text%20needle").await;
     let needle = queue(&ana, &ReviewQuery { q: Some("needle".to_owned()), ..ReviewQuery::default() }).await;
     assert_eq!(needle.len(), 1);
     wait_for_rows(driver, &needle).await;
     wait_for_text(driver, "1 of 126 pending").await;
-    // What is opened keeps what is shown beside it, and so does a link to it in another browser.
+    // An open review keeps the filtered list beside it, also after the address is loaded anew.
     Inbox(driver).open_card("needle").await?;
     let address = format!("/reviews/{}?q=text%20needle", needle[0].id);
     wait_for_path(driver, &address).await;
@@ -173,7 +173,7 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> Browser
     wait_for_rows(driver, &needle).await;
     assert_eq!(field(driver, "Search the inbox").await?.prop("value").await?.as_deref(), Some("text needle"));
 
-    // Each choice says how many it would show.
+    // Each filter shows how many reviews it would match.
     driver.goto(format!("{}/inbox", server.base)).await?;
     for chip in ["Mine 126", "Due soon 0", "Critical 2", "Tool calls 0"] {
         eventually(&format!("a chip says {chip:?}"), async || {
@@ -217,7 +217,7 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserRe
     let browser = logged_in(&server, "admin", 1440).await?;
     let driver = &browser.driver;
     wait_for_rows(driver, &few).await;
-    // Also in a list that is shorter than its column.
+    // In a list that is shorter than its column.
     let first = format!("return document.getElementById('row-{}').getBoundingClientRect().top", few[0].id);
     let before = value(driver, &first).await;
     ask(&admin, "urgent", ["a spark".to_owned()]).await;
@@ -230,18 +230,18 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserRe
     admin.cancel(spark, &shared::api::Reason::default(), None).await.expect("it ends");
     wait_for_text(driver, "3 pending").await;
 
-    // What has ended stays in sight for a while, but not in a page that is loaded anew.
+    // A review that is over stays visible for a while, but not after the page is loaded anew.
     driver.refresh().await?;
     wait_for_rows(driver, &few).await;
     ask(&admin, "ask", many(77)).await;
     let all = queue(&admin, &ReviewQuery::default()).await;
     wait_for_text(driver, "80 pending").await;
-    // Also at the top of a long one, where nothing is read yet.
+    // At the top of a long list, where nothing is open yet.
     let before = value(driver, &first).await;
     ask(&admin, "urgent", ["the first fire".to_owned()]).await;
     wait_for_text(driver, "1 more urgent").await;
     assert_eq!(value(driver, &first).await, before);
-    // The twentieth from now on.
+    // From here on, a review in the middle of the list is open.
     walk(driver, "j", all[18].id).await;
     wait_for_path(driver, &format!("/reviews/{}", all[18].id)).await;
     let place = format!("return document.getElementById('row-{}').getBoundingClientRect().top", all[18].id);
@@ -263,7 +263,7 @@ async fn what_is_read_does_not_move_when_more_urgent_reviews_come() -> BrowserRe
     })
     .await;
 
-    // What goes above it does not move it either.
+    // The focused row does not move either when a row above it disappears.
     let held = now[12].id;
     driver.execute(format!("document.querySelector('.rows').scrollTop = 77 * 10; document.getElementById('row-{held}').focus({{ preventScroll: true }})"), Vec::new()).await?;
     let place = format!("return document.getElementById('row-{held}').getBoundingClientRect().top");
@@ -292,7 +292,7 @@ async fn rights_are_felt_at_once_and_take_no_draft_away() -> BrowserResult<()> {
     let text = field(driver, "Edit Text").await?;
     text.send_keys(" Of Ana.").await?;
 
-    // Other rights have the console read everything anew: all but what is being read and written.
+    // After a change of rights, the console loads everything anew, except the open review and its draft.
     let roles = |roles: &[&str]| UserPatch {
         roles: Some(roles.iter().map(|role| (*role).to_owned()).collect()),
         ..UserPatch::default()
@@ -310,7 +310,7 @@ async fn rights_are_felt_at_once_and_take_no_draft_away() -> BrowserResult<()> {
         decides.is_empty().then_some(())
     })
     .await;
-    // Said where it is read. Its row may have left the list already: the list and the review are read side by side.
+    // The message is on the review itself, since its row may have left the list already.
     wait_for_text(driver, "no longer have access to this review. You can read it.").await;
     browser.quit().await;
     Ok(())

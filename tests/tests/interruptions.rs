@@ -1,5 +1,5 @@
-//! What a reviewer sees while something is in the way: the server fails or is gone, somebody else was first, what is
-//! read has changed, the session has ended. It is said, anybody can read it, and nothing that was typed is lost.
+//! What a reviewer sees when something interferes: the server fails or is down, another person decides first, the
+//! review changes, the session ends. The console says so accessibly, and nothing that was typed is lost.
 
 use serde_json::json;
 use shared::api::UserPatch;
@@ -13,10 +13,10 @@ use thirtyfour::prelude::*;
 /// A phone in both colours, a small screen, and a large one.
 const SCREENS: [Screen; 4] = [(390, 844, true), (390, 844, false), (1024, 768, false), (1440, 900, true)];
 
-/// What Ana adds to the text.
+/// The text that Ana appends.
 const TYPED: &str = " With more by Ana.";
 
-/// The same desk in a browser that looks for what not everybody can read.
+/// Opens a [`Desk`] whose browser can check the page with axe-core.
 async fn ana_reads(source: &str, flow: &str) -> BrowserResult<Desk> {
     let desk = Desk::open(&[source], flow).await?;
     desk.browser.with_axe().await;
@@ -25,7 +25,7 @@ async fn ana_reads(source: &str, flow: &str) -> BrowserResult<Desk> {
     Ok(desk)
 }
 
-/// Keeps the page from hearing that the counts of the list were refused, until `held` is released.
+/// A script that holds back 401 responses to requests for the list's counts, until the functions in `held` are called.
 const HOLD_REFUSED_FACETS: &str = "
     window.held = [];
     const fetched = window.fetch;
@@ -57,7 +57,7 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
     wait_for_text(driver, "The review could not be loaded").await;
     wait_for_text(driver, "The database does not answer.").await;
     browser.is_readable("unreadable", &SCREENS).await;
-    // Where the list is not beside it, a way leads back there.
+    // On a phone, where the list is not beside the review, a button leads back to it.
     browser.screen(390, 844).await;
     button(driver, "Back to the list").await?.click().await?;
     wait_for_text(driver, "The inbox could not be loaded").await;
@@ -67,12 +67,12 @@ async fn what_cannot_be_read_says_why_and_is_tried_again() -> BrowserResult<()> 
     driver.execute("window.fail = null; sessionStorage.clear()", Vec::new()).await?;
     driver.query(By::Css(".read .failed button")).first().await?.click().await?;
     wait_for_text(driver, "The original.").await;
-    // The list is read by itself once the browser says that it is connected again.
+    // The list is loaded without a click once the browser reports that it is online again.
     driver.execute("dispatchEvent(new Event('online'))", Vec::new()).await?;
     driver.query(By::Id(format!("row-{}", review.id))).first().await?;
     edit_text(driver, TYPED).await?;
 
-    // What was read before stays, and is said to be old.
+    // A list that cannot be refreshed stays, with a note that it may be out of date.
     driver.execute("window.fail = 1", Vec::new()).await?;
     let roles = ["reviewer", "legal", "editor"].map(ToOwned::to_owned).to_vec();
     let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };
@@ -121,7 +121,7 @@ async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once()
     Ok(())
 }
 
-/// Lets no decision arrive while the session of the tab says so.
+/// A script that fails requests with decisions while `drop` is in the session storage.
 const DROP_DECISIONS: &str = "
     const fetched = window.fetch;
     window.fetch = async (request, ...more) => {
@@ -147,7 +147,7 @@ async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<(
     browser.screen(1440, 900).await;
     assert!(ana.review(review.id).await.expect("the review").is_pending(), "nothing is sent by itself");
 
-    // Somebody else at this browser knows nothing of it.
+    // Another person at this browser does not see it.
     driver.delete_all_cookies().await?;
     Login(driver).log_in(&server.base, "tom").await?;
     wait_for_text(driver, "1 pending").await;
@@ -156,7 +156,7 @@ async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<(
     let page = text_of(driver, "body").await;
     assert!(!page.contains("not sent"), "{page}");
 
-    // Whoever made it is told on every page.
+    // The person who made it is reminded on every page.
     driver.delete_all_cookies().await?;
     Login(driver).log_in(&server.base, "ana").await?;
     wait_for_text(driver, "1 pending").await;
@@ -194,7 +194,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     browser.is_readable("second", &SCREENS).await;
     browser.screen(1440, 900).await;
 
-    // Without a connection only the answer to the decision tells.
+    // Without the live socket, only the response to the decision tells that the review is over.
     browser
         .before_each_page("window.WebSocket = class { constructor() { throw new Error('no connection') } };")
         .await?;
@@ -214,7 +214,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     Ok(())
 }
 
-/// Letters that were meant for a field are no shortcuts once somebody else's decision has taken the field away.
+/// Letters that are meant for a field do not act as shortcuts after another person's decision has closed the field.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_typed_on_when_a_field_closes_decides_nothing() -> BrowserResult<()> {
     let Desk { server, ana, tom, review, browser } = ana_reads(NOTE, "note").await?;
@@ -282,7 +282,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     driver.find(By::Css(".say textarea")).await?.send_keys("Better so.").await?;
     let here = driver.current_url().await?;
 
-    // She types on, and the next request is the first to be told that no one is logged in. Another hears of it late.
+    // The next request is the first that gets 401. The page receives another 401 only after the new login.
     driver.delete_all_cookies().await?;
     driver.execute(HOLD_REFUSED_FACETS, vec![]).await?;
     button(driver, "Critical").await?.click().await?;
@@ -299,7 +299,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     browser.is_readable("session-again", &SCREENS).await;
     browser.screen(1440, 900).await;
 
-    // It ends again before a decision is sent: that waits too.
+    // The session ends again before the decision is sent; the decision waits for the login.
     driver.delete_all_cookies().await?;
     Inbox(driver).press("Send it, with your edit").await?;
     button(driver, "Send now").await?.click().await?;

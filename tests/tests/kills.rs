@@ -1,5 +1,5 @@
-//! Everything that a run can wait for waits while the server is killed. What was asked is still asked afterwards, as it
-//! was; it is decided then, and each run ends once, with its effect once.
+//! The server is killed while runs wait, one for everything that a run can wait for. Afterwards, the same questions are
+//! still pending, unchanged. Then they are decided, and each run ends once and has its effect once.
 
 #[path = "kills/cases.rs"]
 mod cases;
@@ -24,7 +24,8 @@ use tokio::task::AbortHandle;
 
 on_both! { whatever_a_run_waits_for_is_decided_after_a_kill_and_has_its_effect_once }
 
-/// A model that judges: it says nothing the first time that it is asked, and yes later. Stopped when dropped.
+/// A model server for a judge. It does not answer the first request, and approves all later ones. It stops when this is
+/// dropped.
 struct Judge {
     host: String,
     asked: Arc<AtomicUsize>,
@@ -50,7 +51,7 @@ impl Drop for Judge {
 
 async fn judge(State(asked): State<Arc<AtomicUsize>>) -> Json<Value> {
     if asked.fetch_add(1, Ordering::SeqCst) == 0 {
-        // Longer than the server lives that asks.
+        // Longer than the server that asks will live.
         tokio::time::sleep(Duration::from_mins(10)).await;
     }
     let verdict = json!({ "approved": true, "confidence": 0.9, "reasoning": "It is." });
@@ -58,7 +59,7 @@ async fn judge(State(asked): State<Arc<AtomicUsize>>) -> Json<Value> {
     Json(json!({ "message": message, "done": true, "prompt_eval_count": 3, "eval_count": 5 }))
 }
 
-/// A run of each case.
+/// The run of a case, by its id.
 struct Waiting {
     case: Case,
     run: String,
@@ -69,7 +70,7 @@ impl Waiting {
         format!("/api/v1/runs/{}", self.run)
     }
 
-    /// The pending review of this kind.
+    /// Waits for a pending review of this kind, and returns it.
     async fn asks(&self, dev: &Caller, kind: &str) -> Value {
         eventually(&format!("`{}` asks: {kind}", self.case.name), async || {
             let reviews = dev.get(&format!("{}/reviews", self.path())).await;
@@ -87,7 +88,7 @@ impl Waiting {
         .await
     }
 
-    /// What was decided, in order, from `first` on.
+    /// Decides reviews in order, as Ana: each entry names the kind of the review to wait for, and the decision.
     async fn decide(&self, dev: &Caller, ana: &Caller, decisions: &[(&str, Value)]) {
         for (kind, decision) in decisions {
             let review = self.asks(dev, kind).await;
@@ -104,7 +105,7 @@ impl Waiting {
         }
     }
 
-    /// How often the log tells of it.
+    /// Reads the run's log, and returns a function that counts its entries of a kind.
     async fn told(&self, admin: &Api) -> impl Fn(&str) -> usize + use<> {
         let query = LogQuery { run: Some(self.run.clone()), limit: Some(200), after: None };
         let log = admin.log(&query).await.expect("the log").items;
@@ -112,7 +113,7 @@ impl Waiting {
     }
 }
 
-/// What is asked, as whoever decides sees it.
+/// The parts of a review that must be the same after a kill, as Ana sees them.
 async fn seen(ana: &Caller, review: &Value) -> Value {
     let review = ana.get(&path_of(review)).await;
     let of = ["revision", "digest", "title", "prompt", "items", "actions", "options", "advice", "expires_at"];

@@ -1,5 +1,5 @@
-//! Every promise that needs a whole server. One program, so that it is linked once; each test runs in a process of its
-//! own, and `cargo nextest run -p tests desk::` runs those of a module.
+//! The tests that need a whole server. They are one program, so that it is linked once; nextest runs each test in its
+//! own process, and `cargo nextest run -p tests desk::` runs the tests of one module.
 
 mod accessibility;
 mod agent_questions;

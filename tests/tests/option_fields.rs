@@ -1,4 +1,4 @@
-//! An option that takes more than a press: its form is filled in first, and what is wrong is said at its field.
+//! Options with fields: their form must be filled in before the decision, and mistakes are shown at their fields.
 
 use serde_json::{Value, json};
 use shared::JsonMap;
@@ -9,7 +9,7 @@ use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// Has the stored review offer these options.
+/// Replaces the options of a stored review.
 fn offer(server: &Server, review: &Review, options: &Value) {
     let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
     database.busy_timeout(std::time::Duration::from_secs(10)).expect("waits");
@@ -38,7 +38,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     driver.refresh().await?;
     wait_for_text(driver, "Delegate it…").await;
 
-    // A key opens the form, and so does it again: nothing is on its way.
+    // The option's key only opens the form. Sending it incomplete sends nothing.
     press_key(driver, "2").await?;
     field(driver, "instructions").await?;
     button(driver, "Delegate it").await?.click().await?;
@@ -49,7 +49,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     browser.is_readable("option-form", &[(390, 844, false), (1024, 768, false)]).await;
     browser.screen(1440, 900).await;
 
-    // What only the server knows is said at the field, and what was typed is there, also in another tab.
+    // Mistakes that only the server finds are shown at the field too, and a reload keeps the draft.
     driver.find(By::XPath("//label[contains(@class, 'radio')][contains(., 'editor')]")).await?.click().await?;
     field(driver, "instructions").await?.send_keys("Shorter.").await?;
     button(driver, "Delegate it").await?.click().await?;
@@ -84,7 +84,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     Ok(())
 }
 
-/// Another tab of this browser has changed the draft of another review.
+/// A script that acts as if another tab of this browser had changed the draft of another review.
 const ANOTHER_DRAFT: &str = "
     const key = 'countersign.draft.ana/review/00000000-0000-7000-8000-000000000001';
     dispatchEvent(new StorageEvent('storage', { key, newValue: JSON.stringify({ text: 'Of another one.' }) }));
@@ -134,7 +134,7 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
     Ok(())
 }
 
-/// Whether the element that has the focus, and all of the form around it, can be seen.
+/// A script that returns whether the focused field, and all of the form around it, is in view.
 const IN_VIEW: &str = "
     const field = document.activeElement;
     const form = field.closest('.decide, .edit, dialog');
@@ -176,7 +176,7 @@ async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_firs
         driver.active_element().await
     };
 
-    // Whoever wants no movement sees it jump there at once.
+    // With reduced motion, the page jumps there at once.
     let count = "window.moves = 0; document.querySelector('.read').addEventListener('scroll', () => window.moves++)";
     driver.execute(count, Vec::new()).await?;
     button(driver, "Later…").await?.click().await?;
@@ -185,14 +185,14 @@ async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_firs
     assert_eq!(driver.execute("return window.moves", Vec::new()).await?.convert::<u32>()?, 1);
     button(driver, "Back to the options").await?.click().await?;
 
-    // Whoever has nothing against it sees it move there.
+    // Otherwise it scrolls there smoothly.
     driver.cdp().send_raw("Emulation.setEmulatedMedia", json!({ "features": [] })).await?;
     driver.execute("document.querySelector('.read > .body').scrollTop = 200", Vec::new()).await?;
     button(driver, "Later…").await?.click().await?;
     comes_into_view("the form of the option").await?;
     button(driver, "Back to the options").await?.click().await?;
 
-    // What asks for a comment, an editor, and a dialog.
+    // A note that must be filled in, and a dialog.
     button(driver, "Shorter").await?.click().await?;
     let note = comes_into_view("the note").await?;
     assert_eq!(note.attr("aria-invalid").await?.as_deref(), Some("true"));

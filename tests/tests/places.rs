@@ -1,5 +1,5 @@
-//! What one is at stays where it is: the list while a decision is held and after a page elsewhere, the focus after what had
-//! it is gone.
+//! Things stay in place: the list does not move while a decision is held or after a visit to another page, and the
+//! focus is not lost when the element that has it disappears.
 
 use serde_json::{Value, json};
 use shared::api::ReviewQuery;
@@ -10,7 +10,7 @@ use tests::reviewing::{Desk, NOTE, launch, press_key, reading, server};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
-/// As many reviews as the list has pages for, and more.
+/// More reviews than the list keeps in memory.
 const MANY: usize = 320;
 /// The height of a row, in CSS pixels.
 const ROW: usize = 77;
@@ -19,7 +19,7 @@ async fn value(driver: &WebDriver, script: &str) -> Value {
     driver.execute(script, Vec::new()).await.map(|value| value.json().clone()).expect("the page answers")
 }
 
-/// The first reviews that are pending, the most urgent first.
+/// Returns at least `many` pending reviews, if there are as many, the most urgent first.
 async fn queue(api: &Api, many: usize) -> Vec<Review> {
     let mut query = ReviewQuery {
         status: Some(ReviewStatus::Pending),
@@ -51,7 +51,7 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
     let driver = &browser.driver;
     wait_for_text(driver, "320 pending").await;
 
-    // So far down that the first pages of the list are in memory no more.
+    // So far down that the first pages of the list are no longer in memory.
     let far = ROW * 285;
     let row = format!("row-{}", all[288].id);
     eventually("it is scrolled there", async || {
@@ -74,7 +74,7 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
     let open = format!("return document.getElementById('{row}').ariaCurrent");
     assert_eq!(value(driver, &open).await, "true");
 
-    // Who comes by a link begins at the top.
+    // A link to the inbox leads to the top of the list.
     driver.find(By::Css("a[href='/runs']")).await?.click().await?;
     wait_for_text(driver, "Start a run").await;
     driver.find(By::Css("a[href='/inbox']")).await?.click().await?;
@@ -110,7 +110,7 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
         .await;
         let bar = driver.query(By::Css(".held-bar")).and_displayed().first().await?;
         eventually("nothing has moved", async || (value(driver, places).await == before).then_some(())).await;
-        // What stands where the bar does is the bar.
+        // No button or row overlaps the bar.
         let over = "const bar = [...document.querySelectorAll('.held-bar')].find(bar => bar.offsetHeight).getBoundingClientRect(); \
             return [...document.querySelectorAll('.row, .b, .say, .rail a')].filter(other => { \
                 const clip = other.closest('.rows, .main')?.getBoundingClientRect(), box = other.getBoundingClientRect(); \
@@ -157,7 +157,7 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     driver.query(By::Css(".say textarea:focus")).first().await?.send_keys(Key::Escape).await?;
     has_focus(".read").await;
 
-    // A button that goes with what it does, at once or with the answer.
+    // A button that disappears when it is pressed.
     let press = async |css: &'static str| {
         let button = driver.query(By::Css(css)).and_displayed().first().await?;
         button.focus().await?;
@@ -176,7 +176,7 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     Ok(())
 }
 
-/// What was loaded of a list stays, with what has the focus in it, when the list is read anew.
+/// When a list is loaded anew, the rows loaded so far stay, and so does the focus.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> BrowserResult<()> {
     let Desk { mut server, browser, .. } = Desk::open(&[NOTE], "note").await?;

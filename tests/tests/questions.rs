@@ -1,5 +1,5 @@
-//! A program with nothing but HTTP asks people something, without a flow, and gets the answer by waiting for it, also
-//! after a restart of the server.
+//! A program asks people questions over HTTP, without a flow, and waits for the answers, even across a restart of the
+//! server.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn contains(whole: &Value, part: &Value) -> bool {
     part.as_object().is_some_and(|members| members.iter().all(|(name, value)| whole[name] == *value))
 }
 
-/// What is asked, what somebody decides, and what the answer says.
+/// A question of each kind, the body of a decision, and members that the answer must contain.
 fn each_kind() -> Vec<(Value, Value, Value)> {
     let stuck = json!({
         "kind": "escalation", "reason": "low_confidence", "explanation": "Nobody answers my mails.", "attempted": ["Two mails"],
@@ -75,7 +75,7 @@ fn each_kind() -> Vec<(Value, Value, Value)> {
             choose("taken"),
             json!({ "taken": true, "by": "ana" }),
         ),
-        // Guardrails check what is answered.
+        // Guardrails redact answers.
         (
             which,
             json!({ "verdict": { "type": "text", "text": "Any, on card 4111 1111 1111 1111." } }),

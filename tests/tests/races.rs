@@ -1,5 +1,5 @@
-//! Exactly one resolution: of decisions, timers and cancels at the same moment one wins, every other is told who won
-//! and how, and what follows happens once.
+//! Exactly one resolution: of decisions, timers and cancels at the same moment, one wins. The others are told who won
+//! and how, and the effects happen once.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ struct Race {
 impl Race {
     async fn prepare(database: Database, human: &str) -> Self {
         let recorder = Recorder::start(Duration::ZERO).await;
-        // Two people speak for sixty-four.
+        // Two people send 64 decisions at once, so the limit on writes per person is off.
         let settings = "[limits]\nwrites_per_second = 0\n".to_owned();
         let server = Server::start(Options { settings, ..Options::on(database) }).await;
         server.save(&flows::choice(&recorder.url, human)).await;
@@ -35,7 +35,7 @@ impl Race {
         Self { server, recorder, admin, ana, tom }
     }
 
-    /// A run that waits for its one review.
+    /// Launches a run, and returns it with its one review.
     async fn waiting(&self, topic: &str) -> (RunId, Review) {
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
         let context = shared::run::Context::default();
@@ -57,7 +57,7 @@ impl Race {
         .await
     }
 
-    /// What the log and the review say, once the run is over: one resolution, and `calls` of the tool that it chose.
+    /// Checks that the log has exactly one resolution of the review, and returns it.
     async fn check(&self, run: RunId, review: &Review, topic: &str) -> Resolution {
         let log = LogQuery { run: Some(run.to_string()), limit: Some(200), after: None };
         let entries = self.admin.log(&log).await.expect("the log").items;
@@ -70,8 +70,8 @@ impl Race {
     }
 }
 
-/// How much earlier than what it races against a decision is sent, in milliseconds. Found while racing: whoever has won
-/// starts later the next time, so that both win, however quick the machine is.
+/// The head start of the decision over its rival, in milliseconds. It adapts: the winner starts later in the next
+/// round, so that each side wins sometimes, however fast the machine is.
 struct HeadStart(i64);
 
 impl HeadStart {
@@ -91,7 +91,7 @@ fn choose(review: &Review, option: &str) -> DecisionRequest {
     }
 }
 
-/// Every loser is told the same: the resolution that the winner brought about.
+/// Checks that a refusal carries the resolution that the winner has caused.
 fn told(problem: &Problem, resolution: &Resolution) {
     assert_eq!(problem.code, Code::ReviewResolved, "{problem}");
     assert_eq!(problem.resolution.as_deref(), Some(resolution));
@@ -134,7 +134,7 @@ async fn decision_against_timer(database: Database) {
         let topic = format!("round {round}");
         let (run, review) = race.waiting(&topic).await;
         let expires = review.expires_at.expect("a deadline");
-        // Around the deadline, on this machine's clock, which is the server's too.
+        // Around the deadline, by this machine's clock, which is also the server's.
         let moment = shared::time::Timestamp(expires.0 - head_start.0 * 1_000);
         #[expect(clippy::disallowed_methods, reason = "a race against the server's clock")]
         let now = shared::time::Timestamp::from(std::time::SystemTime::now());

@@ -1,4 +1,4 @@
-//! What happened, as the console tells it: a run while it goes on, a vote that changed something, and values of any size.
+//! What the console shows of the past: a run in progress, a vote with an edit, and values of any size.
 
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ nodes:
       options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
 ";
 
-/// The same with a text twice as long as a request can carry.
+/// A flow that doubles its text, which can so become longer than a request can carry, and puts it under review.
 const DOUBLED: &str = "
 id: doubled
 input: { type: object, properties: { document: { type: string } } }
@@ -51,7 +51,7 @@ nodes:
       options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
 ";
 
-/// The same, laid out as Markdown.
+/// A flow that doubles its text, and puts it under review as Markdown.
 const LAID_OUT: &str = "
 id: laid-out
 input: { type: object, properties: { half: { type: string } } }
@@ -66,7 +66,7 @@ nodes:
       options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
 ";
 
-/// So many pending reviews.
+/// Waits until exactly `count` reviews are pending, and returns them.
 async fn pending(api: &Api, count: usize) -> Vec<Review> {
     eventually("reviews are pending", async || {
         let query = ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(200), ..ReviewQuery::default() };
@@ -84,7 +84,7 @@ async fn open(server: &Server, username: &str, path: &str) -> BrowserResult<Brow
     Ok(browser)
 }
 
-/// How many requests the page has made whose path ends so.
+/// Counts the requests of the page whose URL ends with `end`.
 async fn requests(driver: &WebDriver, end: &str) -> WebDriverResult<u64> {
     let count = "return performance.getEntriesByType('resource').filter(one => one.name.endsWith(arguments[0])).length";
     driver.execute(count, vec![json!(end)]).await?.convert()
@@ -111,7 +111,7 @@ async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> BrowserResult
     let lines =
         browser.driver.find_all(By::XPath("//ol[@class='timeline']//*[contains(., '“Pay it”')][self::p]")).await?;
     assert_eq!(lines.len(), 20, "every decision is told");
-    // The end of a run ends steps of which the log says nothing: they are read once more.
+    // The end of a run also ends steps without an entry in the log, so the report is loaded once more.
     let reports = requests(&browser.driver, &report).await? - reports;
     assert!(reports <= 2, "{reports} times for 20 decisions");
     let wholes = requests(&browser.driver, &whole).await? - wholes;
@@ -167,7 +167,7 @@ async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent
     wait_for_text(&browser.driver, "with your edit").await;
     decide(&ana, &review, choose("no"), json!({})).await;
 
-    // Larger than a decision can be: said at once, and not after the work.
+    // A value that is too large for a decision says so before it is edited.
     launch(&server, "doubled", json!({ "document": "word ".repeat(120_000) })).await;
     let review = pending(&ana, 1).await.remove(0);
     browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
@@ -204,7 +204,7 @@ async fn a_text_that_was_written_to_freeze_the_page_is_shown_whole_and_decided()
     Ok(())
 }
 
-/// Of several changes that came one after the other, none is passed over.
+/// Of several changes in a row, all are shown, not only the last.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changed_before_the_last_change_is_shown_too() -> BrowserResult<()> {
     let several = NOTE

@@ -37,7 +37,7 @@ nodes:
     arguments: { title: "{{ letter }}", text: "{{ letter }}" }
 "#;
 
-/// A call with an alternative to it, and then an agent that cannot go on.
+/// A flow whose agent makes a gated call with an alternative, and then escalates.
 const DESK: &str = "id: desk
 agents:
   clerk:
@@ -129,7 +129,7 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
         assert!(shown.contains(seen), "{seen:?} is missing in {shown}");
     }
 
-    // What does not fit is named with its place, and nothing is decided.
+    // An invalid decision is refused with the place of the mistake, and changes nothing.
     let (code, _, said) = house.run(&["review", "decide", &id, "--option", "maybe"]);
     assert!(
         code == 3 && said.contains("[invalid]") && said.contains("/verdict/option: `maybe` is not an option"),
@@ -137,7 +137,7 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
     );
     let (code, _, said) = house.run(&["review", "decide", &id]);
     assert!(code == 7 && said.contains("standard input is not a terminal"), "{said}");
-    // What was seen before must be what is there.
+    // The digest must be that of the current content.
     let (code, _, said) = house.run(&["review", "decide", &id, "--option", "fine", "--digest", "sha256:old"]);
     assert!(code == 10 && said.contains("the content has changed since you saw it"), "{said}");
     assert!(house.review(review.id).await.decisions.is_empty());
@@ -151,7 +151,7 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
     let (code, _, said) = house.run(&["review", "decide", &id, "--option", "fine"]);
     assert!(code == 10 && said.contains("[review_resolved]") && said.contains("accepted by ana"), "{said}");
 
-    // The call that is held back, by its id.
+    // A gated call is decided by its id.
     let call = house.pending(run, "send").await;
     let answer = format!(r#"{}=edit:{{"title": "T", "text": "Dear Tom"}}"#, call.actions[0].id);
     let (code, _, said) = house.run(&["review", "decide", &call.id.to_string(), "--action", &answer]);
@@ -216,7 +216,7 @@ async fn runs_are_listed_and_cancelled_and_each_kind_of_refusal_has_its_exit_cod
     assert!(without.status.code() == Some(9) && String::from_utf8_lossy(&without.stderr).contains("COUNTERSIGN_TOKEN"));
 }
 
-/// Killed when its test fails.
+/// A process that is killed when this is dropped, even if the test fails.
 struct Follower(Child);
 
 impl Drop for Follower {
@@ -226,7 +226,7 @@ impl Drop for Follower {
     }
 }
 
-/// Waits until it was told that a run waits.
+/// Collects entries into `seen` until one says that this run waits.
 async fn heard(told: &Receiver<Value>, seen: &mut Vec<Value>, run: RunId) {
     eventually("the run is told", async || {
         seen.extend(told.try_iter());
@@ -254,7 +254,7 @@ async fn following_the_log_survives_a_restart_of_the_server_and_misses_nothing()
     house.server.restart().await;
     let second = house.launch("letter").await;
     heard(&receive, &mut seen, second).await;
-    // Exactly what the log has, each once and in order.
+    // The follower has printed exactly the entries of the log, each once and in order.
     let (_, whole, _) = house.run(&["log", "--json"]);
     let whole: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let cursors = |entries: &[Value]| entries.iter().map(|entry| entry["cursor"].clone()).collect::<Vec<_>>();
@@ -268,7 +268,7 @@ async fn following_the_log_survives_a_restart_of_the_server_and_misses_nothing()
 async fn the_label_of_a_decision_is_the_callers_only_where_a_token_calls() {
     let house = House::start().await;
     let review = house.pending(house.launch("letter").await, "review").await;
-    // A browser's session cannot call itself a terminal.
+    // With a browser's session, the header `countersign-via` is ignored.
     let body = json!({
         "revision": review.revision, "digest": review.digest, "verdict": { "type": "choose", "option": "fine" },
     });

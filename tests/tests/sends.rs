@@ -1,4 +1,4 @@
-//! What is sent counts once, whatever becomes of the answer, and what is typed meanwhile stays.
+//! A form that is sent counts once, even if the response is late or lost, and what is typed meanwhile stays.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn holds(driver: &WebDriver, name: &str, expected: &str) {
     .await;
 }
 
-/// Makes Ana a developer, who starts runs.
+/// Gives Ana the role `developer`, so that she may launch runs.
 async fn may_launch(server: &Server) {
     let roles = ["reviewer", "legal", "developer"].map(ToOwned::to_owned).to_vec();
     let patch = UserPatch { roles: Some(roles), ..UserPatch::default() };
@@ -44,11 +44,11 @@ async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<(
     wait_for_text(driver, "First.").await;
     holds(driver, name, "First. And more.").await;
 
-    // The answer is lost: sent again, it is the same one.
+    // The response is lost. Sending the comment again adds it once.
     button(driver, "Add").await?.click().await?;
     browser.release(false).await?;
     wait_for_text(driver, "The server cannot be reached.").await;
-    // So it is on a page that was left in between.
+    // That holds even if the page was left in between.
     link(driver, "You").await?.click().await?;
     wait_for_text(driver, "Your tokens").await;
     driver.back().await?;
@@ -58,7 +58,7 @@ async fn a_comment_is_added_once_and_what_is_typed_on_stays() -> BrowserResult<(
     holds(driver, name, "").await;
     assert_eq!(comments(&ana, &review).await, ["First.", "First. And more."]);
 
-    // One that says the same as one that has arrived is another one.
+    // A new comment with the same text as an old one is added.
     field(driver, name).await?.send_keys("First. And more.").await?;
     button(driver, "Add").await?.click().await?;
     browser.release(true).await?;
@@ -124,7 +124,7 @@ async fn who_leaves_while_a_run_is_started_stays_where_they_went() -> BrowserRes
 async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()> {
     let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    // A server that takes what is sent and says nothing; and a patience of seconds.
+    // A server that never answers decisions, and timeouts that are twenty times shorter.
     browser
         .before_each_page(
             "const timeout = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = ms => timeout(ms / 20); \

@@ -1,5 +1,5 @@
-//! What a session that ends, or that is somebody else's by now, does to a page that is open: it goes on, nothing is sent in
-//! another name, and who is still logged in is told so.
+//! Open pages whose session ends, or now belongs to another person: they keep working, send nothing in another person's
+//! name, and tell people who are still logged in.
 
 use reqwest::Method;
 use serde_json::json;
@@ -11,10 +11,10 @@ use tests::server::PASSWORD;
 use tests::{BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
-/// Presses a filter of the list, and so asks the server, without taking the focus from where it is.
+/// A script that clicks a filter of the list, which sends a request, without moving the focus.
 const ASK: &str = "document.querySelector('.list header > .chips button:nth-of-type(4)').click()";
 
-/// Logs in at this browser, but not on this page.
+/// A script that logs in another person in this browser, unnoticed by the page.
 const LOG_IN: &str = "
     const [username, password, done] = arguments;
     const headers = { 'Content-Type': 'application/json' };
@@ -22,7 +22,7 @@ const LOG_IN: &str = "
         .then(response => done(response.status));
 ";
 
-/// The browser tells a field that it loses the focus while the page takes it away.
+/// A field gets a `blur` event while the page removes it, which must not crash the program.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
@@ -55,7 +55,7 @@ async fn an_edit_that_is_taken_away_while_one_types_ends_no_page() -> BrowserRes
     Login(driver).log_in_again().await?;
     wait_for_text(driver, "with your edit").await;
 
-    // A field that takes in what it holds when it is left.
+    // A field that reads its value when it loses the focus.
     let admin = reading(&server, "admin", &review).await?;
     admin.driver.goto(format!("{}/people", server.base)).await?;
     button(&admin.driver, "Add a person").await?.click().await?;
@@ -76,7 +76,7 @@ async fn a_decision_that_outlives_its_session_waits_for_who_made_it() -> Browser
     driver.delete_all_cookies().await?;
     driver.execute(ASK, Vec::new()).await?;
     wait_for_text(driver, "Your session has ended.").await;
-    // Tom logs in in another tab of this browser before the decision is due.
+    // Before the decision is sent, Tom logs in, as in another tab of this browser.
     let status = driver.execute_async(LOG_IN, vec![json!("tom"), json!(PASSWORD)]).await?;
     assert_eq!(status.convert::<u16>()?, 200);
     eventually("the decision is kept", async || {
@@ -105,7 +105,7 @@ async fn a_decision_is_kept_when_its_page_is_closed_unless_it_has_arrived() -> B
         let keys = "return Object.keys(localStorage).filter(key => key.startsWith('countersign.decision.ana/')).length";
         driver.execute(keys, Vec::new()).await.ok()?.convert::<usize>().ok()
     };
-    // The session has ended, and the page does not know it yet.
+    // The session has ended, but the page does not know that yet.
     Inbox(driver).press("Send it").await?;
     wait_for_text(driver, "Undo").await;
     driver.delete_all_cookies().await?;
@@ -136,7 +136,7 @@ async fn a_decision_is_kept_when_its_page_is_closed_unless_it_has_arrived() -> B
 async fn who_logs_in_stays_who_is_logged_in_when_an_older_answer_arrives() -> BrowserResult<()> {
     let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    // The page for logging in asks whether somebody is logged in already: that is Ana, but she hears of it late.
+    // The login page asks who is logged in. The answer, Ana, is held back until Tom has logged in.
     browser.hold(Some("GET /api/v1/me")).await?;
     driver.goto(format!("{}/login", server.base)).await?;
     browser.held().await;

@@ -1,5 +1,5 @@
-//! Checkpoint and signal: a run that stops is on disk, a program elsewhere hears of it by a signed message, and decides
-//! over REST whenever it likes. The server may be gone in between.
+//! A program decides later: it is notified of a review by a signed webhook, and decides over REST, even after the
+//! server was killed in between.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -18,7 +18,7 @@ use tests::{Database, HttpTransport, Options, Server, eventually};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
-/// 32 bytes, as `openssl rand -base64 32` gives them.
+/// A secret of 32 bytes in base64, as `openssl rand -base64 32` prints it.
 const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwRi7Ht2zVf0s=";
 
 const FLOW: &str = r"id: parcel
@@ -41,7 +41,7 @@ async fn hook(State(heard): State<UnboundedSender<Message>>, headers: HeaderMap,
     StatusCode::NO_CONTENT
 }
 
-/// Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
+/// Whether a message has a valid signature of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
 fn is_signed((headers, body): &Message) -> bool {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let key = STANDARD.decode(SECRET).expect("base64");
@@ -81,7 +81,7 @@ async fn program_decides_after_a_kill(database: Database) {
     assert_eq!(message["type"], "review.requested");
     server.kill();
 
-    // All that the program keeps, in a row or a queue of its own, is what the message said.
+    // The program has nothing but the content of the message.
     let review = &message["data"]["review"];
     server.restart().await;
     let decision = json!({

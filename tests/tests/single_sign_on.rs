@@ -1,5 +1,5 @@
-//! Signing in by an identity provider that speaks OpenID Connect: through the real server, on both databases, and
-//! against a provider that answers wrongly in every way that matters.
+//! Login through an OpenID Connect provider: with the real server, on both databases, and with a provider that makes
+//! every mistake that matters.
 
 use std::time::UNIX_EPOCH;
 
@@ -33,7 +33,7 @@ fn nora(groups: &[&str]) -> Person {
     Person::new("subject-1", "nora", groups)
 }
 
-/// The whole story of people who sign in.
+/// People log in for the first time and again with other groups, and those whom the server must refuse are refused.
 async fn people_come_and_their_groups_change(database: Database) {
     let provider = IdentityProvider::start(nora(&["editors", "everybody"])).await;
     let server = Server::start(options(database, &provider, "")).await;
@@ -41,7 +41,7 @@ async fn people_come_and_their_groups_change(database: Database) {
     assert_eq!(admin.login_ways().await.expect("public").single_sign_on.as_deref(), Some("Example"));
     assert_eq!(provider.requests_to("/.well-known/openid-configuration"), 0, "it is asked when somebody signs in");
 
-    // The first time makes the account, with the roles of the groups; the way back leads where it began.
+    // The first login creates the account, with the roles of the groups, and leads back to the page where it began.
     let visitor = Visitor::new(&server.base);
     assert_eq!(visitor.sign_in("/runs%3Fa%3Db").await, "/runs?a=b");
     let (_, me) = visitor.get("/api/v1/me").await;
@@ -53,7 +53,7 @@ async fn people_come_and_their_groups_change(database: Database) {
     let entered = audit(&admin, "session.started").await.remove(0).event;
     assert_eq!((&entered.data["username"], &entered.data["single_sign_on"]), (&json!("nora"), &account));
 
-    // The second time takes over the groups of now, and the person is known whatever they are called.
+    // The second login takes over the current groups, and recognises the person by the subject, not by the username.
     remember(&server, &visitor).await;
     provider.seat(Person::new("subject-1", "nora-lind", &["staff"]));
     let other = Visitor::new(&server.base);
@@ -65,13 +65,13 @@ async fn people_come_and_their_groups_change(database: Database) {
     assert_eq!(audit(&admin, "grant.revoked").await.len(), 1, "what they approved for later goes with the role");
     assert_eq!(audit(&admin, "user.created").await.len(), 2, "the admin, and Nora once");
 
-    // It is a session like any other: listed, and ended.
+    // The session is listed and can be ended like any other.
     let (_, sessions) = other.get("/api/v1/me/sessions").await;
     assert_eq!(sessions["items"].as_array().expect("a list").len(), 2);
     let (status, _) = other.send(Method::DELETE, "/api/v1/me/sessions", &json!(null)).await;
     assert_eq!((status, visitor.get("/api/v1/me").await.0), (204, 401));
 
-    // There is no password to log in with, and none can be set.
+    // The account has no password, and none can be set.
     let patch = UserPatch { password: Some("three blue otters swim".to_owned()), ..UserPatch::default() };
     assert_eq!(admin.update_user("nora", &patch).await.expect_err("refused").code, Code::Conflict);
     assert_eq!(server.login("nora").await.expect_err("refused").code, Code::Unauthenticated);
@@ -79,7 +79,7 @@ async fn people_come_and_their_groups_change(database: Database) {
     let (status, refused) = other.send(Method::PUT, "/api/v1/me/password", &change).await;
     assert_eq!((status, refused["code"].as_str()), (409, Some("conflict")), "{refused}");
 
-    // Somebody else there who is called like somebody here is refused, and so is who no group lets in.
+    // Refused: a person with the username of another account, one without a group that has roles, and an invalid name.
     for (person, trouble) in [
         (Person::new("subject-2", "admin", &["bosses"]), "taken"),
         (Person::new("subject-3", "nora", &["staff"]), "taken"),
@@ -99,11 +99,11 @@ async fn people_come_and_their_groups_change(database: Database) {
     assert_eq!(names, ["admin", "nora"]);
     assert_eq!(roles[0].roles, ["admin"]);
 
-    // Whom no group lets in any more has no rights left, also where they are still logged in.
+    // A person who is no longer in such a group loses all roles, even in sessions that are still open.
     provider.seat(nora(&["everybody"]));
     assert_eq!(Visitor::new(&server.base).sign_in("").await, "/login?trouble=groups");
     assert_eq!(other.get("/api/v1/me").await.1["roles"], json!([]));
-    // Who may not log in here does not, whatever the provider says.
+    // A deactivated account cannot log in, whatever the provider says.
     let away = UserPatch { active: Some(false), ..UserPatch::default() };
     admin.update_user("nora", &away).await.expect("changed");
     provider.seat(nora(&["editors"]));
@@ -135,7 +135,7 @@ async fn the_last_admin_stays_one(database: Database) {
         let roles: Vec<String> = serde_json::from_value(me["roles"].clone()).expect("roles");
         assert!(status == 200 && roles.contains(&"admin".to_owned()), "{groups:?}: {me}");
     }
-    // With another admin there is no reason to keep it.
+    // With another admin, the role is taken away.
     let back = json!({ "active": true });
     visitor.send(Method::PATCH, "/api/v1/users/admin", &back).await;
     provider.seat(nora(&["staff"]));
@@ -195,7 +195,7 @@ async fn an_answer_counts_once_and_only_in_the_browser_that_began() {
     let (own, other, nobody) = (Visitor::new(&server.base), Visitor::new(&server.base), Visitor::new(&server.base));
     let attempt = "/login?trouble=attempt";
 
-    // The answer to one browser in another one: that would sign its person in as somebody else.
+    // One browser's callback in another one: that would log the other person in to this account.
     let back = own.at_provider(&own.open("/api/v1/session/oidc").await).await;
     other.open("/api/v1/session/oidc").await;
     assert_eq!(other.open(&back).await, attempt);
@@ -212,16 +212,16 @@ async fn an_answer_counts_once_and_only_in_the_browser_that_began() {
     }
     assert_eq!(provider.requests_to("/token"), 0, "nothing of this reaches the provider");
 
-    // All of that has ended nothing: the attempt itself is still good, once.
+    // After all that, the attempt itself still works, once.
     assert_eq!(own.open(&back).await, "/");
     assert_eq!(own.get("/api/v1/me").await.0, 200);
     assert!(!own.jar().contains_key("countersign_sign_in"));
     assert_eq!(own.open(&back).await, attempt);
-    // Somebody who has the answer and the cookie of it: the provider gives nothing for a code twice.
+    // A thief with the callback and its cookie gets nothing: the provider redeems a code once.
     let thief = Visitor::new(&server.base);
     thief.jar().insert("countersign_sign_in".to_owned(), cookie);
     assert_eq!(thief.open(&back).await, "/login?trouble=denied");
-    // And the cookie starts no second session with another code.
+    // The cookie cannot start a second session with another code either.
     let provider_page = own.open("/api/v1/session/oidc").await;
     let (first, second) = (own.at_provider(&provider_page).await, own.at_provider(&provider_page).await);
     thief.jar().insert("countersign_sign_in".to_owned(), own.jar()["countersign_sign_in"].clone());
@@ -251,7 +251,7 @@ async fn a_new_key_of_the_provider_is_fetched_but_not_for_everybody_who_asks() {
     provider.change_key("2");
     assert_eq!(Visitor::new(&server.base).sign_in("").await, "/");
     assert_eq!(provider.requests_to("/keys"), 2);
-    // Fetched for that a moment ago: not again so soon.
+    // The keys were fetched a moment ago, and are not fetched again so soon.
     provider.change_key("3");
     for _ in 0..3 {
         assert_eq!(Visitor::new(&server.base).sign_in("").await, "/login?trouble=token");
@@ -275,7 +275,7 @@ async fn a_provider_that_is_away_keeps_nobody_else_out() {
         (Visitor::new(&server.base).sign_in("").await == "/").then_some(())
     })
     .await;
-    // Where it goes away in between, the person is told the same.
+    // The same if the provider goes down in the middle of a login.
     let visitor = Visitor::new(&server.base);
     let back = visitor.at_provider(&visitor.open("/api/v1/session/oidc").await).await;
     provider.fail_with(Some(Fault::Down));
@@ -305,7 +305,7 @@ async fn a_second_factor_that_somebody_has_here_is_asked_for() {
     let server = Server::start(options).await;
     let visitor = Visitor::new(&server.base);
     visitor.sign_in("").await;
-    // None is required: what somebody shows to sign in is the provider's to say.
+    // `second_factor = "all"` does not apply, since the provider is responsible for how people log in.
     assert_eq!(visitor.get("/api/v1/runs").await.0, 200);
     let (_, new) = visitor.send(Method::POST, "/api/v1/me/totp", &json!({})).await;
     let secret = totp_rs::Secret::try_from_base32(new["secret"].as_str().expect("a secret")).expect("base 32");
@@ -347,10 +347,10 @@ async fn who_has_a_password_here_is_linked_by_an_operator(database: Database) {
     assert_eq!(visitor.sign_in("").await, "/");
     let (_, me) = visitor.get("/api/v1/me").await;
     assert_eq!((&me["username"], &me["roles"]), (&json!("nora"), &json!(["reviewer"])));
-    // The password is gone, and so is what it had let in.
+    // The password is removed, and sessions that began with it are ended.
     assert_eq!(server.login("nora").await.expect_err("refused").code, Code::Unauthenticated);
     assert_eq!(before.me().await.expect_err("refused").code, Code::Unauthenticated);
-    // An account is one person's.
+    // An account of the provider can only be linked to one person.
     let (linked, said) = link(&["admin", "--subject", "subject-1"]);
     assert!(!linked && said.contains("this account already belongs to nora"), "{said}");
     assert!(link(&["nora", "--remove"]).0);

@@ -1,4 +1,4 @@
-//! Nothing is missed live, and nobody who listens badly costs the others anything.
+//! Live sockets miss nothing, and clients that are slow or misbehave cost the others nothing.
 
 use futures::StreamExt;
 use futures::stream;
@@ -42,7 +42,8 @@ async fn load(api: &Api, count: usize, text: &str) {
     }
 }
 
-/// Writes over some servers what a listener on the last of them reads, coming and going.
+/// Writes entries through the first and the last server while a client of the last one reads them over sockets that it
+/// closes and reopens. Checks that it receives each entry once and in order.
 async fn sees_all(servers: &[Server]) {
     let (Some(server), Some(first)) = (servers.last(), servers.first()) else { panic!("a server") };
     server.save(&flows::question("question", "{ roles: [reviewer] }")).await;
@@ -64,7 +65,7 @@ async fn sees_all(servers: &[Server]) {
             for _ in 0..random.random_range(1..=400) {
                 let entry = match socket.next().await {
                     ServerMessage::Entry(entry) => entry,
-                    // Too slow for the ring: comes again, like after a loss of connection.
+                    // Too slow for the server's buffer: reconnects, as after a lost connection.
                     ServerMessage::Resync => break,
                     other => panic!("not an entry: {other:?}"),
                 };
@@ -118,18 +119,18 @@ async fn whoever_does_not_read_costs_no_memory() {
     let admin = server.admin().await;
     let deaf = server.person("dora", &["developer", "reviewer"]).await;
     let text = "A long draft. ".repeat(800);
-    // So that what every request costs is counted before.
+    // Warms up, so that memory that every request needs is not counted as growth.
     load(&admin, 50, &text).await;
     let mut silent = Vec::new();
     for _ in 0..50 {
         silent.push(Socket::follow(&server.base, &deaf, &[Topic::Reviews, Topic::Runs]).await);
     }
     let before = server.memory();
-    // 50 sockets times 2,000 reviews of 11 KB are 1.1 GB, if they were kept for them.
+    // If entries were kept for each socket, 50 sockets times 2,000 reviews of 11 KB would take 1.1 GB.
     load(&admin, 2_000, &text).await;
     let grown = server.memory().saturating_sub(before) >> 20;
     assert!(grown < 150, "the server grew by {grown} MB");
-    // The server lets go of each of them: their owner, who may have 50, gets 50 others.
+    // The server closes all of them: their owner, who may have 50 sockets, can open 50 others.
     let mut others = Vec::new();
     while others.len() < 50 {
         let other = eventually_within(tests::DEADLINE, "let in instead of one that does not read", async || {
@@ -161,12 +162,12 @@ async fn an_idle_socket_costs_little() {
     let each = server.memory().saturating_sub(before) / (8 * 49);
     assert!(each < 10_000, "{each} bytes each");
     drop(sockets);
-    // Seats are given back.
+    // Closed sockets no longer count.
     eventually_within(tests::DEADLINE, "let in again", async || Socket::open(&server.base, &people[0], &[]).await.ok())
         .await;
 }
 
-/// Subscribes without a cursor, and gives what is pending.
+/// Subscribes without a cursor, and returns the number of pending reviews and those in the snapshot.
 async fn snapshot(socket: &mut Socket) -> (u64, Vec<Review>) {
     socket.subscribe(None, &[Topic::Reviews]).await;
     match socket.next().await {
@@ -198,7 +199,7 @@ async fn whoever_subscribes_gets_what_is_pending_and_then_what_follows() {
     let review: Review = serde_json::from_value(entry.event.data["review"].clone()).expect("a review");
     assert_eq!(review.items[0].value, "after");
 
-    // A decision over the socket: the answer under its ref, and the same again when it is said again.
+    // A decision over the socket is answered with its ref, and gets the same answer when it is repeated.
     let decision = choose(&review, "approve");
     let decide =
         |r#ref: &str| ClientMessage::Decide { r#ref: r#ref.to_owned(), review: review.id, decision: decision.clone() };
@@ -217,7 +218,7 @@ async fn whoever_subscribes_gets_what_is_pending_and_then_what_follows() {
     assert_eq!(problem.code, Code::ReviewResolved);
     assert_eq!(problem.resolution.expect("who and how").by[0].as_str(), "edith");
     other.send(&decide("three")).await;
-    // The first thing that Rita hears at all is the refusal: none of this was for her.
+    // The first message that Rita receives is the refusal, since she may see none of this.
     let ServerMessage::Reply { answer: Answer::Problem(problem), .. } = other.next().await else {
         panic!("not a refusal")
     };
@@ -238,7 +239,7 @@ async fn a_change_of_rights_is_felt_at_once() {
     let roles = UserPatch { roles: Some(vec!["reviewer".to_owned()]), ..UserPatch::default() };
     admin.update_user("edith", &roles).await.expect("changed");
     assert_eq!(socket.next().await, ServerMessage::Resync);
-    // Not even with a cursor from before: what was seen with other rights is not gone on from.
+    // A cursor from before does not help: after a change of rights, the client must start from a snapshot.
     socket.subscribe(Some(cursor), &[Topic::Reviews]).await;
     let ServerMessage::Snapshot { pending, .. } = socket.next().await else { panic!("not a snapshot") };
     assert_eq!(pending, 0);
@@ -271,7 +272,7 @@ async fn whoever_misbehaves_is_let_go() {
     }
     let foreign = [("sec-websocket-protocol", "other.v1")];
     assert_eq!(Socket::open(&server.base, &ana, &foreign).await.err(), Some(400), "another subprotocol");
-    // What has a ref is answered under it.
+    // A message that has a ref is answered with it, even if it is invalid.
     let mut socket = Socket::open(&server.base, &ana, &[]).await.expect("let in");
     socket.welcome().await;
     socket.send_raw(Message::text(r#"{"type":"decide","ref":"r1"}"#)).await;

@@ -1,5 +1,5 @@
-//! Teams on a real server: what was said is not said again, and what was asked is still asked, when the server is killed
-//! between two members.
+//! Teams and checkpoints across a kill of the server: members that have answered do not answer again, questions stay
+//! pending, and a paused checkpoint stays paused.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::{DEADLINE, binary};
 
-/// An example flow.
+/// The path of an example flow.
 fn example(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../flows").join(name)
 }
 
-/// A process that is killed where its test fails.
+/// A process that is killed when this is dropped, even if the test fails.
 struct Running(Child);
 
 impl Drop for Running {
@@ -32,7 +32,7 @@ impl Running {
         Self(command.spawn().expect("it starts"))
     }
 
-    /// Waits for its end; fails where it hangs.
+    /// Waits for the end of the process. Panics after [`DEADLINE`].
     fn end(mut self) -> Ended {
         let begun = Instant::now();
         while self.0.try_wait().expect("a status").is_none() {
@@ -58,17 +58,17 @@ struct Ended {
     stderr: String,
 }
 
-/// Runs a flow with these answers.
+/// Runs a flow with these answers on standard input.
 fn run(file: &PathBuf, arguments: &[&str], answers: &str) -> Ended {
     let mut running = Running::start(file, arguments);
     let mut stdin = running.0.stdin.take().expect("a pipe");
-    // It may end before it has read all of them.
+    // Fails if the program ends before it has read all answers.
     let _ = stdin.write_all(answers.as_bytes());
     drop(stdin);
     running.end()
 }
 
-/// A flow file of its own.
+/// Writes a flow to a file in a temporary folder.
 fn file(flow: &Value) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("flow.json");
@@ -146,7 +146,7 @@ fn a_denial_never_touches_the_tool() {
     assert!(!ended.stderr.contains("was called"), "{}", ended.stderr);
     let ended = run(&example("permission.yaml"), &[], "y\n");
     assert!(ended.code == 0 && ended.stderr.contains("publish_notice was called"), "{}", ended.stderr);
-    // A tool node has nobody to tell: it fails.
+    // A tool node has no agent that could be told, so it fails.
     let flow = json!({
         "id": "delete",
         "tools": { "delete": { "builtin": "demo_publish", "ask_permission": true } },
@@ -201,7 +201,7 @@ fn a_timer_fires_while_the_terminal_waits() {
     let (_folder, path) = file(&question(&json!({ "timeout": "1s", "on_timeout": "error" })));
     let ended = {
         let mut running = Running::start(&path, &[]);
-        // Open until the end, and silent.
+        // Standard input stays open and silent.
         let _stdin = running.0.stdin.take();
         running.end()
     };
@@ -213,7 +213,7 @@ fn an_interrupt_cancels_the_run() {
     let (_folder, path) = file(&question(&json!({})));
     let mut running = Running::start(&path, &[]);
     let _stdin = running.0.stdin.take();
-    // Once the question is there.
+    // Waits until the question is shown.
     let mut stderr = running.0.stderr.take().expect("a pipe");
     let mut shown = Vec::new();
     while !String::from_utf8_lossy(&shown).contains("your choice") {

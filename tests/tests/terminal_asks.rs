@@ -1,11 +1,11 @@
-//! What agents ask, and what changes teams, at a terminal: scripts that answer each of them.
+//! Questions of agents and changes of teams at a terminal, each answered by a script.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use tests::binary;
 
-/// A flow, its script, and what is seen of it.
+/// A flow, the answers on standard input, the expected exit code, and texts that the output must contain.
 struct Script {
     flow: &'static str,
     answers: &'static str,
@@ -68,7 +68,8 @@ tools: { ask: { builtin: ask_human } }
 nodes: { serve: { agent: clerk, prompt: Serve. } }
 ";
 
-/// Somebody is asked beside it, so that it is still there when they are.
+/// A flow with a handoff, which does not wait, and a human node, which keeps the program running until both are
+/// answered.
 const OVER: &str = "
 id: over
 agents:
@@ -145,7 +146,7 @@ fn each_of_them_is_asked_and_answered_by_a_script() {
         command.args(["flow", "run", "--as", "ana"]).arg(&path).env("COUNTERSIGN_DEMO_PAUSE", "0");
         command.env_remove("COUNTERSIGN_LOG").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        // It may end before it has read all of them.
+        // Fails if the program ends before it has read all answers.
         let _ = child.stdin.take().expect("a pipe").write_all(answers.as_bytes());
         let output = child.wait_with_output().expect("it ends");
         let shown = String::from_utf8_lossy(&[output.stderr, output.stdout].concat()).into_owned();

@@ -1,5 +1,5 @@
-//! Databases of earlier versions, with runs under way, are opened by this one: the runs go on, the record holds and
-//! goes on being sealed, and nobody is told anew of what they were told before. `tests/fixtures` has the databases.
+//! This version opens databases of earlier versions, from `tests/fixtures`, with unfinished runs: the runs continue,
+//! the audit log is valid and further sealed, and no notification is sent again.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ async fn goes_on(database: Database) {
     };
     let admin = server.admin().await;
 
-    // What was sealed by the earlier version holds; what it had not sealed yet, and what comes, is sealed after it.
+    // The seals of the earlier version are valid. Entries that it had not sealed, and new ones, are sealed later.
     let check = admin.verify_audit().await.expect("checks");
     assert!(check.valid && check.sealed >= 20, "{check:?}");
 
@@ -55,7 +55,7 @@ async fn goes_on(database: Database) {
         };
         admin.decide(review.id, &decision, None).await.expect("decided");
     }
-    // One was decided by a person just now, one by its timer, and the call of one was made again.
+    // One run was decided by a person just now, one by its timer, and one had its call repeated.
     for run in &runs {
         let status = eventually("the run is over", async || {
             let status = admin.run(run.id).await.ok()?.summary.status;
@@ -71,7 +71,7 @@ async fn goes_on(database: Database) {
     })
     .await;
 
-    // Every run is told from its start to its end, in order.
+    // The log has every run from its start to its end, in order.
     let mut after = None;
     let mut entries: Vec<Entry> = Vec::new();
     loop {
@@ -88,7 +88,7 @@ async fn goes_on(database: Database) {
         assert_eq!(kinds.next_back(), Some(EntryKind::RunCompleted));
     }
 
-    // Two messages were sent by the earlier version, and two waited to be tried again.
+    // The earlier version had sent two messages; two more waited for another attempt.
     let two = async || (hook.calls().len() >= 2).then_some(());
     eventually("what waited is sent", two).await;
     server.restart().await;

@@ -1,27 +1,27 @@
-//! What a run can wait for: a flow that comes to it, and what is decided then.
+//! The cases of everything that a run can wait for: a flow that leads there, and the decisions.
 
 use serde_json::{Value, json};
 
-/// A run that waits, and what becomes of it.
+/// A flow whose run waits for something, its decisions, and the expected effects.
 pub struct Case {
-    /// Its name, which is the id of its flow.
+    /// The name of the case, which is also the id of its flow.
     pub name: &'static str,
-    /// Its flow, without what all of them have.
+    /// The source of the flow, without the parts that [`Self::source`] adds to each.
     flow: &'static str,
-    /// What is decided, in order: the kind of the review, and the decision.
+    /// The decisions in order, each with the kind of its review.
     pub decisions: Vec<(&'static str, Value)>,
-    /// How many of them before the kill.
+    /// The number of decisions that are made before the kill.
     pub before: usize,
-    /// What the tool is told at last, so that what was decided has reached it.
+    /// A text in the argument `said` of the tool call at the end, which shows that the decisions have reached the run.
     pub said: &'static str,
-    /// How often models answer in all.
+    /// The total number of answers of models.
     pub answers: usize,
-    /// What the log tells once, beside that.
+    /// A further kind of entry that must be in the log once.
     pub tells: Option<&'static str>,
 }
 
 impl Case {
-    /// The source of its flow. Each acts once, by a tool at `url`.
+    /// The complete source of the flow, which calls a tool at `url` once.
     pub fn source(&self, url: &str) -> String {
         let Self { name, flow, .. } = self;
         let flow = flow.trim_start().replace("ACT", &format!("tool: act, arguments: {{ case: {name}, said: SAID }}"));
@@ -36,7 +36,7 @@ impl Case {
     }
 }
 
-/// The same answer to every action of a review.
+/// A placeholder that stands for this decision on every action of a review.
 fn each(decision: &Value) -> Value {
     json!({ "each": decision })
 }
@@ -53,7 +53,7 @@ fn written(text: &str) -> Value {
     json!({ "verdict": { "type": "choose", "option": "done" }, "edits": { "serve": text } })
 }
 
-/// All of them.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let takes_over = || vec![("escalation", choose("human_takeover", &json!({}))), ("edit", written("By phone."))];
     vec![
@@ -144,7 +144,7 @@ nodes:
 tools:
   steer: { builtin: set_strategy }";
 
-/// The demo model is never quite sure.
+/// A judge whose model is never as sure as the threshold requires, so that it passes the question on to people.
 const PASSED_ON: &str = "
 nodes:
   ask:
@@ -156,7 +156,7 @@ nodes:
   go: { ACT }
 tools:";
 
-/// This model has not answered yet when the server is killed.
+/// A judge whose model has not answered yet when the server is killed.
 const JUDGED: &str = "
 nodes:
   ask:
