@@ -89,7 +89,7 @@ impl Socket {
         self.send(&ClientMessage::Subscribe { after, topics: Some(topics.to_vec()) }).await;
     }
 
-    /// Sends a message.
+    /// Sends a message as JSON. Panics if the connection is closed.
     pub async fn send(&mut self, message: &ClientMessage) {
         let text = serde_json::to_string(message).expect("JSON");
         self.send_raw(Message::text(text)).await;

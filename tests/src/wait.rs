@@ -1,4 +1,4 @@
-//! Waiting for a condition, with a deadline.
+//! Waits for a condition by polling, with a deadline.
 
 use std::time::Duration;
 

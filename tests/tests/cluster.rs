@@ -31,7 +31,7 @@ use tokio::time::Instant;
 const SETTLE: Duration = Duration::from_mins(3);
 const SERVERS: usize = 3;
 const CLIENTS: usize = 6;
-/// How long a server is frozen.
+/// The time for which a server is frozen.
 const FREEZE: Duration = Duration::from_secs(5);
 /// The time limit for a stop.
 const STOP: Duration = Duration::from_secs(40);

@@ -71,7 +71,7 @@ async fn a_draft_belongs_to_who_wrote_it() -> BrowserResult<()> {
     let page = text_of(&browser.driver, "article.read").await;
     assert!(!page.contains("Of Ana") && !page.contains("with your edit"), "{page}");
 
-    // She finds it again.
+    // Ana finds her draft again.
     browser.driver.delete_all_cookies().await?;
     Login(&browser.driver).log_in(&server.base, "ana").await?;
     wait_for_text(&browser.driver, "Inbox").await;
@@ -132,7 +132,7 @@ async fn a_draft_on_an_older_revision_is_not_sent_before_the_new_one_was_read() 
     tom.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     wait_for_text(&tom.driver, "changed since revision 1").await;
     wait_for_text(&tom.driver, "corrected by Eli").await;
-    // Neither a key nor a button sends it.
+    // A shortcut does not send the draft.
     press_key(&tom.driver, "a").await?;
     wait_for_text(&tom.driver, "Look at the change before you decide").await;
     let now = pending(&eli).await;
@@ -207,7 +207,7 @@ async fn a_decision_is_sent_before_one_logs_out_and_at_once_where_a_closed_page_
 async fn a_held_decision_is_sent_when_its_page_is_left_or_closed() -> BrowserResult<()> {
     let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
     let driver = &browser.driver;
-    // A page that is gone sends nothing later.
+    // The page that held the decision is gone, so only the request that it sent on leaving can decide.
     let over = async |review: &Review| {
         eventually("it is over", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
     };
