@@ -29,14 +29,11 @@ const FLOW: &str = r#"{"id": "text", "input": {"type": "object", "properties": {
         "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
 
 /// A script that opens a review in the list, and stores in `took` after how many milliseconds `length` characters of
-/// its text were painted, and in `longest` the longest task until then.
+/// its text were painted.
 const OPEN: &str = "
     const [id, length] = arguments;
     const began = performance.now();
-    Object.assign(window, { took: 0, longest: 0 });
-    new PerformanceObserver((list) => {
-        for (const task of list.getEntries()) longest = Math.max(longest, task.duration);
-    }).observe({ type: 'longtask' });
+    window.took = 0;
     const is_there = () => document.querySelector('article.read .main')?.textContent.length >= length;
     const watch = new MutationObserver(() => {
         if (!is_there()) return;

@@ -34,7 +34,7 @@ pub struct Options {
     /// A line of JSON for each row, instead of the table.
     #[arg(long)]
     json: bool,
-    /// Only rows whose name contains this; `years` and `peers` are measured only where they are
+    /// Only the groups of rows, such as `queue_sqlite`, whose name contains this; `years` and `peers` are measured only where they are
     /// named: the first makes a large log, the second installs other systems.
     #[arg(long, default_value = "")]
     only: String,

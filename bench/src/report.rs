@@ -62,8 +62,12 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Fails if a target was missed, and names the rows.
+    /// Fails if a target was missed, and names the rows. Fails too if nothing was measured, so that a misspelt `--only`
+    /// does not look like success.
     pub fn finish(self) -> Result<()> {
+        if self.rows.is_empty() {
+            bail!("nothing was measured; see `--only` and `--postgres`");
+        }
         let missed: Vec<_> = self.rows.iter().filter(|row| !row.met).map(|row| row.name.as_str()).collect();
         if missed.is_empty() { Ok(()) } else { bail!("targets missed: {}", missed.join(", ")) }
     }

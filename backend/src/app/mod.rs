@@ -168,7 +168,7 @@ impl App {
     }
 
     /// Stops accepting requests, finishes or releases the work in progress, and closes the database. It ends within
-    /// [`STOP_LIMIT`], whatever clients, receivers and the database do.
+    /// `STOP_LIMIT`, whatever clients, receivers and the database do.
     pub async fn stop(self) {
         let until = Instant::now() + STOP_LIMIT;
         let orderly = async {

@@ -71,7 +71,7 @@ impl Options {
         self
     }
 
-    /// Asks this function, as the user `reviewer`. It gets the review, and returns a [`Choice`], or a result with one.
+    /// Asks this function, as the user `reviewer`. It gets the review, and returns a `Choice`, or a result with one.
     pub fn reviewer<F, A, C>(self, function: F) -> Self
     where
         F: Fn(Review) -> A + Send + Sync + 'static,

@@ -53,7 +53,7 @@ impl Library {
 }
 
 impl Compiled {
-    /// Compiles a checked flow that calls no other. Returns the mistakes, which [`super::check`] finds too.
+    /// Compiles a checked flow that calls no other. Returns the mistakes, which the [check](mod@super::check) finds too.
     pub fn new(flow: Flow, version: u32) -> Result<Self, Vec<Mistake>> {
         Self::calling(flow, version, &Library::default())
     }

@@ -64,7 +64,7 @@ pub struct Compiled {
 
 impl Compiled {
     /// Compiles a checked flow. `called` has the flow of each call, or the mistakes of calls. Returns the mistakes,
-    /// which [`super::check`] finds too.
+    /// which the [check](mod@super::check) finds too.
     pub(super) fn with_calls(
         mut flow: Flow,
         version: u32,

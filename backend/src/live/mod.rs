@@ -3,7 +3,7 @@
 //! - [`Hub`] reads the log, serialises an entry once, and keeps the newest in a bounded ring;
 //! - a session (one task per socket) follows the ring, replays from the store what a client missed, and asks
 //!   `shared::access` about every entry with the current rights;
-//! - [`upgrade`] accepts sockets.
+//! - [`upgrade()`] accepts sockets.
 //!
 //! A session sends only what was read: entries come from the log, and snapshots from one read transaction. Everything
 //! that a slow client could cause to grow is bounded: the ring by entries and bytes, a socket by one frame.

@@ -102,9 +102,9 @@ pub struct IdempotencyKey {
 pub enum Operation {
     /// Starts a run. Returns [`Committed::Run`].
     Launch {
-        /// The id of the new run; [`CommitError::Conflict`] if it exists.
+        /// The id of the new run; `CommitError::Conflict` if it exists.
         run: RunId,
-        /// The flow to run; [`CommitError::NotFound`] if it does not exist.
+        /// The flow to run; `CommitError::NotFound` if it does not exist.
         flow: FlowId,
         /// The version; `None` for the newest.
         version: Option<u32>,
@@ -122,7 +122,7 @@ pub enum Operation {
     },
     /// Passes an input to a run. Returns [`Committed::Run`].
     Run {
-        /// The run; [`CommitError::NotFound`] if it does not exist.
+        /// The run; `CommitError::NotFound` if it does not exist.
         run: RunId,
         /// The input of the engine.
         input: Box<Input>,
@@ -146,7 +146,7 @@ pub enum Operation {
     /// Saves a flow: as a new version, unless the newest version has the same source and calls the same versions.
     /// Returns [`Committed::Flow`].
     SaveFlow(Box<NewFlow>),
-    /// Adds a person. Returns [`Committed::User`]; [`CommitError::Conflict`] if the name is taken.
+    /// Adds a person. Returns [`Committed::User`]; `CommitError::Conflict` if the name is taken.
     CreateUser(Box<NewUserRecord>),
     /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a deactivation or a
     /// lost role revokes their grants. Returns [`Committed::User`].
@@ -157,14 +157,14 @@ pub enum Operation {
     RemoveDeputy(DeputyId),
     /// Revokes a grant. Returns [`Committed::Done`].
     RevokeGrant(GrantId),
-    /// Stores how a person wants to be notified. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the Slack
+    /// Stores how a person wants to be notified. Returns [`Committed::Done`]; `CommitError::Conflict` if the Slack
     /// member ID belongs to someone else.
     ChooseNotifications(Box<ChosenNotifications>),
     /// Adds a session, token or link. Returns [`Committed::Token`] for a token, otherwise [`Committed::Done`].
     AddCredential(Box<NewCredential>),
-    /// Logs a person in. What was checked before is checked again: [`CommitError::NotFound`] or
-    /// [`CommitError::Unauthenticated`] if it no longer holds. Returns [`Committed::User`]. With the identity provider
-    /// also [`CommitError::NotFound`] if the person is unknown and must not be added, and [`CommitError::Conflict`] if
+    /// Logs a person in. What was checked before is checked again: `CommitError::NotFound` or
+    /// `CommitError::Unauthenticated` if it no longer holds. Returns [`Committed::User`]. With the identity provider
+    /// also `CommitError::NotFound` if the person is unknown and must not be added, and `CommitError::Conflict` if
     /// the name belongs to someone else.
     StartSession(Box<NewSession>),
     /// Records that a person whom the provider signed in was not admitted. Returns [`Committed::Done`].
@@ -179,7 +179,7 @@ pub enum Operation {
         change: FactorChange,
     },
     /// Links a person to an account of the identity provider, or removes the link. Either ends their password,
-    /// sessions, tokens and links. Returns [`Committed::Done`]; [`CommitError::Conflict`] if the account belongs to
+    /// sessions, tokens and links. Returns [`Committed::Done`]; `CommitError::Conflict` if the account belongs to
     /// someone else.
     LinkAccount {
         /// The person to link.
@@ -205,14 +205,14 @@ pub enum Operation {
         username: Username,
     },
     /// Archives finished runs: records where they are, and removes them from the runs. Returns [`Committed::Done`];
-    /// [`CommitError::Conflict`] if one of them has changed since it was read, or another archive was made meanwhile.
+    /// `CommitError::Conflict` if one of them has changed since it was read, or another archive was made meanwhile.
     ArchiveRuns(Box<NewArchive>),
     /// Erases a person who may no longer log in: the account loses their data, and gets another name. Other places that
     /// name them are erased afterwards. Returns [`Committed::User`], also if it was done before;
-    /// [`CommitError::Conflict`] if something still waits for them.
+    /// `CommitError::Conflict` if something still waits for them.
     EraseUser(Username),
     /// Removes an erased person from entries and from the rows that belong to these. Returns [`Committed::Done`];
-    /// [`CommitError::Conflict`] if any of it has changed since it was read.
+    /// `CommitError::Conflict` if any of it has changed since it was read.
     EraseEntries(Box<NewErasure>),
     /// Records that an operator accepted another head of the audit log. Returns [`Committed::Done`].
     AcceptHead {
