@@ -1,6 +1,5 @@
-//! The reviews that the console has in memory, folded from the live socket and from answers of the API: the window onto
-//! the list, the open review, and what was resolved a moment ago. Everything else, and all counts, come from the
-//! server.
+//! The reviews in memory, folded from messages of the live socket and answers of the API: the window onto the list, the
+//! open review, and what was resolved a moment ago. Everything else, and all counts, come from the server.
 
 pub mod address;
 mod numbers;
