@@ -121,6 +121,33 @@ async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> BrowserResult
     Ok(())
 }
 
+/// A script that returns whether a review is printed as a whole: down to the end of its text, with its outcome above, and
+/// without what works only on a screen.
+const PRINTED: &str = "
+    const [end, ...screen] = [...document.querySelectorAll('.read .main p')].slice(-1).concat(
+        ...['.rail', '.inbox > .list', '.read .b'].map(css => document.querySelector(css)));
+    const outcome = document.querySelector('.read > .decide').getBoundingClientRect();
+    const below = end.getBoundingClientRect().bottom + scrollY <= document.documentElement.scrollHeight;
+    return below && end.checkVisibility() && outcome.height > 0 && outcome.top < end.getBoundingClientRect().top
+        && screen.every(one => one === null || !one.checkVisibility())
+        && [...document.querySelectorAll('.read, .read .main')].every(one => getComputedStyle(one).overflowY === 'visible');";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_is_printed_whole_with_its_outcome() -> BrowserResult<()> {
+    let server = server(&[DOCUMENT]).await;
+    let ana = server.person("ana", &["reviewer", "developer"]).await;
+    launch(&server, "document", json!({ "document": "A paragraph.\n\n".repeat(200) })).await;
+    let review = pending(&ana, 1).await.remove(0);
+    decide(&ana, &review, choose("yes"), json!({})).await;
+    let browser = open(&server, "ana", &format!("/reviews/{}", review.id)).await?;
+    wait_for_text(&browser.driver, "You chose “It is”").await;
+    let print = json!({ "media": "print" });
+    browser.driver.cdp().send_raw("Emulation.setEmulatedMedia", print).await?;
+    assert!(browser.driver.execute(PRINTED, Vec::new()).await?.convert::<bool>()?);
+    browser.quit().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> BrowserResult<()> {
     let server = server(&[BOTH]).await;

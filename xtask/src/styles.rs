@@ -27,6 +27,7 @@ const SHEETS: &[&str] = &[
     "audit",
     "insights",
     "people",
+    "print",
 ];
 /// The name of the joined sheet, to which `frontend/index.html` refers.
 const ALL: &str = "all";
