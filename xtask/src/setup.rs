@@ -24,8 +24,9 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 pub fn toolchain() -> Result<()> {
     wasm_target()?;
     // Neither has to download anything here, so they are built without TLS, which takes long to compile.
-    installed_by_cargo("trunk", ("trunk", TRUNK), &["--locked", "--no-default-features"])?;
-    installed_by_cargo("wasm-bindgen", ("wasm-bindgen-cli", WASM_BINDGEN), &["--no-default-features"])
+    // Trunk mostly starts other programs, so it is not optimised at all; wasm-bindgen rewrites all of the console.
+    installed_by_cargo("trunk", ("trunk", TRUNK), "0", &["--locked", "--no-default-features"])?;
+    installed_by_cargo("wasm-bindgen", ("wasm-bindgen-cli", WASM_BINDGEN), "1", &["--no-default-features"])
 }
 
 /// The environment variables that select Debian's compiler for the console (see [`debian_target`]). Empty if the usual
@@ -110,12 +111,17 @@ fn host() -> Option<String> {
 }
 
 /// Installs a program with cargo, unless it is installed in exactly this version.
-fn installed_by_cargo(command: &str, (krate, version): (&str, &str), arguments: &[&str]) -> Result<()> {
+fn installed_by_cargo(
+    command: &str,
+    (krate, version): (&str, &str),
+    opt_level: &str,
+    arguments: &[&str],
+) -> Result<()> {
     if output(program(command).arg("--version")).is_some_and(|shown| shown.ends_with(version)) {
         return Ok(());
     }
     say(&format!("Installing {krate} {version} (once)"));
-    run(install(krate).args(["--version", version]).args(arguments))
+    run(install(krate, opt_level).args(["--version", version]).args(arguments))
         .with_context(|| format!("{krate} {version} cannot be had; please install it by hand"))
 }
 
@@ -125,15 +131,15 @@ pub fn subcommand(command: &str, krate: &str) -> Result<()> {
         return Ok(());
     }
     say(&format!("Installing {krate} (once)"));
-    run(install(krate).arg("--locked"))
+    run(install(krate, "1").arg("--locked"))
         .with_context(|| format!("{krate} is not installed, and could not be; please install it by hand"))
 }
 
 /// A command `cargo install` with little optimisation: the programs run for seconds, and would be optimised for
 /// minutes.
-fn install(krate: &str) -> Command {
+fn install(krate: &str, opt_level: &str) -> Command {
     let mut install = cargo();
-    let profile = [("OPT_LEVEL", "1"), ("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "none")];
+    let profile = [("OPT_LEVEL", opt_level), ("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "none")];
     let profile = profile.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value));
     install.args(["install", krate]).envs(profile);
     install
