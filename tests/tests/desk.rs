@@ -98,9 +98,9 @@ async fn nothing_is_decided_in_the_name_of_whoever_has_logged_in_in_another_tab(
     let pending = ana.review(review.id).await.expect("her review");
     assert!(pending.is_pending() && pending.decisions.is_empty(), "{pending:?}");
 
-    // Ana is asked for her password, and then for her decision.
+    // Ana is asked for her password, and then for her decision; the buttons are drawn anew meanwhile.
     Login(driver).log_in_again().await?;
-    button(driver, "Send").await?.click().await?;
+    eventually("it is sent", async || button(driver, "Send").await.ok()?.click().await.ok()).await;
     let over = eventually("it is over", async || {
         let review = ana.review(review.id).await.ok()?;
         (!review.is_pending()).then_some(review)
