@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::id::Username;
 use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::{Channel, Occasion};
 use shared::review::Review;
@@ -66,9 +67,8 @@ impl LogFollower for Feeder {
         self.unsaved += entries.len();
         let people = self.people(&entries).await?;
         for entry in &entries {
-            if let Some((occasion, review, handed)) = occasion_of(entry) {
-                let only = review.delegations.last().filter(|_| handed).map(|handed| &handed.to);
-                let notice = Notice { entry, before: &before, occasion, review: &review, only };
+            if let Some((occasion, review, only)) = occasion_of(entry) {
+                let notice = Notice { entry, before: &before, occasion, review: &review, only: only.as_deref() };
                 if entry.event.kind.occasion().is_some() {
                     deliveries.extend(plan::to_programs(&notice, &self.outlets));
                 }
@@ -150,16 +150,23 @@ impl Feeder {
     }
 }
 
-/// Returns the occasion for which an entry notifies, its review, and whether the review was delegated. A delegated
-/// review notifies only the person who received it; an escalated one notifies everyone who may decide it now.
-fn occasion_of(entry: &Entry) -> Option<(Occasion, Review, bool)> {
+/// Returns the occasion for which an entry notifies, its review, and the people to notify; `None` for everyone who may
+/// decide it now, as after an escalation. If a review was delegated, or given back by somebody who can no longer decide
+/// it, only those are notified who have it now.
+fn occasion_of(entry: &Entry) -> Option<(Occasion, Review, Option<Vec<Username>>)> {
     if entry.event.kind != EntryKind::ReviewUpdated {
-        return Some((entry.event.kind.occasion()?, entry.event.review()?, false));
+        return Some((entry.event.kind.occasion()?, entry.event.review()?, None));
     }
     let Some(EventData::ReviewUpdated(ReviewUpdated { review, change })) = entry.event.read() else { return None };
     match change {
-        ReviewChange::Delegated { .. } => Some((Occasion::Requested, *review, true)),
-        ReviewChange::Escalated { .. } => Some((Occasion::Requested, *review, false)),
+        ReviewChange::Delegated { .. } => {
+            let to = review.delegations.last()?.to.clone();
+            Some((Occasion::Requested, *review, Some(vec![to])))
+        }
+        ReviewChange::Voters { given_back, .. } if !given_back.is_empty() => {
+            Some((Occasion::Requested, *review, Some(given_back)))
+        }
+        ReviewChange::Escalated { .. } => Some((Occasion::Requested, *review, None)),
         _ => None,
     }
 }

@@ -26,8 +26,8 @@ pub(super) struct Notice<'a> {
     pub occasion: Occasion,
     /// The review in the entry.
     pub review: &'a Review,
-    /// The only person to notify, if the review was delegated to them. `None` notifies everyone concerned.
-    pub only: Option<&'a Username>,
+    /// The only people to notify, if the review was delegated or given back to them. `None` notifies everyone concerned.
+    pub only: Option<&'a [Username]>,
 }
 
 impl Notice<'_> {

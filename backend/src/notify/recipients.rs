@@ -50,7 +50,7 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets)
     let channels = outlets.channels();
     let mut deliveries: Vec<NewDelivery> = Vec::new();
     for Recipient { record, choice, principal } in people {
-        if notice.only.is_some_and(|only| *only != principal.username) {
+        if notice.only.is_some_and(|only| !only.contains(&principal.username)) {
             continue;
         }
         for rule in &choice.rules {

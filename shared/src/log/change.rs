@@ -29,6 +29,9 @@ pub enum ReviewChange {
         /// The people who may vote now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         added: Option<Vec<Username>>,
+        /// The people who have got the review back from somebody who can no longer decide it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        given_back: Vec<Username>,
     },
     /// The review was claimed.
     Claim {

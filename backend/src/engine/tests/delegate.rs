@@ -58,15 +58,18 @@ fn what_was_delegated_to_somebody_who_is_gone_goes_back() {
     hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
     hand(&mut play, &tom(), "ida", Some(ida.clone())).unwrap();
     let holder = |play: &Play| play.review().holders().into_values().next().map(ToString::to_string);
-    for (people, expected) in [
-        (vec![lea(), tom(), ida], Some("ida")),
-        (vec![lea(), tom()], Some("tom")),
-        (vec![lea(), person("tom", &["editor"])], None),
+    for (people, expected, given_back) in [
+        (vec![lea(), tom(), ida], Some("ida"), None),
+        (vec![lea(), tom()], Some("tom"), Some("tom")),
+        (vec![lea(), person("tom", &["editor"])], None, Some("lea")),
     ] {
         play.people = Some(people.into());
+        play.events.clear();
         // The first recount may change nothing, and is refused then.
         let _ = play.try_apply(Input::Recount);
         assert_eq!(holder(&play).as_deref(), expected);
+        let told = play.events.iter().find_map(|event| event.data.get("given_back"));
+        assert_eq!(told, given_back.map(|name| json!([name])).as_ref());
     }
     let review = play.review();
     play.try_decide(review.id, &lea(), request(&review, choose("yes"))).unwrap();

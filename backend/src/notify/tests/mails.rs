@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use shared::api::UserPatch;
+use shared::decision::Via;
 use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Notifications, Occasion, Rule};
 use shared::time::Span;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -11,13 +13,16 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{eventually, settings, start};
 use crate::clock::Clock as _;
+use crate::engine::Input;
 use crate::notify::tests::choose;
 use crate::store::LogFollower as _;
-use crate::store::tests::support::{World, decide, on_both};
+use crate::store::tests::support::{World, actor, decide, on_both, person};
+use crate::store::{Change, Operation, Resume, UserChange};
 
 on_both! {
     who_may_decide_is_written_to_after_a_while_if_it_is_still_pending,
     a_flood_of_reviews_is_one_mail,
+    a_review_that_changes_hands_is_announced_to_whoever_gets_it,
 }
 
 /// A mail server that keeps what it received, with envelopes.
@@ -115,8 +120,8 @@ async fn who_may_decide_is_written_to_after_a_while_if_it_is_still_pending(world
     let notifier = start(&world, &settings).await;
     let waits = world.launched_review("waits").await;
     let begun = world.clock.now();
-    eventually(&world, "who asked is told at once", async || post.mails().pop()).await;
-    assert!(post.mails()[0].contains("RCPT TO:<dev@desk.example>"), "{:?}", post.mails());
+    let to_dev = |mails: Vec<String>| mails.into_iter().find(|mail| mail.contains("RCPT TO:<dev@desk.example>"));
+    eventually(&world, "who asked is told at once", async || to_dev(post.mails())).await;
     world.clock.advance(Duration::from_secs(590));
     let mails = eventually(&world, "two mails", async || Some(post.mails()).filter(|mails| mails.len() >= 2)).await;
     let (to_dev, to_ana): (Vec<_>, Vec<_>) = mails.iter().partition(|mail| mail.contains("RCPT TO:<dev@desk.example>"));
@@ -158,4 +163,37 @@ async fn a_flood_of_reviews_is_one_mail(world: World) {
         .await;
     notifier.shutdown().await;
     assert_eq!(post.mails().len(), 1);
+}
+
+async fn a_review_that_changes_hands_is_announced_to_whoever_gets_it(world: World) {
+    let post = Post::start().await;
+    world.add_user("eva", &["reviewer"]).await;
+    let review = world.launched_review("changes hands").await;
+    let run = review.run_id.expect("its run");
+    let mut feeder = super::feeder(&world, &settings(&post.toml())).await;
+    for name in ["ana", "tom", "eva"] {
+        let address = format!("{name}@desk.example");
+        choose(&world, name, by_mail(&address, &[Occasion::Requested], None)).await.expect("chosen");
+    }
+    let mut announced = async || {
+        while matches!(feeder.advance().await.expect("reads"), Resume::Now) {}
+        let mut targets: Vec<_> =
+            listed(&world, DeliveryStatus::Waiting).await.into_iter().map(|delivery| delivery.target).collect();
+        targets.sort();
+        targets
+    };
+    let change = |by: Option<&str>, input| Change {
+        by: by.map(actor),
+        key: None,
+        operation: Operation::Run { run, input: Box::new(input) },
+    };
+    let (by, to) = (person("ana"), "tom".parse().expect("a name"));
+    let delegate = Input::Delegate { review: review.id, by, via: Via::Human, to, person: None };
+    world.store.commit(change(Some("ana"), delegate)).await.expect("delegated");
+    assert_eq!(announced().await, ["tom"]);
+    let patch = UserPatch { roles: Some(vec!["developer".parse().expect("a role")]), ..UserPatch::default() };
+    let lost = UserChange { username: "tom".parse().expect("a name"), patch, password_hash: None };
+    world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(lost)))).await.expect("tom has lost the role");
+    world.store.commit(change(None, Input::Recount)).await.expect("recounted");
+    assert_eq!(announced().await, ["ana", "tom"], "and nobody else");
 }

@@ -3,6 +3,8 @@
 //! If the first decision resolves and people are only named, inputs come without the users: beside the commits, the
 //! server looks for reviews that no one can decide, and tells the run to recheck ([`crate::engine::Input::Recount`]).
 
+use std::collections::BTreeSet;
+
 use shared::access::REVIEWER;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
@@ -35,7 +37,7 @@ impl Builder<'_> {
         }
         let Some(before) = self.reviews.get(&id).cloned() else { return false };
         let mut after = before.clone();
-        self.hand_back(&mut after);
+        let given_back = self.hand_back(&mut after);
         let now = self.those_who_may(&after);
         let (mut lost, mut added) = (Vec::new(), Vec::new());
         if let Some(voting) = &mut after.voting {
@@ -60,16 +62,18 @@ impl Builder<'_> {
         let review = self.change_review(id, |review| *review = after);
         if let Some(review) = review {
             let named = |names| Some(names).filter(|_| !review.is_secret());
-            let change = ReviewChange::Voters { lost: named(lost), added: named(added) };
+            let change = ReviewChange::Voters { lost: named(lost), added: named(added), given_back };
             self.emit_updated(&review, None, change);
         }
         self.settle_votes(id);
         true
     }
 
-    /// Returns votes from delegates who cannot decide any more to whoever had them before.
-    fn hand_back(&self, review: &mut Review) {
-        let Some(people) = &self.people else { return };
+    /// Gives votes of delegates who cannot decide any more back to whoever had them before. Returns those who hold them
+    /// now.
+    fn hand_back(&self, review: &mut Review) -> Vec<Username> {
+        let mut given_back = BTreeSet::new();
+        let Some(people) = &self.people else { return Vec::new() };
         let can = |name: &Username| people.iter().any(|person| person.username == *name && person.has(REVIEWER));
         let gone = |review: &Review| {
             // If an owner holds their own vote and is gone, the vote is lost: nobody had it before them.
@@ -77,10 +81,13 @@ impl Builder<'_> {
             held.map(|(owner, holder)| (owner.clone(), holder.clone()))
         };
         while let Some((owner, holder)) = gone(review) {
+            given_back.insert(owner.clone());
             review.delegations.retain(|handed| handed.to != holder || *handed.owner() != owner);
             // Their decision and their claim go too, as when they delegate it.
             review.decisions.retain(|decision| decision.by != holder || *decision.voter() != owner);
             review.claimed_by.take_if(|claim| claim.by == holder);
         }
+        let holders = review.holders();
+        given_back.iter().map(|owner| holders.get(owner).copied().unwrap_or(owner).clone()).collect()
     }
 }
