@@ -241,15 +241,9 @@ impl Builder<'_> {
         answer: &QuestionAnswer,
     ) {
         let review = self.reviews.get(&id);
-        let votes: Vec<_> = review
-            .iter()
-            .flat_map(|review| &review.decisions)
-            .flat_map(|vote| [vote.by.clone(), vote.voter().clone()])
-            .collect();
         let new = review.is_some_and(|review| review.voting.is_none());
         if let Some(node) = review.and_then(|review| review.node.clone()) {
-            let own = [decision.by.clone(), decision.voter().clone()];
-            self.remember_deciders(&node, own.into_iter().chain(votes));
+            self.remember_deciders(&node, [decision.by.clone(), decision.voter().clone()]);
         }
         let resolution = Resolution {
             status: ReviewStatus::Resolved,

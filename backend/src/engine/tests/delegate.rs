@@ -89,6 +89,22 @@ fn who_gave_a_review_back_does_not_get_it_again() {
 }
 
 #[test]
+fn what_was_delegated_by_somebody_who_may_no_longer_decide_it_is_not_for_the_delegate() {
+    for people in [vec![tom()], vec![tom(), person("lea", &["reviewer"])]] {
+        let mut play = start();
+        hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
+        let review = play.review();
+        play.apply(Input::Claim { review: review.id, by: tom(), via: Via::Human });
+        play.people = Some(people.into());
+        let refused = play.try_decide(review.id, &tom(), request(&review, choose("yes"))).unwrap_err();
+        assert_eq!(refused, Refusal::NotFound);
+        let review = play.review();
+        assert_eq!((review.delegations.len(), review.claimed_by.as_ref()), (0, None));
+        assert!(review.problem.is_some(), "nobody is left");
+    }
+}
+
+#[test]
 fn the_vote_and_the_claim_of_who_is_gone_go_with_what_they_were_handed() {
     let two = ASK.replace("      prompt: Well?", "      prompt: Well?\n      policy: { quorum: 2 }");
     let max = person("max", &["legal", "reviewer"]);

@@ -13,6 +13,7 @@ mod delegate;
 mod escalations;
 mod feedback;
 mod formats;
+mod four_eyes;
 mod four_gates;
 mod gates;
 mod grants;

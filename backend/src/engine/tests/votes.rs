@@ -360,6 +360,18 @@ nodes:
 }
 
 #[test]
+fn a_token_votes_only_for_groups_whose_roles_it_has() {
+    let mut play = asked("policy: { groups: { editor: 1, legal: 1 } }");
+    let review = play.review();
+    let token = |roles: &[&str]| Principal { token: true, ..person("bob", roles) };
+    let refused = play.try_decide(review.id, &token(&["reviewer"]), request(&review, choose("yes"))).unwrap_err();
+    assert!(matches!(refused, Refusal::Forbidden(why) if why.contains("a role that this token does not have")));
+    let all = token(&["reviewer", "editor", "legal"]);
+    play.try_decide(review.id, &all, request(&review, choose("yes"))).unwrap();
+    assert_eq!(play.said().0, "yes");
+}
+
+#[test]
 fn a_timer_acts_whatever_the_votes() {
     let mut play = asked("policy: unanimous\n      timeout: 1h\n      on_timeout: approve");
     play.votes(&[("ana", "yes")]);

@@ -21,6 +21,7 @@ on_both! {
     a_review_that_was_handed_over_is_for_the_delegate,
     a_reviewer_who_lost_the_role_can_no_longer_decide_what_they_had_open,
     a_claim_that_has_run_out_is_shown_nowhere,
+    what_somebody_delegated_is_theirs_to_give_only_while_they_may_decide_it,
 }
 
 fn change(by: &str, operation: Operation) -> Change {
@@ -150,4 +151,24 @@ async fn a_claim_that_has_run_out_is_shown_nowhere(world: World) {
     assert_eq!(claims().await, [true; 4]);
     world.clock.advance(Duration::from_secs(1));
     assert_eq!(claims().await, [false; 4]);
+}
+
+async fn what_somebody_delegated_is_theirs_to_give_only_while_they_may_decide_it(world: World) {
+    world.add_user("lea", &["reviewer"]).await;
+    let review = for_lea(&world).await;
+    let input = Input::Delegate {
+        review: review.id,
+        by: person("lea"),
+        via: Via::Human,
+        to: "tom".parse().expect("a name"),
+        person: None,
+    };
+    world.store.commit(on_review(review.id, "lea", input)).await.expect("it changes hands");
+    let patch = UserPatch { active: Some(false), ..UserPatch::default() };
+    let left = UserChange { username: "lea".parse().expect("a name"), patch, password_hash: None };
+    world.store.commit(change("boss", Operation::UpdateUser(Box::new(left)))).await.expect("she leaves");
+    let refused = world.store.commit(decide(&review, "tom", "yes")).await;
+    assert!(matches!(refused, Err(CommitError::Refused(Refusal::NotFound))), "{refused:?}");
+    let left = world.store.review(review.id).await.expect("reads").expect("is there");
+    assert!(left.is_pending() && left.delegations.is_empty() && left.problem.is_some());
 }

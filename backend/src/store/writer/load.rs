@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, Error, Inner, Operation, SignIn, grants, stored_review, visibility};
-use super::group::{Group, StoredPlaces, UnreadableRun, UsedKey};
+use super::group::{Group, RunWork, StoredPlaces, UnreadableRun, UsedKey};
 use super::named::Named;
 use crate::engine::{Input, Snapshot};
 use crate::flow::Compiled;
@@ -55,7 +55,10 @@ impl Group {
             Operation::RefuseSignIn(_) => true,
             _ => false,
         };
-        if group.compiled.values().any(|flow| flow.needs_people()) || changes.iter().any(asks_who_there_is) {
+        if group.compiled.values().any(|flow| flow.needs_people())
+            || group.runs.values().any(RunWork::has_delegations)
+            || changes.iter().any(asks_who_there_is)
+        {
             group.active = conn.active().await?;
         }
         Ok(group)

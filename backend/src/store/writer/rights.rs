@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shared::access::{Access, Act, Principal, access};
-use shared::id::Username;
+use shared::id::{RunId, Username};
 use shared::time::Timestamp;
 
 use super::super::{Actor, CommitError, Committed, Operation, UserRecord};
-use super::group::Group;
+use super::group::{Group, RunWork};
 use crate::engine::Input;
 use crate::flow::Compiled;
 
@@ -39,9 +39,11 @@ impl Group {
     }
 
     /// Returns the people who exist, for the engine, as changed by this group. `None` if neither the flow nor the input
-    /// needs them.
-    pub fn people(&self, flow: &Compiled, input: Option<&Input>) -> Option<Arc<[Principal]>> {
-        if !flow.needs_people() && !matches!(input, Some(Input::Recount)) {
+    /// nor a delegation in the run needs them.
+    pub fn people(&self, flow: &Compiled, run: RunId, input: Option<&Input>) -> Option<Arc<[Principal]>> {
+        // A review that was delegated in this group had its delegator's rights checked just now.
+        let is_delegated = self.runs.get(&run).is_some_and(RunWork::has_delegations) && !self.active.is_empty();
+        if !flow.needs_people() && !is_delegated && !matches!(input, Some(Input::Recount)) {
             return None;
         }
         Some(self.everybody().into_values().collect())

@@ -62,7 +62,7 @@ impl Group {
             return Err(CommitError::Conflict(format!("there is already a run {run}")));
         }
         let (flow, version) = (&compiled.flow.id, compiled.version);
-        let people = self.people(compiled, None);
+        let people = self.people(compiled, run, None);
         let launch = Launch {
             run,
             flow: flow.clone(),
@@ -166,7 +166,7 @@ impl Group {
             Err(error) if !matches!(input, Input::Fail { .. } | Input::Cancel { .. }) => return Err(error),
             _ => return self.end_run(run, input, moment),
         };
-        let people = self.people(compiled, Some(&input));
+        let people = self.people(compiled, run, Some(&input));
         let mut snapshot = snapshot.clone();
         if compiled.has_gates() {
             snapshot.grants = self.granted(&state.flow, state.version, run, moment.now);
@@ -210,6 +210,12 @@ impl Group {
 }
 
 impl RunWork {
+    /// Whether a pending review was delegated. Its delegators must still have the right to decide it.
+    pub fn has_delegations(&self) -> bool {
+        let mut reviews = self.snapshot.iter().flat_map(|snapshot| snapshot.reviews.values());
+        reviews.any(|review| review.is_pending() && !review.delegations.is_empty())
+    }
+
     /// Adds a transition. If it returns the transition's refusal, the transition is written nevertheless.
     fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
         let changed = self.changed.get_or_insert_default();

@@ -19,7 +19,7 @@ use crate::engine::builder::Builder;
 impl Builder<'_> {
     /// Fixes the voters of a new review, and says on it if nobody could resolve it.
     pub(in crate::engine::ask) fn open_voting(&mut self, review: &mut Review) {
-        self.bar_earlier_deciders(review);
+        review.barred = self.deciders_checked_by(review);
         if !review.policy.is_first() {
             let policy = review.policy.clone();
             add_group_roles(review, policy.groups().map(|(role, _)| role));
@@ -36,11 +36,26 @@ impl Builder<'_> {
         }
     }
 
-    /// Bars from a review those who decided what it is to check (`not_same_as`).
-    pub(in crate::engine::ask) fn bar_earlier_deciders(&self, review: &mut Review) {
-        if let (Some(own), Some(checked)) = (&review.node, &review.reviewers.not_same_as) {
-            review.barred = self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect();
+    /// Returns those who decided or voted at the step that a review checks (`not_same_as`), who may not decide it.
+    pub(in crate::engine::ask) fn deciders_checked_by(&self, review: &Review) -> Vec<Username> {
+        let (Some(own), Some(checked)) = (&review.node, &review.reviewers.not_same_as) else { return Vec::new() };
+        self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect()
+    }
+
+    /// Bars from the pending reviews that check a step those who have decided it since. Returns whether any changed.
+    pub(in crate::engine) fn bar_new_deciders(&mut self) -> bool {
+        if self.state.deciders.is_empty() {
+            return false;
         }
+        let asked = self.state.questions.iter().filter_map(|question| self.reviews.get(&question.review));
+        let outdated = asked.filter(|review| review.barred != self.deciders_checked_by(review));
+        let outdated: Vec<ReviewId> = outdated.map(|review| review.id).collect();
+        let mut changed = false;
+        for review in outdated {
+            changed |= self.recount(review);
+            self.deliver();
+        }
+        changed
     }
 
     /// Adds the people of a role to the voters of a review. Returns the review; `None` if it does not depend on people.
@@ -68,7 +83,7 @@ impl Builder<'_> {
         self.people.iter().flat_map(|people| people.iter()).filter(may).cloned().collect()
     }
 
-    /// Remembers who decided at a node, if others are to check it (`not_same_as`).
+    /// Remembers who decided or voted at a node, if others are to check it (`not_same_as`).
     pub(in crate::engine::ask) fn remember_deciders(&mut self, node: &NodeId, by: impl IntoIterator<Item = Username>) {
         if self.flow.is_checked_by_others(node) {
             self.state.deciders.entry(node.clone()).or_default().extend(by);

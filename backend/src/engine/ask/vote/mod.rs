@@ -27,9 +27,13 @@ use void::void;
 
 impl Builder<'_> {
     /// Takes a vote; a second one of the same voter replaces the first. If it has edits, everybody sees them: earlier
-    /// votes are void, and this one stands on the new revision.
+    /// votes are void, and this one stands on the new revision. Whoever has voted counts as somebody who decided the step,
+    /// even if their vote is void later, since their edit may stay.
     pub(super) fn vote(&mut self, id: ReviewId, mut vote: Decision, put_in: &PutIn) -> Option<()> {
         let actor = vote.by.clone();
+        if let Some(node) = self.reviews.get(&id).and_then(|review| review.node.clone()) {
+            self.remember_deciders(&node, [actor.clone(), vote.voter().clone()]);
+        }
         let changes = self.reviews.get(&id).map(|review| changes(review, &put_in.edits)).unwrap_or_default();
         let edited = !changes.is_empty();
         let over = self.reviews.get(&id).map(|review| replaced(review, &changes)).unwrap_or_default();
