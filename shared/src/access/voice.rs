@@ -23,6 +23,8 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
         } else if let Some(why) = barred(me, review).filter(|_| is_for(principal, review)) {
             // They are not among the voters because they are barred; say why.
             why
+        } else if is_wider_than_token(principal, review) {
+            "your vote counts for a role that this token does not have: vote without a token, or with one that has it"
         } else if review.voting.is_some() && is_for(principal, review) {
             "the voters were fixed when the review was requested"
         } else {
@@ -93,10 +95,18 @@ fn alone(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let mut voices = Vec::new();
     let kept = review.delegations.is_empty()
         || review.holders().get(&principal.username).is_none_or(|holder| **holder == principal.username);
-    if kept && review.may_vote(&principal.username) && is_for(principal, review) {
+    let own = review.may_vote(&principal.username) && is_for(principal, review);
+    if kept && own && !is_wider_than_token(principal, review) {
         voices.push(None);
     }
     let handed = handed_to(principal, review).into_iter().filter(|owner| *owner != principal.username);
     voices.extend(handed.map(Some));
     voices
+}
+
+/// Whether the caller is a token, and their vote would count for a group whose role the token does not have: one person
+/// has one vote, for all groups that they are in.
+fn is_wider_than_token(principal: &Principal, review: &Review) -> bool {
+    let mut groups = review.voting.iter().flat_map(|voting| &voting.groups);
+    principal.token && groups.any(|group| group.voters.contains(&principal.username) && !principal.has(&group.role))
 }

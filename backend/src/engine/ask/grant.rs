@@ -42,7 +42,7 @@ impl<'f> Builder<'f> {
                 continue;
             };
             let place = pointer(["verdict", "decisions", &action.id, "remember"]);
-            if let Some(why) = self.not_to_be_remembered(review, on_behalf_of, action) {
+            if let Some(why) = self.not_to_be_remembered(review, by, on_behalf_of, action) {
                 mistakes.push(Mistake::new(place, "not_allowed", why));
                 continue;
             }
@@ -93,10 +93,15 @@ impl<'f> Builder<'f> {
     fn not_to_be_remembered(
         &self,
         review: &Review,
+        by: &Principal,
         on_behalf_of: Option<&Username>,
         action: &Action,
     ) -> Option<&'static str> {
         const NO_GATE: &str = "only an approval of a call that a gate holds back can be remembered";
+        // The grant would act with all roles of the person, and outlive the token.
+        if by.token {
+            return Some("a token can approve only this call: log in to approve later ones too");
+        }
         if on_behalf_of.is_some() {
             return Some("a deputy can approve only this call");
         }
@@ -153,7 +158,7 @@ impl<'f> Builder<'f> {
         let Some(content) = (!all.is_empty()).then(|| self.content(subject)).and_then(Result::ok) else { return false };
         let id = ReviewId(self.ids.uuid());
         let mut review = self.review_of(id, &step, Content { timeout: None, ..content }, Vec::new());
-        self.bar_earlier_deciders(&mut review);
+        review.barred = self.deciders_checked_by(&review);
         let may = |granted: &Granted| access(&granted.giver, Act::Decide(&review)).is_allowed();
         let Some(granted) = all.into_iter().find(may) else { return false };
         let grant = &granted.grant;

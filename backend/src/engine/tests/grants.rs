@@ -114,6 +114,18 @@ fn what_may_not_be_allowed_for_later_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_token_cannot_allow_what_comes_later() {
+    let mut play = Play::start(DEPLOY, json!({}));
+    deploy(&mut play, "staging", "web");
+    let review = play.review();
+    let token = Principal { token: true, ..ana() };
+    let allow = |answer| request(&review, answer_actions([("c1-1", answer)]));
+    let refused = play.try_decide(review.id, &token, allow(remember(GrantScope::Run, &[]))).unwrap_err();
+    assert_eq!(mistakes(refused)[0].0, "/verdict/decisions/c1-1/remember");
+    play.try_decide(review.id, &token, allow(ActionDecision::APPROVE)).unwrap();
+}
+
+#[test]
 fn what_a_template_says_of_the_severity_may_be_critical_so_that_nothing_is_offered() {
     let source = DEPLOY
         .replace("severity: high", "severity: '{{ severity }}'")
