@@ -83,6 +83,7 @@ async fn a_mistake_in_a_flow_is_found_when_it_is_saved() {
         ("a template that does not end", "id: bad\ntitle: Bad\nnodes:\n  a: { set: { x: '{{ oops' } }\n".to_owned(), None),
         ("an unreachable node", format!("id: bad\ntitle: Bad\n{node}  b: {{ set: {{ y: 1 }} }}\n"), None),
         ("a tool that is not there", "id: bad\ntitle: Bad\nnodes:\n  a: { tool: none }\n".to_owned(), None),
+        ("a filter that is not there", "id: bad\ntitle: Bad\nnodes:\n  a: { set: { x: '{{ 1 | urlencod }}' } }\n".to_owned(), Some((4, "FLOW_INVALID"))),
         ("a correction of nothing", human("      options: [{ id: c, kind: correct, label: C }]\n"), None),
     ];
     for (what, source, place) in cases {
@@ -102,6 +103,8 @@ async fn a_mistake_in_a_flow_is_found_when_it_is_saved() {
     }
     let (status, _) = save(&admin, "another", &format!("id: bad\ntitle: Bad\n{node}")).await;
     assert_eq!(status, 422, "the id in the path is not that of the file");
+    let (status, problem) = save(&admin, "Bad_Id", &format!("id: bad\ntitle: Bad\n{node}")).await;
+    assert_eq!((status, problem.errors[0].path.as_str()), (422, "/id"), "{problem}");
     let (_, problem) = answer(&admin, Method::GET, "/api/v1/flows/bad", "application/json", "").await;
     assert_eq!(problem.code, Code::NotFound, "nothing was saved");
 }

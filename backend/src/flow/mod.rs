@@ -171,6 +171,9 @@ pub fn digest(source: &str) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
 
+/// The members that an expression reads, from a name on: `decision`, `option`. Never empty.
+pub type MemberPath = Vec<String>;
+
 /// The names and values that templates and conditions see, with the names of the flow format.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scope(pub JsonMap);

@@ -7,8 +7,8 @@ use shared::JsonMap;
 use shared::access::{Act, access};
 use shared::api::{FlowVersion, Graph, Page, Validation};
 use shared::definition::Flow;
-use shared::error::{Code, Problem};
-use shared::id::FlowId;
+use shared::error::{Code, FlowCode, Mistake, Problem};
+use shared::id::{FlowId, InvalidName};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -65,10 +65,14 @@ async fn get(caller: Caller, Id(id): Id<FlowId>, Params(query): Params<VersionQu
 
 async fn put(
     write: Write,
-    Id(id): Id<FlowId>,
+    Id(id): Id<String>,
     FlowSource(body::Json { value: source, digest }): FlowSource,
 ) -> Result<Json<FlowVersion>> {
     write.caller.may(Act::SaveFlow)?;
+    let id: FlowId = id.parse().map_err(|error: InvalidName| {
+        let mistake = Mistake::new("/id", FlowCode::FlowInvalid.as_str(), error.to_string());
+        Problem::new(Code::FlowInvalid).errors(vec![mistake])
+    })?;
     let (checked, source, _) = check(&write.caller.state, source, Some(id)).await?;
     let (errors, warnings) = (checked.errors, checked.warnings);
     let (Some(flow), true) = (checked.flow, errors.is_empty()) else {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shared::definition::ToolKind;
 use shared::error::pointer;
 
-use super::{Checker, guardrails};
+use super::{Checker, guardrails, keys, members};
 use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
 use crate::flow::expressions::{ExpressionKind, visit_expressions, visit_schemas};
@@ -47,6 +47,17 @@ pub fn check(checker: &mut Checker<'_>) {
             checker.invalid(&path, message);
             Vec::new()
         });
+        match kind {
+            ExpressionKind::Template => {
+                templates.unknown(text).into_iter().for_each(|unknown| checker.invalid(&path, unknown));
+                members::read(checker, &path, &templates.paths(text));
+            }
+            ExpressionKind::Condition => {
+                members::read(checker, &path, &conditions.paths(text));
+                members::compared(checker, &path, &conditions.compared(text));
+            }
+        }
+        let node = members::node_at(checker, &path);
         if names.iter().any(|name| name == "secret") && path.starts_with("/tools/") {
             sends_secrets.extend(path.split_once("/http/").map(|(tool, _)| tool.to_owned()));
         }
@@ -67,6 +78,12 @@ pub fn check(checker: &mut Checker<'_>) {
             if !RESERVED.contains(&name.as_str()) && !is_written {
                 let guess = checker.guess(&name, known.iter().map(String::as_str).chain(RESERVED));
                 checker.warn(&path, format!("nothing writes the state key `{name}`{guess}"));
+            } else if let Some((id, node)) = node
+                && is_written
+                && name != "correction"
+                && !keys::may_read(flow, id, node, &name)
+            {
+                checker.warn(&path, format!("`{name}` is missing here: it is not among the node's `read_keys`"));
             }
         }
     }

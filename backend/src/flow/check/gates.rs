@@ -122,7 +122,7 @@ fn metadata(checker: &mut Checker<'_>, path: &str, when: &str) {
 }
 
 /// Returns the names of an object's properties. `None` if the schema does not list all of them.
-fn properties(schema: &Value) -> Option<Vec<&str>> {
+pub(super) fn properties(schema: &Value) -> Option<Vec<&str>> {
     let is_open = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
     if is_open || ["patternProperties", "$ref", "allOf", "anyOf", "oneOf"].iter().any(|key| schema.get(key).is_some()) {
         return None;

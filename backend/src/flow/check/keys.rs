@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shared::definition::{Builtin, NodeKind, ToolKind};
+use shared::definition::{Builtin, Flow, Node, NodeKind, ToolKind};
 use shared::error::pointer;
+use shared::id::NodeId;
 
 use super::Checker;
 use crate::flow::keys::{ANY, known, refused, writes, writes_any};
@@ -86,14 +87,10 @@ fn unused(checker: &mut Checker<'_>) {
 fn unreadable(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     for (id, node) in &flow.nodes {
-        let (NodeKind::Human(human), Some(readable)) = (&node.kind, &node.read_keys) else { continue };
-        let item = flow.nodes.values().find_map(|node| match &node.kind {
-            NodeKind::Map(map) if map.node == *id => Some(map.r#as.as_str()),
-            _ => None,
-        });
+        let NodeKind::Human(human) = &node.kind else { continue };
         let reviewed = human.review_keys.iter().enumerate().map(|(index, item)| ("review_keys", index, &item.key));
         let edited = human.edit_keys.iter().enumerate().map(|(index, item)| ("edit_keys", index, &item.key));
-        let may_read = |key: &str| item == Some(key) || readable.iter().any(|known| known == "*" || known == key);
+        let may_read = |key: &str| may_read(flow, id, node, key);
         for (list, index, key) in reviewed.chain(edited).filter(|(.., key)| !may_read(key)) {
             let path = format!("{}/{list}/{index}", pointer(["nodes", id.as_str(), "human"]));
             checker.warn(&path, format!("`{key}` is not shown: it is not among the node's `read_keys`"));
@@ -104,6 +101,13 @@ fn unreadable(checker: &mut Checker<'_>) {
                 .invalid(&path, format!("`{key}` is not among the node's `read_keys`, so its options cannot be read"));
         }
     }
+}
+
+/// Whether a node may read a key: all, those among its `read_keys`, and always the item of a `map` that runs it.
+pub fn may_read(flow: &Flow, id: &NodeId, node: &Node, key: &str) -> bool {
+    let is_item = |other: &Node| matches!(&other.kind, NodeKind::Map(map) if map.node == *id && map.r#as == key);
+    node.read_keys.as_ref().is_none_or(|keys| keys.iter().any(|known| known == "*" || known == key))
+        || flow.nodes.values().any(is_item)
 }
 
 /// Warns of keys that are read, shown or returned, and that nothing writes.

@@ -12,6 +12,7 @@ mod handlers;
 mod human;
 mod keys;
 mod maps;
+mod members;
 mod names;
 mod parts;
 mod policy;

@@ -18,6 +18,9 @@ struct Names {
     tools: BTreeSet<String>,
 }
 
+/// The ids that the API uses below `/api/v1/flows`.
+const RESERVED_IDS: [&str; 2] = ["schema", "validate"];
+
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let names = Names {
@@ -25,6 +28,12 @@ pub fn check(checker: &mut Checker<'_>) {
         agents: checker.written("agents", flow.agents.keys().map(String::as_str)),
         tools: checker.written("tools", flow.tools.keys().map(String::as_str)),
     };
+    if RESERVED_IDS.contains(&flow.id.as_str()) {
+        checker.invalid(
+            "/id",
+            format!("`{}` is a path of the API (`/api/v1/flows/{}`): choose another id", flow.id, flow.id),
+        );
+    }
     if let Some(start) = &flow.start {
         expect(checker, "/start", "node", start, &names.nodes);
     }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use self::meter::{METER, Meter, STEPS};
 use super::stack::on_large_stack;
 use super::template::excerpt;
-use super::{EvalError, Scope};
+use super::{EvalError, MemberPath, Scope};
 use crate::flow::limits::{MAX_CONDITION, MAX_DEPTH};
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
@@ -101,9 +101,25 @@ impl Conditions {
 
     /// Returns the fields of a name that an added condition reads, except those that it only tests with `has`.
     pub fn fields(&self, condition: &str, name: &str) -> BTreeSet<String> {
+        let paths = self.paths(condition).into_iter().filter(|path| path[0] == name);
+        paths.filter_map(|path| path.into_iter().nth(1)).collect()
+    }
+
+    /// Returns the members that an added condition reads, as paths from a name, such as `decision`, `option`, except
+    /// those that it only tests with `has`.
+    pub fn paths(&self, condition: &str) -> BTreeSet<MemberPath> {
         let mut found = BTreeSet::new();
         if let Some(Condition { program, .. }) = self.conditions.get(condition) {
-            visit(&program.expression().expr, &mut |expr| found.extend(field_of(expr, name).map(str::to_owned)));
+            visit(&program.expression().expr, &mut |expr| found.extend(path_of(expr).filter(|path| path.len() > 1)));
+        }
+        found
+    }
+
+    /// Returns the texts that an added condition compares members with, by `==`, `!=` or `in`.
+    pub fn compared(&self, condition: &str) -> BTreeSet<(MemberPath, String)> {
+        let mut found = BTreeSet::new();
+        if let Some(Condition { program, .. }) = self.conditions.get(condition) {
+            visit(&program.expression().expr, &mut |expr| found.extend(compared_in(expr)));
         }
         found
     }
@@ -183,19 +199,47 @@ fn answer(compiled: &Condition, condition: &str, scope: &Scope) -> Result<Option
     }
 }
 
-/// Returns the field of a name that an expression reads: `name.field` or `name["field"]`.
-fn field_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e str> {
-    let is_name = |of: &IdedExpr| matches!(&of.expr, Expr::Ident(ident) if ident == name);
-    match expr {
-        Expr::Select(select) if !select.test && is_name(&select.operand) => Some(&select.field),
+/// Returns the path that an expression reads: `name`, `name.field` or `name["field"]`, to any depth.
+fn path_of(expr: &Expr) -> Option<MemberPath> {
+    let (of, field) = match expr {
+        Expr::Ident(name) => return Some(vec![name.clone()]),
+        Expr::Select(select) if !select.test => (&*select.operand, select.field.as_str()),
         Expr::Call(call) if call.func_name == operators::INDEX => match &call.args[..] {
-            [of, IdedExpr { expr: Expr::Literal(LiteralValue::String(field)), .. }] if is_name(of) => {
-                Some(field.inner())
-            }
-            _ => None,
+            [of, field] => (of, text_of(&field.expr)?),
+            _ => return None,
         },
+        _ => return None,
+    };
+    let mut path = path_of(&of.expr)?;
+    path.push(field.to_owned());
+    Some(path)
+}
+
+fn text_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
         _ => None,
     }
+}
+
+/// Returns the texts that an expression compares a path with.
+fn compared_in(expr: &Expr) -> Vec<(MemberPath, String)> {
+    let Expr::Call(call) = expr else { return Vec::new() };
+    let [one, other] = &call.args[..] else { return Vec::new() };
+    let (path, texts): (_, Vec<&str>) = match call.func_name.as_str() {
+        operators::EQUALS | operators::NOT_EQUALS => match (text_of(&one.expr), text_of(&other.expr)) {
+            (None, Some(text)) => (path_of(&one.expr), vec![text]),
+            (Some(text), None) => (path_of(&other.expr), vec![text]),
+            _ => return Vec::new(),
+        },
+        operators::IN => match &other.expr {
+            Expr::List(list) => (path_of(&one.expr), list.elements.iter().filter_map(|of| text_of(&of.expr)).collect()),
+            _ => return Vec::new(),
+        },
+        _ => return Vec::new(),
+    };
+    let Some(path) = path.filter(|path| path.len() > 1) else { return Vec::new() };
+    texts.into_iter().map(|text| (path.clone(), text.to_owned())).collect()
 }
 
 /// Calls `seen` with an expression and all its subexpressions.

@@ -11,7 +11,7 @@ mod secret;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexMap;
 use minijinja::machinery::{eval, get_compiled_template, make_string_output};
@@ -20,8 +20,9 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Number, Value};
 
+use self::restrictions::Uses;
 use super::stack::on_large_stack;
-use super::{EvalError, Scope};
+use super::{EvalError, MemberPath, Scope};
 use crate::flow::limits::{MAX_NESTING, MAX_TEMPLATE};
 use crate::limits::{self, Exceeded, Size};
 
@@ -36,8 +37,8 @@ const MAX_RENDERED: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Templates {
     environment: Environment<'static>,
-    /// The names that each added template reads, so that only these are converted.
-    names: HashMap<String, HashSet<String>>,
+    /// What each added template uses. Only the names that it reads are converted.
+    uses: HashMap<String, Uses>,
 }
 
 impl Default for Templates {
@@ -62,31 +63,61 @@ impl Default for Templates {
             meter::take(state, text.len() as u64)?;
             out.write_str(&text).map_err(Error::from)
         });
-        Self { environment, names: HashMap::new() }
+        Self { environment, uses: HashMap::new() }
     }
 }
 
 impl Templates {
     /// Compiles and stores a template. The error says why it is not valid.
     pub fn add(&mut self, template: &str) -> Result<(), EvalError> {
-        if is_plain(template) || self.names.contains_key(template) {
+        if is_plain(template) || self.uses.contains_key(template) {
             return Ok(());
         }
         if template.len() > MAX_TEMPLATE {
             return Err(EvalError(format!("the template is longer than {MAX_TEMPLATE} bytes")));
         }
-        let names = on_large_stack(|| compile(&mut self.environment, template));
+        let uses = on_large_stack(|| compile(&mut self.environment, template));
         let bad = |why: String| EvalError(format!("the template {} cannot be read: {why}", excerpt(template)));
-        self.names.insert(template.to_owned(), names.map_err(bad)?);
+        self.uses.insert(template.to_owned(), uses.map_err(bad)?);
         Ok(())
     }
 
     /// Returns the names that an added template reads, sorted.
     pub fn names(&self, template: &str) -> Vec<String> {
-        let mut names: Vec<String> = self.names.get(template).into_iter().flatten().cloned().collect();
+        let mut names: Vec<String> = self.uses.get(template).iter().flat_map(|uses| &uses.names).cloned().collect();
         names.retain(|name| !self.environment.globals().any(|(global, _)| global == name));
         names.sort_unstable();
         names
+    }
+
+    /// Returns the members that an added template reads, as paths from a name, such as `decision`, `option`, except
+    /// those that may be missing (`default`, `is defined`).
+    pub fn paths(&self, template: &str) -> BTreeSet<MemberPath> {
+        self.uses.get(template).map(|uses| uses.paths.clone()).unwrap_or_default()
+    }
+
+    /// Returns what an added template uses and does not exist, in words: filters, tests and functions. Rendering fails
+    /// as soon as it gets there.
+    pub fn unknown(&self, template: &str) -> Vec<String> {
+        let Some(uses) = self.uses.get(template) else { return Vec::new() };
+        // The engine has no list of its filters and tests, but says which it does not know.
+        let is = |kind, result: Result<_, Error>| result.is_err_and(|error| error.kind() == kind);
+        let has_filter = |name: &str| {
+            !is(ErrorKind::UnknownFilter, self.environment.empty_state().apply_filter(name, &[]).map(drop))
+        };
+        let has_test =
+            |name: &str| !is(ErrorKind::UnknownTest, self.environment.empty_state().perform_test(name, &[]).map(drop));
+        let has_function = |name: &str| self.environment.globals().any(|(global, _)| global == name);
+        let filters = uses.filters.iter().filter(|name| !has_filter(name));
+        let tests = uses.tests.iter().filter(|name| !has_test(name));
+        let functions = uses.functions.iter().filter(|name| !has_function(name));
+        let filters = filters.map(|name| format!("there is no filter `{name}`"));
+        let tests = tests.map(|name| format!("there is no test `{name}`"));
+        let functions = functions.map(|name| match has_filter(name) {
+            true => format!("`{name}` is a filter, not a function: write `value | {name}`"),
+            false => format!("there is no function `{name}`"),
+        });
+        filters.chain(tests).chain(functions).collect()
     }
 
     /// Renders a template to text.
@@ -126,7 +157,7 @@ impl Templates {
         if is_plain(template) {
             return Ok(Value::String(template.to_owned()));
         }
-        let Some(names) = self.names.get(template) else {
+        let Some(Uses { names, .. }) = self.uses.get(template) else {
             let mut alone = Self::default();
             alone.add(template)?;
             return alone.render_string(template, scope);
@@ -158,17 +189,17 @@ impl Templates {
     }
 }
 
-/// Compiles a template into an environment, under its own text. Returns the names that it reads.
-fn compile(environment: &mut Environment<'static>, template: &str) -> Result<HashSet<String>, String> {
+/// Compiles a template into an environment, under its own text. Returns what it uses.
+fn compile(environment: &mut Environment<'static>, template: &str) -> Result<Uses, String> {
     let why = |error: Error| reason(&error);
     let source = match whole_expression(template) {
         Some(expression) => format!("{{{{ {expression} }}}}"),
         None => template.to_owned(),
     };
-    let mut names = restrictions::template(&source)?;
+    let mut uses = restrictions::template(&source)?;
     environment.add_template_owned(template.to_owned(), source).map_err(why)?;
-    names.extend(environment.get_template(template).map_err(why)?.undeclared_variables(false));
-    Ok(names)
+    uses.names.extend(environment.get_template(template).map_err(why)?.undeclared_variables(false));
+    Ok(uses)
 }
 
 /// Whether a string contains no template syntax.

@@ -4,9 +4,10 @@
 //! So tokens are counted by the engine's own lexer, which texts and comments cannot deceive, and constants that repeat
 //! a text or list are refused. There are no other templates to include.
 //!
-//! The check also finds names that the engine's own search misses, because it does not visit slices.
+//! The check also finds names that the engine's own search misses, because it does not visit slices, and what a template
+//! uses by name: members, filters, tests and functions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Token, parse, tokenize};
@@ -14,19 +15,39 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 
 use super::reason;
+use crate::flow::MemberPath;
 use crate::flow::limits::{MAX_TAG_TOKENS, MAX_TOKENS};
 
 type Vetted = Result<(), String>;
 
-/// Checks a template. If it slices something, returns the names that it reads. To be called on a large stack, like all
-/// functions below.
-pub fn template(source: &str) -> Result<HashSet<String>, String> {
+/// What a template uses by name.
+#[derive(Debug, Default)]
+pub struct Uses {
+    /// The names that it reads. Empty if it slices nothing, since the engine finds them then.
+    pub names: HashSet<String>,
+    /// The members that it reads, as paths from a name, except those that may be missing (`default`, `is defined`).
+    pub paths: BTreeSet<MemberPath>,
+    /// The filters that it applies.
+    pub filters: BTreeSet<String>,
+    /// The tests that it makes.
+    pub tests: BTreeSet<String>,
+    /// The functions that it calls, except its own macros.
+    pub functions: BTreeSet<String>,
+}
+
+/// Checks a template. Returns what it uses. To be called on a large stack, like all functions below.
+pub fn template(source: &str) -> Result<Uses, String> {
     count(source)?;
     let parsed = parse(source, "template", SyntaxConfig::default()).map_err(|error| reason(&error))?;
     let mut looked = Looked::default();
     looked.statement(&parsed)?;
-    let Looked { read, bound, slices } = looked;
-    Ok(if slices { read.difference(&bound).map(|name| (*name).to_owned()).collect() } else { HashSet::new() })
+    let Looked { read, bound, slices, mut uses, .. } = looked;
+    if slices {
+        uses.names = read.difference(&bound).map(|name| (*name).to_owned()).collect();
+    }
+    uses.paths.retain(|path| !bound.contains(path[0].as_str()));
+    uses.functions.retain(|name| !bound.contains(name.as_str()));
+    Ok(uses)
 }
 
 fn count(source: &str) -> Vetted {
@@ -58,6 +79,9 @@ struct Looked<'a> {
     bound: HashSet<&'a str>,
     /// Whether the template slices something.
     slices: bool,
+    /// Whether what is visited may be missing.
+    optional: bool,
+    uses: Uses,
 }
 
 impl<'a> Looked<'a> {
@@ -137,6 +161,21 @@ impl<'a> Looked<'a> {
         })
     }
 
+    /// Visits an expression; if it is optional, its members may be missing.
+    fn perhaps(&mut self, of: &Expr<'a>, optional: bool) -> Vetted {
+        let before = self.optional;
+        self.optional |= optional;
+        let visited = self.expr(of);
+        self.optional = before;
+        visited
+    }
+
+    fn member(&mut self, of: &Expr<'a>) {
+        if !self.optional {
+            self.uses.paths.extend(path(of));
+        }
+    }
+
     fn expr(&mut self, of: &Expr<'a>) -> Vetted {
         match of {
             Expr::Const(_) => Ok(()),
@@ -169,16 +208,45 @@ impl<'a> Looked<'a> {
                 of.false_expr.iter().try_for_each(|of| self.expr(of))
             }
             Expr::Filter(of) => {
-                of.expr.iter().try_for_each(|of| self.expr(of))?;
+                self.uses.filters.insert(of.name.to_owned());
+                of.expr.iter().try_for_each(|inner| self.perhaps(inner, matches!(of.name, "default" | "d")))?;
                 self.arguments(&of.args)
             }
-            Expr::Test(of) => self.expr(&of.expr).and_then(|()| self.arguments(&of.args)),
-            Expr::GetAttr(of) => self.expr(&of.expr),
-            Expr::GetItem(of) => self.expr(&of.expr).and_then(|()| self.expr(&of.subscript_expr)),
-            Expr::Call(of) => self.expr(&of.expr).and_then(|()| self.arguments(&of.args)),
+            Expr::Test(of) => {
+                self.uses.tests.insert(of.name.to_owned());
+                self.perhaps(&of.expr, matches!(of.name, "defined" | "undefined"))?;
+                self.arguments(&of.args)
+            }
+            Expr::GetAttr(inner) => {
+                self.member(of);
+                self.expr(&inner.expr)
+            }
+            Expr::GetItem(inner) => {
+                self.member(of);
+                self.expr(&inner.expr).and_then(|()| self.expr(&inner.subscript_expr))
+            }
+            Expr::Call(of) => {
+                if let Expr::Var(name) = &of.expr {
+                    self.uses.functions.insert(name.id.to_owned());
+                }
+                self.expr(&of.expr).and_then(|()| self.arguments(&of.args))
+            }
             Expr::List(of) => of.items.iter().try_for_each(|of| self.expr(of)),
             Expr::Tuple(of) => of.items.iter().try_for_each(|of| self.expr(of)),
             Expr::Map(of) => of.keys.iter().chain(&of.values).try_for_each(|of| self.expr(of)),
         }
     }
+}
+
+/// Returns the path that an expression reads: `name`, `name.field` or `name["field"]`, to any depth.
+fn path(of: &Expr<'_>) -> Option<MemberPath> {
+    let (inner, field) = match of {
+        Expr::Var(of) => return Some(vec![of.id.to_owned()]),
+        Expr::GetAttr(of) => (&of.expr, of.name.to_owned()),
+        Expr::GetItem(of) => (&of.expr, of.subscript_expr.as_const()?.as_str()?.to_owned()),
+        _ => return None,
+    };
+    let mut path = path(inner)?;
+    path.push(field);
+    Some(path)
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use shared::error::pointer;
 use shared::request::SecretUse;
 
+use super::restrictions::Uses;
 use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json, too_large};
 use crate::flow::stack::on_large_stack;
 use crate::flow::{EvalError, Scope};
@@ -200,7 +201,7 @@ impl Templates {
         if is_plain(template) {
             return Ok(Value::from(template));
         }
-        let Some(names) = self.names.get(template) else {
+        let Some(Uses { names, .. }) = self.uses.get(template) else {
             let mut alone = Self::default();
             alone.add(template)?;
             return alone.render_request_string(template, scope, at, secrets);
