@@ -225,7 +225,8 @@ pub struct Decision {
     /// What the voter was shown, if their vote changed the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Box<Shown>>,
-    /// `sha256:` over the canonical JSON (RFC 8785) of the [`DecisionRequest`] as it was sent.
+    /// `sha256:` over the canonical JSON (RFC 8785) of the [`DecisionRequest`] as it was sent, without members that are
+    /// null, empty or the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
     /// The decision itself.

@@ -32,7 +32,7 @@ const ENDS: &[End] = &[
     ("answer", &[], "yes\nyes\n", COMPLETED, "You get 20 EUR back within three days."),
     ("answer", &[], "yes\nedit reply\nYou get it back.\n.\nyes\n", COMPLETED, "\"reply\": \"You get it back.\""),
     ("answer", &[], "respond We look into it.\nyes\n", COMPLETED, "\"reply\": \"We look into it.\""),
-    ("answer", &[], "no\nno not to them\n", STOPPED, "the output may not be returned: not to them"),
+    ("answer", &[], "no\nno not to them\n", STOPPED, "not to them"),
     ("article", OCEAN, "2\n1\nyes\n", COMPLETED, "https://example.org/the-ocean"),
     ("article", OCEAN, "edit draft\nMine.\n.\n1\nyes\n", COMPLETED, "\"draft\": \"Mine.\""),
     ("article", OCEAN, "4\nLonger, please.\n1\nno it is too long\n", FAILED, "TOOL_PERMISSION_DENIED: it is too long"),

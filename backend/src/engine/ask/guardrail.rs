@@ -317,7 +317,7 @@ impl Builder<'_> {
             Some(veto) => Err(RunError {
                 code: FlowCode::GuardrailBlocked,
                 message: format!("the output may not be returned: {}", words(veto)),
-                node: None,
+                node: Some(NodeId::end_of("")),
             }),
         }
     }

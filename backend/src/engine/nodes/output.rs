@@ -60,9 +60,7 @@ impl Builder<'_> {
     pub(in crate::engine) fn output_decided(&mut self, branch: u32, step: Step, ruling: Ruling<JsonMap>) {
         let end = match ruling {
             Ruling::Proceeds(output) => StepEnd::Returned { output },
-            Ruling::Refused(code, why) => {
-                StepEnd::Stopped { error: failure(code, &step.node, format!("the output may not be returned: {why}")) }
-            }
+            Ruling::Refused(code, why) => StepEnd::Stopped { error: failure(code, &step.node, why) },
             Ruling::Answered(_) => {
                 // Reviews of outputs do not offer this.
                 StepEnd::Stopped { error: failure(FlowCode::FlowInvalid, &step.node, "an output cannot be answered") }

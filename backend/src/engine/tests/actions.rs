@@ -212,7 +212,7 @@ fn a_rejected_output_fails_the_run_whatever_its_failure_policy_says() {
     let review = to_the_end(&mut play);
     let mut late = play.again();
     play.decide(one(ActionDecision::Reject { message: Some("Not to Ann.".to_owned()) }, &review));
-    let error = (FlowCode::FlowHumanRejected, "the output may not be returned: Not to Ann.".to_owned());
+    let error = (FlowCode::FlowHumanRejected, "Not to Ann.".to_owned());
     assert_eq!((play.status(), play.error()), (RunStatus::Failed, error));
     late.now = late.now.after(Duration::from_hours(2));
     let task = late.tasks.keys().next().copied().unwrap();

@@ -114,7 +114,7 @@ fn each_answer_does_at_each_gate_what_the_table_says() {
             [
                 "fails: FLOW_HUMAN_REJECTED: Not now.",
                 "told: TOOL_PERMISSION_DENIED: Not now.",
-                "fails: FLOW_HUMAN_REJECTED: the output may not be returned: Not now.",
+                "fails: FLOW_HUMAN_REJECTED: Not now.",
                 "told: TOOL_PERMISSION_DENIED: Not now.",
             ],
         ),
@@ -149,7 +149,7 @@ fn free_text_rejects_at_each_gate_with_what_it_says() {
         play.decide(say("Not now."));
         let comes = match gate {
             Agent => "fails: FLOW_HUMAN_REJECTED: Not now.",
-            Return => "fails: FLOW_HUMAN_REJECTED: the output may not be returned: Not now.",
+            Return => "fails: FLOW_HUMAN_REJECTED: Not now.",
             Emergent | Strategy => "told: TOOL_PERMISSION_DENIED: Not now.",
         };
         assert_eq!(gate.came(&play), comes, "{gate:?}");
@@ -199,7 +199,7 @@ fn when_nobody_answers_each_gate_does_what_its_timer_says() {
     let late = "nobody decided in time";
     let rejected = |gate: Gate| match gate {
         Agent => format!("fails: FLOW_HUMAN_REJECTED: {late}"),
-        Return => format!("fails: FLOW_HUMAN_REJECTED: the output may not be returned: {late}"),
+        Return => format!("fails: FLOW_HUMAN_REJECTED: {late}"),
         Emergent | Strategy => format!("told: TOOL_PERMISSION_DENIED: {late}"),
     };
     for gate in ALL {

@@ -147,7 +147,8 @@ fn summary(before: &str, after: &str) -> String {
     after.split_whitespace().for_each(|word| *words.entry(word).or_default() += 1);
     before.split_whitespace().for_each(|word| *words.entry(word).or_default() -= 1);
     let sum = |sign: i64| words.values().map(|count| (count * sign).max(0)).sum::<i64>();
-    format!("{} words added, {} removed", sum(1), sum(-1))
+    let added = sum(1);
+    format!("{added} {} added, {} removed", if added == 1 { "word" } else { "words" }, sum(-1))
 }
 
 fn without_nulls(reply: &mut Value) {
