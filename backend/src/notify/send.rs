@@ -63,13 +63,13 @@ impl Consumer for Sender {
         u32::try_from(SLOTS.saturating_sub(jobs.count())).ok().filter(|free| *free > 0)
     }
 
-    async fn claim(&self, room: u32) -> Result<Vec<Vec<ClaimedDelivery>>, store::Error> {
-        let claimed = self.store.claim_deliveries(&self.terms.owner, room, self.terms.lease).await?;
+    async fn claim(&self, room: u32, held: &[Lease]) -> Result<Vec<Vec<ClaimedDelivery>>, store::Error> {
+        let claimed = self.store.claim_deliveries(&self.terms.owner, room, self.terms.lease, held).await?;
         Ok(recipients::together(claimed))
     }
 
-    async fn next_due(&self, _room: u32) -> Result<Option<NextReady>, store::Error> {
-        self.store.next_delivery().await
+    async fn next_due(&self, _room: u32, held: &[Lease]) -> Result<Option<NextReady>, store::Error> {
+        self.store.next_delivery(held).await
     }
 
     fn leases(group: &Vec<ClaimedDelivery>) -> Vec<Lease> {

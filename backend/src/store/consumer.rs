@@ -1,6 +1,9 @@
 //! The loop that processes a table of leased rows: it claims due rows while there is room, processes them in jobs,
 //! renews the leases of running jobs, and stops cleanly. The consumer defines the jobs and their number.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,11 +57,15 @@ pub trait Consumer: Send + Sync + 'static {
     /// The room for more work beside these jobs. `None` if there is none.
     fn room(&self, jobs: &Jobs<Self::Job>) -> Option<Self::Room>;
 
-    /// Claims work that is due, as much as there is room for.
-    fn claim(&self, room: Self::Room) -> impl Future<Output = Result<Vec<Self::Work>, Error>> + Send;
+    /// Claims work that is due, as much as there is room for, except what running jobs have `held`.
+    fn claim(&self, room: Self::Room, held: &[Lease]) -> impl Future<Output = Result<Vec<Self::Work>, Error>> + Send;
 
-    /// When the next work is due that there is room for. `None` if none is known.
-    fn next_due(&self, room: Self::Room) -> impl Future<Output = Result<Option<NextReady>, Error>> + Send;
+    /// When the next work is due that there is room for, beside what is `held`. `None` if none is known.
+    fn next_due(
+        &self,
+        room: Self::Room,
+        held: &[Lease],
+    ) -> impl Future<Output = Result<Option<NextReady>, Error>> + Send;
 
     /// The leases on the rows of a unit of work.
     fn leases(work: &Self::Work) -> Vec<Lease>;
@@ -76,6 +83,8 @@ pub trait Consumer: Send + Sync + 'static {
 pub struct Jobs<J> {
     set: JoinSet<()>,
     held: HashMap<Id, Held<J>>,
+    /// When all leases that are older were last renewed.
+    renewed: Instant,
 }
 
 struct Held<J> {
@@ -86,7 +95,7 @@ struct Held<J> {
 
 impl<J> Jobs<J> {
     fn new() -> Self {
-        Self { set: JoinSet::new(), held: HashMap::new() }
+        Self { set: JoinSet::new(), held: HashMap::new(), renewed: Instant::now() }
     }
 
     /// The number of running jobs.
@@ -151,7 +160,7 @@ pub async fn consume<C: Consumer, T: Send + Sync>(
             signal = changed.changed(), if has_room && is_signalled => is_signalled = signal.is_ok(),
             () = sleep(wait.unwrap_or(terms.poll)), if has_room => {}
             Some(ended) = jobs.set.join_next_with_id() => jobs.ended(ended),
-            _ = beats.tick() => beat(&*consumer, &jobs).await,
+            _ = beats.tick() => beat(&*consumer, &mut jobs).await,
         }
     }
     drain(&*consumer, jobs, beats).await;
@@ -160,32 +169,39 @@ pub async fn consume<C: Consumer, T: Send + Sync>(
 /// Claims as much work as there is room for. Returns how long to wait for more, or `None` if no room is left.
 async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result<Option<Duration>, Error> {
     let Some(room) = consumer.room(jobs) else { return Ok(None) };
-    for work in consumer.claim(room).await? {
+    // After an outage, the leases of running jobs may be over. They come first, before another server claims them.
+    if jobs.renewed.elapsed() > consumer.terms().heartbeat {
+        renew(&**consumer, jobs).await?;
+    }
+    for work in consumer.claim(room, &jobs.leases()).await? {
         jobs.start(consumer, work);
     }
     let Some(room) = consumer.room(jobs) else { return Ok(None) };
-    let (next, longest) = (consumer.next_due(room).await?, consumer.terms().poll);
+    let (next, longest) = (consumer.next_due(room, &jobs.leases()).await?, consumer.terms().poll);
     // Measured by the database: a wrong clock of this server would make it look too often or too late.
     let until = next.map_or(longest, NextReady::wait);
     Ok(Some(until.clamp(MIN_WAIT, longest)))
 }
 
 /// Renews all leases, and notifies the jobs that have lost one.
-async fn beat<C: Consumer>(consumer: &C, jobs: &Jobs<C::Job>) {
-    let (terms, held) = (consumer.terms(), jobs.leases());
-    if held.is_empty() {
+async fn renew<C: Consumer>(consumer: &C, jobs: &mut Jobs<C::Job>) -> Result<(), Error> {
+    let (terms, held, begun) = (consumer.terms(), jobs.leases(), Instant::now());
+    let still = consumer.store().renew(C::TABLE, &terms.owner, &held, terms.lease).await?;
+    let is_lost = |job: &&Held<C::Job>| job.leases.iter().any(|lease| !still.contains(lease));
+    jobs.held.values().filter(is_lost).for_each(|job| job.lost.cancel());
+    jobs.renewed = begun;
+    Ok(())
+}
+
+/// Renews all leases at a heartbeat.
+async fn beat<C: Consumer>(consumer: &C, jobs: &mut Jobs<C::Job>) {
+    if jobs.held.is_empty() {
         return;
     }
-    match consumer.store().renew(C::TABLE, &terms.owner, &held, terms.lease).await {
-        Ok(still) => {
-            let is_lost = |job: &&Held<C::Job>| job.leases.iter().any(|lease| !still.contains(lease));
-            jobs.held.values().filter(is_lost).for_each(|job| job.lost.cancel());
-        }
+    if let Err(error) = renew(consumer, jobs).await {
         // The leases may expire; the store then refuses results of work that others have taken over.
-        Err(error) => {
-            tracing::warn!(%error, table = ?C::TABLE, rows = held.len(), "leases could not be renewed");
-            return;
-        }
+        tracing::warn!(%error, table = ?C::TABLE, rows = jobs.held.len(), "leases could not be renewed");
+        return;
     }
     consumer.beat(jobs).await;
 }
@@ -202,7 +218,7 @@ async fn drain<C: Consumer>(consumer: &C, mut jobs: Jobs<C::Job>, mut beats: Int
                 Some(ended) => jobs.ended(ended),
                 None => return,
             },
-            _ = beats.tick() => beat(consumer, &jobs).await,
+            _ = beats.tick() => beat(consumer, &mut jobs).await,
             () = &mut patience => break,
         }
     }

@@ -83,12 +83,13 @@ impl DeliveryOutcome {
 }
 
 impl Store {
-    /// Claims up to `limit` deliveries that are due, oldest first.
+    /// Claims up to `limit` deliveries that are due, oldest first. Leaves out those that the sender still has `held`.
     pub async fn claim_deliveries(
         &self,
         sender: &str,
         limit: u32,
         lease: Duration,
+        held: &[Lease],
     ) -> Result<Vec<ClaimedDelivery>, Error> {
         let claimed = |row: &Row| {
             let before = stored(row)?;
@@ -96,12 +97,13 @@ impl Store {
             Ok(ClaimedDelivery { attempt: before.attempt.saturating_add(1), failures, ..before })
         };
         let first = move |of: &Selection<'_>| first(limit, of);
-        self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), first, claimed).await
+        self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), held, first, claimed).await
     }
 
-    /// Returns when the next delivery is due, or its lease ends. `None` if none is waiting.
-    pub async fn next_delivery(&self) -> Result<Option<NextReady>, Error> {
-        self.next_ready(|of| first(1, of)).await
+    /// Returns when the next delivery is due, or its lease ends, beside those that are `held`. `None` if none is
+    /// waiting.
+    pub async fn next_delivery(&self, held: &[Lease]) -> Result<Option<NextReady>, Error> {
+        self.next_ready(held, |of| first(1, of)).await
     }
 
     /// Records the outcomes of an attempt, all or none. Returns for each whether it was recorded; if not, another

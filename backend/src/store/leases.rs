@@ -18,6 +18,7 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::db::{Conn, Db, Row, Sql};
+use super::log_index::padded;
 use super::{Error, Store};
 
 /// How long a row that this server cannot read is deferred. A newer server may be able to read it.
@@ -102,6 +103,9 @@ pub(super) enum Readiness {
 pub(super) struct Selection<'a> {
     store: &'a Store,
     wanted: Wanted<'a>,
+    /// The rows whose jobs still run here. They are left out even if their leases are over: a claim would take them
+    /// from these jobs.
+    held: &'a [Uuid],
     /// The locking clause at the end of each SELECT.
     pub lock: &'static str,
 }
@@ -124,8 +128,10 @@ impl Selection<'_> {
         }
     }
 
-    /// Adds the condition that a row is ready, unless only times are read.
+    /// Adds the conditions that a row is not held, and is ready, unless only times are read.
     pub fn ready(&self, sql: Sql, by: Readiness) -> Sql {
+        let sql =
+            if self.held.is_empty() { sql } else { sql.push(" AND id NOT IN (").list(padded(self.held)).push(")") };
         match self.wanted {
             Wanted::Ready(_) => self.store.now_by(sql.push(" AND ready_at <= "), by),
             Wanted::Times => sql,
@@ -134,7 +140,7 @@ impl Selection<'_> {
 }
 
 impl Store {
-    /// Claims the rows that `first` selects. `columns` are read by `read`, with their values before the claim; the
+    /// Claims the rows that `first` selects, except those that are `held`. `columns` are read by `read`, with their values before the claim; the
     /// first of them must be the id. If a row cannot be read, it is deferred so that it does not block others, and
     /// nothing is claimed.
     pub(super) async fn claim_rows<T: Send + 'static>(
@@ -142,12 +148,14 @@ impl Store {
         table: WorkTable,
         columns: &'static str,
         (owner, lease): (&str, Duration),
+        held: &[Lease],
         first: impl Fn(&Selection<'_>) -> Sql + Send + 'static,
         read: fn(&Row) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
+        let held = ids(held);
         // A read first keeps an idle server off SQLite's write lock.
         if !self.inner.db.is_postgres() {
-            let look = first(&Selection { store: self, wanted: Wanted::Ready("1"), lock: "" });
+            let look = first(&Selection { store: self, wanted: Wanted::Ready("1"), held: &held, lock: "" });
             if self.inner.db.read().await?.fetch_one(look).await?.is_none() {
                 return Ok(Vec::new());
             }
@@ -155,7 +163,7 @@ impl Store {
         let (store, owner) = (self.clone(), owner.to_owned());
         let claim = async move |mut conn: Conn| -> Result<Result<Vec<T>, Vec<Uuid>>, Error> {
             let lock = if conn.is_postgres() { " FOR UPDATE SKIP LOCKED" } else { "" };
-            let due = first(&Selection { store: &store, wanted: Wanted::Ready(columns), lock });
+            let due = first(&Selection { store: &store, wanted: Wanted::Ready(columns), held: &held, lock });
             let update = |sql: Sql| {
                 let sql = sql.push("UPDATE ").push(table.name()).push(" SET attempt = attempt + 1, owner = ");
                 let sql = sql.bind(owner.as_str()).push(table.on_claim()).push(", ready_at = ");
@@ -205,9 +213,14 @@ impl Store {
         Ok(())
     }
 
-    /// Returns when the first of the rows that `first` selects is ready, or its lease ends.
-    pub(super) async fn next_ready(&self, first: impl Fn(&Selection<'_>) -> Sql) -> Result<Option<NextReady>, Error> {
-        let sql = first(&Selection { store: self, wanted: Wanted::Times, lock: "" });
+    /// Returns when the first of the rows that `first` selects is ready, or its lease ends. Leaves out those that are
+    /// `held`.
+    pub(super) async fn next_ready(
+        &self,
+        held: &[Lease],
+        first: impl Fn(&Selection<'_>) -> Sql,
+    ) -> Result<Option<NextReady>, Error> {
+        let sql = first(&Selection { store: self, wanted: Wanted::Times, held: &ids(held), lock: "" });
         let mut next: Option<NextReady> = None;
         for row in self.inner.db.read().await?.fetch(sql).await? {
             let ready = NextReady { at: Timestamp(row.int(0)?), now: Timestamp(row.int(1)?) };
@@ -291,6 +304,10 @@ impl Store {
     pub(super) fn time_in(&self, sql: Sql, delay: Duration) -> Sql {
         self.now(sql).push(" + ").bind(micros(delay))
     }
+}
+
+fn ids(held: &[Lease]) -> Vec<Uuid> {
+    held.iter().map(|lease| lease.id).collect()
 }
 
 pub(super) fn micros(time: Duration) -> i64 {

@@ -43,16 +43,24 @@ pub(super) fn lane(task: &Task) -> &'static str {
 }
 
 impl Store {
-    /// Claims due tasks, as many as there is room for.
-    pub async fn claim(&self, worker: &str, room: Room, lease: Duration) -> Result<Vec<Claimed>, Error> {
+    /// Claims due tasks, as many as there is room for. Leaves out those that the worker still has `held`.
+    pub async fn claim(
+        &self,
+        worker: &str,
+        room: Room,
+        lease: Duration,
+        held: &[Lease],
+    ) -> Result<Vec<Claimed>, Error> {
         let first = move |of: &Selection<'_>| first(room, of);
-        self.claim_rows(WorkTable::Tasks, "id, body, attempt, lost, owner", (worker, lease), first, claimed).await
+        let columns = "id, body, attempt, lost, owner";
+        self.claim_rows(WorkTable::Tasks, columns, (worker, lease), held, first, claimed).await
     }
 
-    /// Returns when the next task that there is room for is due, or its lease ends. `None` if there is no such task.
-    pub async fn next_due(&self, room: Room) -> Result<Option<NextReady>, Error> {
+    /// Returns when the next task that there is room for is due, or its lease ends, beside those that are `held`.
+    /// `None` if there is no such task.
+    pub async fn next_due(&self, room: Room, held: &[Lease]) -> Result<Option<NextReady>, Error> {
         let one = Room { calls: room.calls.min(1), timers: room.timers.min(1), ..room };
-        self.next_ready(|of| first(one, of)).await
+        self.next_ready(held, |of| first(one, of)).await
     }
 
     /// Returns those of these tasks whose results are no longer needed, because their run or their map is over.

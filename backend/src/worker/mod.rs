@@ -94,12 +94,12 @@ impl Consumer for Options {
         job::room(jobs, self.slots)
     }
 
-    async fn claim(&self, room: Room) -> Result<Vec<Claimed>, Error> {
-        self.store.claim(&self.terms.owner, room, self.terms.lease).await
+    async fn claim(&self, room: Room, held: &[Lease]) -> Result<Vec<Claimed>, Error> {
+        self.store.claim(&self.terms.owner, room, self.terms.lease, held).await
     }
 
-    async fn next_due(&self, room: Room) -> Result<Option<NextReady>, Error> {
-        self.store.next_due(room).await
+    async fn next_due(&self, room: Room, held: &[Lease]) -> Result<Option<NextReady>, Error> {
+        self.store.next_due(room, held).await
     }
 
     fn leases(claimed: &Claimed) -> Vec<Lease> {

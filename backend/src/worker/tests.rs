@@ -310,7 +310,7 @@ async fn a_timer_fires_on_its_time_while_every_slot_is_held_by_a_call() {
 async fn what_a_lost_worker_held_is_done_by_another() {
     let house = House::with(agent_flow()).await;
     let run = house.launch().await;
-    let lost = house.store.claim("lost", ROOM, Duration::from_millis(50)).await.unwrap();
+    let lost = house.store.claim("lost", ROOM, Duration::from_millis(50), &[]).await.unwrap();
     assert_eq!(lost.len(), 1);
     let worker = start(house.worker(demo(), tools()));
     let state = house.ended(run).await;
@@ -330,7 +330,7 @@ async fn a_call_that_may_not_be_repeated_asks_a_person_when_its_worker_was_lost(
     let house =
         House::with(flow(&json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } }), false)).await;
     let run = house.launch().await;
-    assert_eq!(house.store.claim("lost", ROOM, Duration::from_millis(50)).await.unwrap().len(), 1);
+    assert_eq!(house.store.claim("lost", ROOM, Duration::from_millis(50), &[]).await.unwrap().len(), 1);
     let calls = Counting::default();
     let worker = start(house.worker(demo(), calls.clone()));
     let review = house.pending(run).await;
@@ -355,7 +355,8 @@ async fn a_call_whose_task_was_taken_away_is_broken_off() {
     let worker = start(options);
     let first = house.launch().await;
     model.called(&house, 1).await;
-    let thief = async || house.store.claim("thief", ROOM, Duration::from_mins(1)).await.unwrap().into_iter().next();
+    let thief =
+        async || house.store.claim("thief", ROOM, Duration::from_mins(1), &[]).await.unwrap().into_iter().next();
     assert_eq!(house.until(thief).await.task.run, first);
     // The only slot is free again, so the worker claims the next task.
     house.launch().await;

@@ -32,7 +32,7 @@ async fn a_decision_ends_the_run(world: World) {
     assert_eq!(crate::engine::summary(&state).status, RunStatus::Completed);
     assert_eq!(world.store.review(review.id).await.expect("reads"), Some(answer.review));
     assert_eq!(
-        world.store.next_due(Room { calls: 1, timers: 1, suspects: 1 }).await.expect("reads"),
+        world.store.next_due(Room { calls: 1, timers: 1, suspects: 1 }, &[]).await.expect("reads"),
         None,
         "the deadline went with the review"
     );

@@ -40,18 +40,18 @@ async fn make_due(world: &World) {
 async fn a_deadline_is_claimed_when_it_is_due_and_by_one_worker(world: World) {
     let review = world.launched_review("hello").await;
     let warning = Timestamp(review.expires_at.expect("a deadline").0 - 6 * 60_000_000);
-    let next = world.store.next_due(ROOM).await.expect("reads");
+    let next = world.store.next_due(ROOM, &[]).await.expect("reads");
     assert_eq!(next.map(|next| next.at), Some(warning), "one row: the warning comes first");
-    assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims"), Vec::new());
+    assert_eq!(world.store.claim("a", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
     make_due(&world).await;
     let other = world.another().await;
-    let (one, two) = tokio::join!(world.store.claim("a", ROOM, LEASE), other.claim("b", ROOM, LEASE));
+    let (one, two) = tokio::join!(world.store.claim("a", ROOM, LEASE, &[]), other.claim("b", ROOM, LEASE, &[]));
     let mut claimed = one.expect("claims");
     claimed.extend(two.expect("claims"));
     assert_eq!(claimed.len(), 1);
     assert_eq!(claimed[0].task.kind, TaskKind::Deadline { review: review.id });
     assert_eq!((claimed[0].attempt, claimed[0].lost_before), (1, false));
-    assert!(world.store.next_due(ROOM).await.expect("reads").is_some(), "the end of the lease");
+    assert!(world.store.next_due(ROOM, &[]).await.expect("reads").is_some(), "the end of the lease");
     other.close().await;
 }
 
@@ -60,23 +60,23 @@ async fn a_timer_waits_for_the_clock_of_who_claims_it(world: World) {
     world.clock.set_back(Duration::from_hours(48));
     let review = world.launched_review("hello").await;
     let warning = Timestamp(review.expires_at.expect("a deadline").0 - 6 * 60_000_000);
-    assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims"), Vec::new());
-    let next = world.store.next_due(ROOM).await.expect("reads").expect("a timer");
+    assert_eq!(world.store.claim("a", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
+    let next = world.store.next_due(ROOM, &[]).await.expect("reads").expect("a timer");
     assert_eq!(next.wait(), warning.since(world.clock.now()), "nor is it looked for before");
     world.clock.advance(next.wait());
-    assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims").len(), 1);
+    assert_eq!(world.store.claim("a", ROOM, LEASE, &[]).await.expect("claims").len(), 1);
 }
 
 async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     let review = world.launched_review("hello").await;
     let run = review.run_id.expect("of a run");
     make_due(&world).await;
-    let first = world.store.claim("a", ROOM, LEASE).await.expect("claims").remove(0);
+    let first = world.store.claim("a", ROOM, LEASE, &[]).await.expect("claims").remove(0);
     let held = [first.lease()];
     let renew = async |worker| world.store.renew(WorkTable::Tasks, worker, &held, LEASE).await.expect("renews");
     assert_eq!((renew("a").await, renew("b").await), (held.to_vec(), Vec::new()));
     make_due(&world).await;
-    let second = world.store.claim("b", ROOM, LEASE).await.expect("claims").remove(0);
+    let second = world.store.claim("b", ROOM, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((second.attempt, second.lost_before), (2, true));
     assert_eq!(renew("a").await, Vec::new());
     let failure = TaskFailure {
@@ -105,14 +105,14 @@ async fn a_task_that_cannot_be_read_waits_as_it_was(world: World) {
     let body = row.text(0).expect("a text");
     set_body("of a later version", &body).await;
     for _ in 0..3 {
-        assert_eq!(world.store.claim("old", ROOM, LEASE).await.expect("claims"), Vec::new());
+        assert_eq!(world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
         set_body("of a later version", "of a later version").await;
     }
-    world.store.claim("old", ROOM, LEASE).await.expect("claims");
-    let others = world.store.claim("old", ROOM, LEASE).await.expect("claims");
+    world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims");
+    let others = world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims");
     assert_eq!(others.len(), 1, "it holds up no other");
     set_body(&body, "of a later version").await;
-    let read = world.store.claim("new", ROOM, LEASE).await.expect("claims").remove(0);
+    let read = world.store.claim("new", ROOM, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((read.attempt, read.lost, read.lost_before), (1, 0, false));
 }
 
@@ -165,13 +165,13 @@ fn cancelling(run: RunId) -> Change {
 async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
     let run = launched_calls(&world).await;
     let one = Room { calls: 1, timers: 0, suspects: 1 };
-    let lost = world.store.claim("lost", one, LEASE).await.expect("claims").remove(0);
+    let lost = world.store.claim("lost", one, LEASE, &[]).await.expect("claims").remove(0);
     // Of the two calls, one is held in its second attempt, and the other is not claimed.
     let sql = super::super::db::Sql::new("UPDATE tasks SET ready_at = 0 WHERE owner IS NOT NULL");
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
     conn.execute(sql).await.expect("writes");
     conn.commit().await.expect("writes");
-    let held = world.store.claim("holder", one, LEASE).await.expect("claims").remove(0);
+    let held = world.store.claim("holder", one, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((held.task.id, held.attempt), (lost.task.id, 2));
 
     cancel(&world, run).await;
@@ -179,8 +179,8 @@ async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
     let renewed = world.store.renew(WorkTable::Tasks, "holder", &leases, LEASE).await.expect("renews");
     assert_eq!(renewed, leases, "a call that is under way goes on");
     make_due(&world).await;
-    assert_eq!(world.store.claim("other", ROOM, LEASE).await.expect("claims"), Vec::new());
-    assert_eq!(world.store.next_due(ROOM).await.expect("reads"), None);
+    assert_eq!(world.store.claim("other", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
+    assert_eq!(world.store.next_due(ROOM, &[]).await.expect("reads"), None);
 
     let before = world.store.run(run).await.expect("reads").expect("is there");
     let stale = return_from(&world, &lost).await;
@@ -201,7 +201,7 @@ async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
 
 async fn a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent(world: World) {
     let run = launched_calls(&world).await;
-    let held = world.store.claim("silent", ROOM, LEASE).await.expect("claims").remove(0);
+    let held = world.store.claim("silent", ROOM, LEASE, &[]).await.expect("claims").remove(0);
     cancel(&world, run).await;
     assert_eq!(world.store.counts().await.expect("reads")["tasks"], 2);
     world.clock.advance(Duration::from_hours(25));
@@ -268,7 +268,7 @@ async fn calls_that_nobody_had_claimed_when_their_map_failed_leave_nothing_in_th
     });
     let run = launched(&world, &flow).await;
     let slots = Room { calls: 16, timers: 0, suspects: 1 };
-    let mut held = world.store.claim("worker", slots, LEASE).await.expect("claims");
+    let mut held = world.store.claim("worker", slots, LEASE, &[]).await.expect("claims");
     let failed = held.remove(0);
     let failure = TaskFailure::new(FlowCode::ToolFailed, "no such address");
     let input = Box::new(Input::TaskFailed { task: failed.task.id, attempt: failed.attempt, failure });

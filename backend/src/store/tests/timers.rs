@@ -38,7 +38,7 @@ async fn timer(world: &World) -> TaskId {
     conn.execute(super::super::db::Sql::new("UPDATE tasks SET ready_at = 0")).await.expect("writes");
     conn.commit().await.expect("writes");
     let room = Room { calls: 10, timers: 10, suspects: 1 };
-    let claimed = world.store.claim("w", room, Duration::from_secs(30)).await.expect("claims");
+    let claimed = world.store.claim("w", room, Duration::from_secs(30), &[]).await.expect("claims");
     assert_eq!(claimed.len(), 1);
     claimed[0].task.id
 }

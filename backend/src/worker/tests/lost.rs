@@ -18,7 +18,7 @@ fn forgiving() -> Value {
 async fn die(house: &House, times: u32) -> usize {
     let mut held = 0;
     for n in 0..times {
-        held = house.store.claim(&format!("dead-{n}"), ROOM, Duration::ZERO).await.unwrap().len();
+        held = house.store.claim(&format!("dead-{n}"), ROOM, Duration::ZERO, &[]).await.unwrap().len();
     }
     held
 }
@@ -59,13 +59,56 @@ async fn those_who_may_be_to_blame_are_tried_one_at_a_time_and_a_stop_is_no_loss
         house.launch().await;
     }
     assert_eq!(die(&house, 3).await, 3, "all three were held when two workers died");
-    let suspect = house.store.claim("one", ROOM, Duration::from_mins(1)).await.unwrap();
+    let suspect = house.store.claim("one", ROOM, Duration::from_mins(1), &[]).await.unwrap();
     assert_eq!(suspect.len(), 1);
     assert_eq!(suspect[0].lost, 3);
     let none = Room { suspects: 0, ..ROOM };
-    assert_eq!(house.store.claim("one", none, Duration::from_mins(1)).await.unwrap(), Vec::new());
+    assert_eq!(house.store.claim("one", none, Duration::from_mins(1), &[]).await.unwrap(), Vec::new());
     // A worker that stops releases its tasks.
     house.store.release(WorkTable::Tasks, "one", &[suspect[0].lease()], Duration::ZERO).await.unwrap();
-    let again = house.store.claim("two", ROOM, Duration::from_mins(1)).await.unwrap();
+    let again = house.store.claim("two", ROOM, Duration::from_mins(1), &[]).await.unwrap();
     assert_eq!((again.len(), again[0].lost <= 3), (1, true), "{again:?}");
+}
+
+/// A tool that counts its calls, and returns from them when it is told to.
+#[derive(Clone, Default)]
+struct Slow {
+    calls: Arc<AtomicUsize>,
+    returns: CancellationToken,
+}
+
+impl Slow {
+    async fn called(&self, house: &House, times: usize) {
+        house.until(async || (self.calls.load(Ordering::SeqCst) == times).then_some(())).await;
+    }
+}
+
+#[async_trait]
+impl Tool for Slow {
+    async fn call(&self, _: &ToolRequest) -> Result<Value, TaskFailure> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.returns.cancelled().await;
+        Ok(json!("called"))
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_not_lost_when_its_lease_ends_while_its_worker_still_makes_it() {
+    let clock = ManualClock::now();
+    let publish = json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } });
+    let house = House::at(clock.clone(), flow(&publish, false)).await;
+    let tool = Slow::default();
+    let worker = start(house.worker(demo(), tool.clone()));
+    let first = house.launch().await;
+    tool.called(&house, 1).await;
+    // As after an outage of the database: no heartbeat came through, and the lease is over.
+    clock.advance(Duration::from_mins(1));
+    let second = house.launch().await;
+    tool.called(&house, 2).await;
+    tool.returns.cancel();
+    for run in [first, second] {
+        assert_eq!(house.ended(run).await.keys.get("draft"), Some(&json!("called")));
+    }
+    assert_eq!(tool.calls.load(Ordering::SeqCst), 2);
+    worker.stop().await;
 }
