@@ -210,7 +210,7 @@ impl Archiver {
         self.explained.refresh(&self.store).await?;
         let ids: Vec<_> = runs.iter().take(RUNS).map(|run| run.id).collect();
         let rows = self.store.rows_of_runs(&ids).await?;
-        let numbers = numbers(&self.store, &self.trusted, &self.explained, &rows).await?;
+        let numbers = numbers(&self.store, &self.trusted, &mut self.explained, &rows).await?;
         let header = Header::new(self.store.log_id().to_owned(), self.store.last_archive().await? + 1, day.to_owned());
         let mut writer = Writer::new(&header, Spool::new(self.folder.path()))?;
         let (mut entries, mut written) = (EntryNumbers::default(), Vec::new());

@@ -31,11 +31,12 @@ pub struct Numbered {
     pub hash: Hash,
 }
 
-/// Returns the entries of rows, in their order. A row that is not sealed yet is missing in the result.
+/// Returns the entries of rows, in their order. A row that is not sealed yet is missing in the result. Reads again what
+/// was archived or erased meanwhile, into `explained`.
 pub async fn numbers(
     store: &Store,
     trusted: &Trusted,
-    explained: &Explained,
+    explained: &mut Explained,
     rows: &[i64],
 ) -> Result<BTreeMap<i64, Vec<Numbered>>, NumberingError> {
     let seals: BTreeSet<u64> = store.seals_of_rows(rows).await?.into_iter().flatten().collect();
@@ -46,9 +47,14 @@ pub async fn numbers(
         let from = before.map_or_else(|| store.origin(), |before| before.to);
         let broken = |bad: FirstBad| NumberingError::Broken(bad.message);
         let gone = || broken(bad_seal(seal, format!("seal {seal} is of another log")));
-        let found = range(store, from, &opened).await?.ok_or_else(gone)?;
-        let placed = check_range(&opened, &found, explained).map_err(broken)?;
-        for (found, number) in found.iter().zip(placed) {
+        let mut found = range(store, from.clone(), &opened).await?.ok_or_else(gone)?;
+        let mut placed = check_range(&opened, &found, explained);
+        // Entries may have been archived or erased since they were recorded in `explained`.
+        while placed.is_err() && explained.refresh(store).await? {
+            found = range(store, from.clone(), &opened).await?.ok_or_else(gone)?;
+            placed = check_range(&opened, &found, explained);
+        }
+        for (found, number) in found.iter().zip(placed.map_err(broken)?) {
             if wanted.contains(&found.row) {
                 numbers.entry(found.row).or_default().push(Numbered { number, hash: found.hash });
             }

@@ -15,6 +15,8 @@ use crate::store::{
 
 /// The minimum interval between passes while there are commits.
 const EVERY: Duration = Duration::from_secs(5);
+/// The wait before the next look, while another server erases.
+const ELSEWHERE: Duration = Duration::from_secs(5);
 /// The rest after a failure, or if data of the person are still in use.
 const AGAIN: Duration = Duration::from_mins(10);
 /// The maximum number of entries that one entry `entries.erased` records.
@@ -52,6 +54,8 @@ pub(super) enum Reached {
     Soon,
     /// Runs are not over yet, or something cannot be read.
     Later,
+    /// Another server is erasing.
+    Elsewhere,
     /// The maximum number of steps was reached.
     Stopped,
 }
@@ -61,6 +65,8 @@ pub struct Eraser {
     store: Store,
     trusted: Trusted,
     explained: Explained,
+    /// The newest `entries.erased` entry when this server last erased or looked. `None` if nobody was being erased.
+    mine: Option<u64>,
     /// The last wait for entries to be sealed. It doubles each time.
     soon: Duration,
 }
@@ -84,6 +90,7 @@ impl LogFollower for Eraser {
             Reached::End => Resume::OnCommit,
             Reached::Soon | Reached::Stopped => Resume::After(self.soon),
             Reached::Later => Resume::After(AGAIN),
+            Reached::Elsewhere => Resume::After(ELSEWHERE),
         })
     }
 }
@@ -91,7 +98,7 @@ impl LogFollower for Eraser {
 impl Eraser {
     /// Creates an eraser for this database.
     pub fn new(store: Store, trusted: Trusted) -> Self {
-        Self { store, trusted, explained: Explained::default(), soon: EVERY }
+        Self { store, trusted, explained: Explained::default(), mine: None, soon: EVERY }
     }
 
     /// Starts erasing in the background.
@@ -100,12 +107,23 @@ impl Eraser {
         background.start("eraser", |stop| store::follow(self, commits, stop))
     }
 
-    /// Searches everything for all people who are being erased, and makes at most `steps` steps.
+    /// Searches everything for all people who are being erased, and makes at most `steps` steps. If another server has
+    /// erased something since this one last looked, erasing is left to it.
     pub(super) async fn pass(&mut self, mut steps: u64) -> Result<Reached, EraseError> {
+        let all = self.store.being_erased().await?;
+        if all.is_empty() {
+            self.mine = None;
+            return Ok(Reached::End);
+        }
+        self.explained.refresh(&self.store).await?;
+        let last = self.explained.last_erasure();
+        if self.mine.replace(last).is_some_and(|mine| mine != last) {
+            return Ok(Reached::Elsewhere);
+        }
         let mut reached = Reached::End;
-        for erasing in self.store.being_erased().await? {
+        for erasing in all {
             let of_one = self.erase(&erasing, &mut steps).await?;
-            if of_one == Reached::Stopped {
+            if of_one >= Reached::Elsewhere {
                 return Ok(of_one);
             }
             if of_one == Reached::End {
@@ -127,7 +145,7 @@ impl Eraser {
                 let prepared = self.store.erase_of_rows(erasing, &rows).await;
                 reached = reached.max(self.step(prepared, steps).await?);
             }
-            if reached == Reached::Stopped {
+            if reached >= Reached::Elsewhere {
                 return Ok(reached);
             }
             place = next;
@@ -140,7 +158,7 @@ impl Eraser {
             for run in runs {
                 let prepared = self.store.erase_of_run(erasing, run).await;
                 reached = reached.max(self.step(prepared, steps).await?);
-                if reached == Reached::Stopped {
+                if reached >= Reached::Elsewhere {
                     return Ok(reached);
                 }
             }
@@ -196,13 +214,25 @@ impl Eraser {
             return Ok(Reached::Stopped);
         }
         let begun = Instant::now();
-        let Some(erased_entries) = self.entries_erased(&step).await? else { return Ok(Reached::Soon) };
+        if self.mine != Some(step.erasures()) {
+            return Ok(Reached::Elsewhere);
+        }
+        let erased_entries = match self.entries_erased(&step).await? {
+            Ok(erased_entries) => erased_entries,
+            Err(why_not) => return Ok(why_not),
+        };
+        let (before, mine) = (step.erasures(), step.erasures() + erased_entries.len() as u64);
         let new = Box::new(NewErasure { erased_entries, step });
         match self.store.commit(Change::by_server(Operation::EraseEntries(new))).await {
-            Ok(_) => *steps -= 1,
+            Ok(_) => {
+                *steps -= 1;
+                self.mine = Some(mine);
+            }
             Err(CommitError::Conflict(why)) => {
                 tracing::info!(%why, "a step of an erasure failed; it will be repeated");
-                return Ok(Reached::Soon);
+                self.explained.refresh(&self.store).await?;
+                let is_elsewhere = self.explained.last_erasure() != before;
+                return Ok(if is_elsewhere { Reached::Elsewhere } else { Reached::Soon });
             }
             Err(error) => return Err(error.into()),
         }
@@ -210,15 +240,19 @@ impl Eraser {
         Ok(Reached::End)
     }
 
-    /// Returns the records of a step for the audit log. `None` if one of its entries is not sealed yet. Fails if the
-    /// data are not what was sealed, which must never get a new hash.
-    async fn entries_erased(&mut self, step: &ErasureStep) -> Result<Option<Vec<EntriesErased>>, EraseError> {
+    /// Returns the records of a step for the audit log, or why there are none yet: one of its entries is not sealed, or
+    /// another server has erased something since the data were read. Fails if the data are not what was sealed, which
+    /// must never get a new hash.
+    async fn entries_erased(&mut self, step: &ErasureStep) -> Result<Result<Vec<EntriesErased>, Reached>, EraseError> {
         self.explained.refresh(&self.store).await?;
         let rows: Vec<i64> = step.rows().iter().map(|row| row.number).collect();
-        let numbers = numbers(&self.store, &self.trusted, &self.explained, &rows).await?;
+        let numbers = numbers(&self.store, &self.trusted, &mut self.explained, &rows).await?;
+        if self.explained.last_erasure() != step.erasures() {
+            return Ok(Err(Reached::Elsewhere));
+        }
         let mut changed: Vec<(u64, Hash)> = Vec::new();
         for row in step.rows() {
-            let Some(entries) = numbers.get(&row.number) else { return Ok(None) };
+            let Some(entries) = numbers.get(&row.number) else { return Ok(Err(Reached::Soon)) };
             let broken =
                 || EraseError::Broken(format!("row {} of the log was changed after it was sealed", row.number));
             if entries.len() != row.before.len() || row.after.len() != row.before.len() {
@@ -243,6 +277,6 @@ impl Eraser {
                 let username = step.erasing().pseudonym.clone();
                 EntriesErased { erasure, username, entries, hashes: joined(&hashes) }
             });
-        Ok(Some(erased_entries.collect()))
+        Ok(Ok(erased_entries.collect()))
     }
 }

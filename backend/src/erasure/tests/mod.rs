@@ -3,4 +3,5 @@
 
 mod everything;
 mod refused;
+mod servers;
 mod support;

@@ -54,6 +54,11 @@ pub struct ErasureStep {
 }
 
 impl ErasureStep {
+    /// The number of the newest `entries.erased` entry when the data were read.
+    pub fn erasures(&self) -> u64 {
+        self.erasures
+    }
+
     /// The log rows that change.
     pub fn rows(&self) -> &[ErasedRow] {
         &self.rows
