@@ -36,6 +36,14 @@ impl Conn {
         Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
     }
 
+    /// Like [`Self::indexed_to`]. Until the end of this transaction, no server indexes more.
+    pub async fn hold_index(&mut self) -> Result<i64, Error> {
+        // SQLite has only one writer anyway.
+        let lock = if self.is_postgres() { " FOR UPDATE" } else { "" };
+        let row = self.fetch_one(Sql::new("SELECT next FROM log_index").push(lock)).await?;
+        Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
+    }
+
     /// Returns the place before the first row that waits to be indexed. `None` if none does. A block is indexed once it
     /// is full.
     pub async fn index_waits_at(&mut self) -> Result<Option<LogPlace>, Error> {

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
-use shared::api::AuditQuery;
+use shared::api::{AuditQuery, UserPatch};
 use shared::decision::Via;
-use shared::log::{Cursor, Entry, Event, ReviewAct};
+use shared::entry_numbers::EntryNumbers;
+use shared::log::{Cursor, EntriesErased, Entry, Event, ReviewAct};
 use shared::time::Timestamp;
 
 use super::support::{Dice, World, decide, decided, on_both, on_review, person};
 use crate::engine::Input;
 use crate::store::db::Sql;
 use crate::store::log_index::{BLOCK, Indexed};
-use crate::store::{Form, Store};
+use crate::store::{Change, Form, NewErasure, Operation, Prepared, Store, UserChange};
 
 on_both! {
     every_filter_finds_what_a_look_at_every_entry_finds,
@@ -257,4 +258,66 @@ async fn rows_that_are_gone_are_forgotten_and_the_rest_is_found(world: World) {
     assert_eq!(words().await, before - 1, "one of these was indexed");
     assert_eq!(blocks(&world).await, indexed - 2, "a block goes once all its rows are gone");
     check(&world, &mut dice, 20).await;
+}
+
+/// Whether a statement with this text waits for a lock.
+async fn waits_for_a_lock(world: &World, statement: &str) -> bool {
+    let sql =
+        Sql::new("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' ");
+    let sql = sql.push("AND strpos(query, ").bind(statement).push(") > 0");
+    let mut conn = world.store.inner.db.read().await.expect("reads");
+    conn.fetch_one(sql).await.expect("reads").is_some()
+}
+
+/// In SQLite, an erasure and the indexer cannot write at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_erased_while_it_is_indexed_does_not_stay_in_the_index() {
+    let Some(world) = World::postgres().await else { return };
+    let review = world.launched_review("hello").await;
+    let text = "Quixotically put".to_owned();
+    let comment = Input::Comment { review: review.id, by: person("tom"), via: Via::Human, text };
+    world.store.commit(on_review(review.id, "tom", comment)).await.expect("said");
+    decided(world.store.commit(decide(&review, "tom", "yes")).await).expect("decided");
+    for _ in 0..BLOCK {
+        world.launch("to fill the block").await;
+    }
+    let username: shared::id::Username = "tom".parse().expect("a name");
+    let patch = UserPatch { active: Some(false), ..UserPatch::default() };
+    let change = UserChange { username: username.clone(), patch, password_hash: None };
+    for operation in [Operation::UpdateUser(Box::new(change)), Operation::EraseUser(username)] {
+        world.store.commit(Change::by_server(operation)).await.expect("the account is erased");
+    }
+    let erasing = world.store.being_erased().await.expect("reads").remove(0);
+    let run = review.run_id.expect("of a run");
+    let Prepared::Step(step) = world.store.erase_of_run(&erasing, run).await.expect("reads") else { panic!("no step") };
+    let (username, entries) = (erasing.pseudonym, EntryNumbers::default());
+    let told = EntriesErased { erasure: 1, username, entries, hashes: String::new() };
+    let erase = Operation::EraseEntries(Box::new(NewErasure { erased_entries: vec![told], step: *step }));
+
+    // The erasure has begun, and cannot write yet.
+    let mut held = world.store.inner.db.write_on_this_thread().await.expect("writes");
+    let hold = Sql::new("SELECT 1 FROM runs WHERE id = ").bind(run.0).push(" FOR NO KEY UPDATE");
+    held.fetch(hold).await.expect("locks");
+    let store = world.store.clone();
+    let erasing = tokio::spawn(async move { store.commit(Change::by_server(erase)).await });
+    let until = async |done: &dyn Fn() -> bool, statement: &str| {
+        let waiting = async {
+            while !done() && !waits_for_a_lock(&world, statement).await {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("in time");
+    };
+    until(&|| false, "UPDATE runs").await;
+    let other = world.another().await;
+    let store = other.clone();
+    let indexing = tokio::spawn(async move { store.index_log(&mut None, 16 * BLOCK).await });
+    until(&|| indexing.is_finished(), "log_index").await;
+    held.rollback().await.expect("unlocks");
+    erasing.await.expect("ends").expect("erases");
+    indexing.await.expect("ends").expect("indexes");
+    while world.store.index_log(&mut None, 16 * BLOCK).await.expect("indexes") != Indexed::All {}
+    assert!(blocks(&world).await > 0);
+    assert_eq!(world.database.holding("uixotically").await.expect("reads"), [""; 0]);
+    other.close().await;
 }

@@ -28,7 +28,7 @@ impl Group {
     /// changes people.
     pub async fn load_erasures(&mut self, conn: &mut Conn, changes: &[Change], now: i64) -> Result<(), Error> {
         let (mut names, mut erased, mut runs) = (BTreeSet::new(), Vec::new(), Vec::new());
-        let mut numbers = false;
+        let (mut numbers, mut erases) = (false, false);
         for change in changes {
             match &change.operation {
                 Operation::CreateUser(new) => _ = names.insert(new.user.username.as_str()),
@@ -39,7 +39,7 @@ impl Group {
                 }
                 Operation::EraseUser(username) => erased.push(username),
                 Operation::EraseEntries(new) => {
-                    numbers = true;
+                    (numbers, erases) = (true, true);
                     runs.extend(new.step.run.map(|(run, _)| run.0));
                 }
                 Operation::ArchiveRuns(_) => numbers = true,
@@ -64,7 +64,10 @@ impl Group {
         }
         if numbers {
             self.erasures.last = conn.last_erasure().await?;
-            self.erasures.indexed_to = conn.indexed_to().await?;
+        }
+        if erases {
+            // An indexer that has read rows before this commit must not store them without seeing it.
+            self.erasures.indexed_to = conn.hold_index().await?;
         }
         for run in runs {
             let sql = Sql::new("SELECT MAX(l.seq) FROM runs r JOIN log l ON l.run_id = r.id WHERE r.id = ").bind(run);
