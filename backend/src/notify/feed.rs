@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::Outlets;
 use super::plan::{self, CHANNEL, Notice, OVER, update};
 use super::recipients::{self, Recipient};
+use crate::clock::SharedClock;
 use crate::store::{self, LogFollower, LogPage, NewDelivery, Resume, Store};
 
 /// The feeder's name in metrics.
@@ -22,6 +23,8 @@ const READER: &str = "notifications";
 const PAGE: u32 = 500;
 /// The number of entries without deliveries after which the cursor is stored nevertheless.
 const UNSAVED: usize = 2000;
+/// The time after which the cursor is stored if nothing is left to read. Runs are not archived before.
+const UNSAVED_FOR: Duration = Duration::from_mins(1);
 /// The number of deliveries that are collected before they are stored, limited since other writers wait meanwhile.
 /// Deliveries of one entry are stored together.
 const AT_ONCE: usize = 500;
@@ -31,6 +34,7 @@ const ELSEWHERE: Duration = Duration::from_secs(5);
 /// The follower of the log that makes deliveries.
 pub(super) struct Feeder {
     store: Store,
+    clock: SharedClock,
     outlets: Arc<Outlets>,
     /// Signalled whenever deliveries were added.
     added: watch::Sender<()>,
@@ -39,6 +43,8 @@ pub(super) struct Feeder {
     /// The cursor up to which the log was read.
     read: Cursor,
     unsaved: usize,
+    /// The uptime when everything that was read was last stored.
+    saved_at: Duration,
     /// Whether another server made the deliveries when this one last looked.
     is_elsewhere: bool,
 }
@@ -64,6 +70,10 @@ impl LogFollower for Feeder {
         };
         let mut deliveries = Vec::new();
         let mut before = self.read.clone();
+        let uptime = self.clock.uptime();
+        if self.read == self.saved {
+            self.saved_at = uptime;
+        }
         self.unsaved += entries.len();
         let people = self.people(&entries).await?;
         for entry in &entries {
@@ -88,7 +98,9 @@ impl LogFollower for Feeder {
                 return Ok(self.leave());
             }
         }
-        if (!deliveries.is_empty() || self.unsaved > UNSAVED) && !self.store_up_to(&cursor, deliveries).await? {
+        let is_due = !more && cursor != self.saved && uptime.saturating_sub(self.saved_at) >= UNSAVED_FOR;
+        let saves = !deliveries.is_empty() || self.unsaved > UNSAVED || is_due;
+        if saves && !self.store_up_to(&cursor, deliveries).await? {
             return Ok(self.leave());
         }
         self.store.has_read(READER, &cursor);
@@ -99,9 +111,15 @@ impl LogFollower for Feeder {
 
 impl Feeder {
     /// Creates a feeder that continues at the stored cursor, or at the head of the log if none is stored.
-    pub async fn new(store: Store, outlets: Arc<Outlets>, added: watch::Sender<()>) -> Result<Self, store::Error> {
-        let saved = place(&store).await?;
-        Ok(Self { store, outlets, added, read: saved.clone(), saved, unsaved: 0, is_elsewhere: false })
+    pub async fn new(
+        store: Store,
+        clock: SharedClock,
+        outlets: Arc<Outlets>,
+        added: watch::Sender<()>,
+    ) -> Result<Self, store::Error> {
+        let (saved, saved_at) = (place(&store).await?, clock.uptime());
+        let read = saved.clone();
+        Ok(Self { store, clock, outlets, added, saved, read, unsaved: 0, saved_at, is_elsewhere: false })
     }
 
     /// Stores deliveries, and the cursor up to which they are complete. Returns `false`, and stores nothing, if another

@@ -156,7 +156,7 @@ impl Notifier {
             return Ok(NotifierHandle { notifications, tasks: Vec::new() });
         }
         let added = watch::Sender::new(());
-        let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), added.clone()).await?;
+        let feeder = Feeder::new(store.clone(), clock.clone(), Arc::clone(&outlets), added.clone()).await?;
         let notifications = NotificationService::new(clock.clone(), Arc::clone(&outlets));
         let (background, terms, changed) = (store.background().clone(), sender::terms(&clock), added.subscribe());
         let (commits, kept) = (store.commits(), store.clone());

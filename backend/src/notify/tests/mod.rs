@@ -1,5 +1,6 @@
 //! Tests of the promises of notifications, against servers that speak the real protocols.
 
+mod feeder;
 mod mails;
 mod webhooks;
 
@@ -44,7 +45,8 @@ async fn start(world: &World, settings: &NotificationSettings) -> NotifierHandle
 /// A feeder without a sender: deliveries wait.
 async fn feeder(world: &World, settings: &NotificationSettings) -> Feeder {
     let outlets = Outlets::new(settings.clone(), &secrets(), String::new()).expect("the settings hold");
-    Feeder::new(world.store.clone(), Arc::new(outlets), watch::Sender::new(())).await.expect("reads")
+    let clock: SharedClock = world.clock.clone();
+    Feeder::new(world.store.clone(), clock, Arc::new(outlets), watch::Sender::new(())).await.expect("reads")
 }
 
 /// Polls until something is there, advancing the clock by half a second each time.
