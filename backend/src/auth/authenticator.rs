@@ -1,6 +1,6 @@
 //! Determines the caller from the headers of a request.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use shared::access::Principal;
 use shared::client::USER_HEADER;
 use shared::error::{Code, Problem};
+use shared::id::Username;
 use shared::time::Timestamp;
 
 use super::oidc::Provider;
@@ -45,6 +46,8 @@ pub struct Identity {
     /// The time up to which these rights apply if nobody changes them: the credential expires, or a period as someone's
     /// deputy begins or ends. `None` if there is no such time.
     pub rights_until: Option<Timestamp>,
+    /// The people whose deputy the caller is now, also those who may not log in at the moment.
+    pub deputy_of: BTreeSet<Username>,
     /// Whether the caller must set up a second factor before anything else.
     pub factor_missing: bool,
 }
@@ -52,7 +55,12 @@ pub struct Identity {
 impl Identity {
     /// Returns the caller as the actor of commits.
     pub fn actor(&self) -> Actor {
-        Actor { principal: self.principal.clone(), credential: Some(self.credential), rights_until: self.rights_until }
+        Actor {
+            principal: self.principal.clone(),
+            credential: Some(self.credential),
+            rights_until: self.rights_until,
+            deputy_of: self.deputy_of.clone(),
+        }
     }
 
     /// Refuses callers who must set up a second factor first.
@@ -189,18 +197,20 @@ impl Authenticator {
             })
             .ok_or_else(ended)?;
         let mut principal = person.principal(Some(&credential));
-        let mut rights_until = None;
+        let (mut rights_until, mut deputy_of) = (None, BTreeSet::new());
         // Only sessions have rights of deputies: a token has a right only through a role that it names.
         if !principal.token && !person.deputyships.is_empty() {
-            (principal.stands_for, rights_until) =
-                self.store.standing(&person).await.map_err(|error| of_store(&error))?;
+            let standing = self.store.standing(&person).await.map_err(|error| of_store(&error))?;
+            (principal.stands_for, rights_until, deputy_of) = (standing.stands_for, standing.until, standing.deputy_of);
         }
         let expires_at = credential.expires_at;
         let rights_until = rights_until.into_iter().chain(expires_at).min();
         let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
         let factor_missing = !principal.token && !has_factor && self.policy.second_factor.includes(&person);
         let kind = credential.kind;
-        Ok((Identity { principal, credential: digest, kind, expires_at, rights_until, factor_missing }, credential))
+        let identity =
+            Identity { principal, credential: digest, kind, expires_at, rights_until, deputy_of, factor_missing };
+        Ok((identity, credential))
     }
 
     /// Empties the cache. Called when the log reports changes of people, sessions or tokens.

@@ -153,7 +153,7 @@ async fn decide(
         return Ok(InteractionReply::Tell("Nothing was decided: the review does not exist.".to_owned()));
     };
     let mut principal = person.principal(None);
-    (principal.stands_for, _) = state.store.standing(&person).await?;
+    principal.stands_for = state.store.standing(&person).await?.stands_for;
     let (budgets, uptime) = (&state.edge.budgets, state.clock.uptime());
     if let Err(problem) = budgets.admit(&principal, uptime) {
         return Ok(refused(notifications, review, &problem));

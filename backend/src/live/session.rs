@@ -300,10 +300,10 @@ where
         seen.then(|| published.frame.clone())
     }
 
-    /// Whether this client's rights are those of the person, or derived from theirs as a deputy.
+    /// Whether this client's rights are those of the person, or follow from theirs as a deputy. Those of a person who
+    /// may not log in give none, until they may again.
     fn rests_on(&self, name: &Username) -> bool {
-        let principal = &self.actor.principal;
-        principal.username == *name || principal.stands_for.iter().any(|absent| absent.username == *name)
+        self.actor.principal.username == *name || self.actor.deputy_of.contains(name)
     }
 
     /// Waits until the client's rights change by the passing of time, or its credential expires. That is no commit, so

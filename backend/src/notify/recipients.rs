@@ -39,7 +39,7 @@ impl Recipient {
     pub async fn of(store: &Store, record: UserRecord, choice: Notifications) -> Result<Self, store::Error> {
         let mut principal = record.principal(None);
         if !record.deputyships.is_empty() {
-            (principal.stands_for, _) = store.standing(&record).await?;
+            principal.stands_for = store.standing(&record).await?.stands_for;
         }
         Ok(Self { record, choice, principal })
     }

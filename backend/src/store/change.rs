@@ -5,6 +5,8 @@ mod credential;
 mod erase;
 mod sign_in;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use shared::access::{ADMIN, Involvement, Principal};
 use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
@@ -63,12 +65,14 @@ pub struct Actor {
     pub credential: Option<[u8; 32]>,
     /// When their rights change by themselves: a deputyship begins or ends, or the session or token expires.
     pub rights_until: Option<Timestamp>,
+    /// The people whose deputy they are now, also those who may not log in at the moment.
+    pub deputy_of: BTreeSet<Username>,
 }
 
 impl Actor {
     /// Creates an actor for whom the server acts, without a session or token.
     pub fn of(principal: Principal) -> Self {
-        Self { principal, credential: None, rights_until: None }
+        Self { principal, credential: None, rights_until: None, deputy_of: BTreeSet::new() }
     }
 
     /// Makes the idempotency key of a request by this actor. All sessions of a person share their keys; a token has its

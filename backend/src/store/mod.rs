@@ -119,6 +119,7 @@ pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use shared::grant::LONGEST as LONGEST_GRANT;
 pub use statistics::TooMuch;
 pub use tasks::{Room, SUSPECT};
+pub use users::Standing;
 pub use whole_run::{RunRow, WholeRun};
 
 use crate::background::Background;

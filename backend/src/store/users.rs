@@ -20,6 +20,17 @@ pub(super) const USER_COLUMNS: usize = 10;
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at, \
                           c.last_used_at, c.client";
 
+/// For whom a person stands in at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The people whose rights they have.
+    pub stands_for: Vec<Absent>,
+    /// The people whose deputy they are, also those who may not log in.
+    pub deputy_of: BTreeSet<Username>,
+    /// When that changes next by itself. `None` if it no longer does.
+    pub until: Option<Timestamp>,
+}
+
 impl UserRecord {
     /// Returns the person with their current rights: all their roles, or with a token, those of the token's roles that
     /// they still have.
@@ -35,15 +46,19 @@ impl UserRecord {
     /// Returns the people for whom this person stands in at a moment; `person` looks up their records. People who may
     /// no longer log in have no rights that a deputy could use.
     pub fn stands_for<'p>(&self, now: Timestamp, person: impl Fn(&Username) -> Option<&'p Self>) -> Vec<Absent> {
-        let held = self.deputyships.iter().filter(|span| self.user.active && span.holds(now));
-        let people: BTreeSet<&Username> = held.map(|span| &span.person).collect();
-        let absent = people.into_iter().filter_map(|name| person(name).filter(|record| record.user.active));
+        let people = self.deputy_of(now).into_iter().filter(|_| self.user.active);
+        let absent = people.filter_map(|name| person(name).filter(|record| record.user.active));
         absent
             .map(|record| Absent {
                 username: record.user.username.clone(),
                 roles: record.user.roles.iter().cloned().collect(),
             })
             .collect()
+    }
+
+    /// Returns the people whose deputy this person is at a moment, whether or not they may log in.
+    pub fn deputy_of(&self, now: Timestamp) -> BTreeSet<&Username> {
+        self.deputyships.iter().filter(|span| span.holds(now)).map(|span| &span.person).collect()
     }
 
     /// When the result of [`Self::stands_for`] changes next by itself. `None` if it no longer does.
@@ -92,12 +107,13 @@ impl Store {
             .map(|(_, credential, person)| (credential, person)))
     }
 
-    /// Returns the people for whom a person stands in now, and when that changes next by itself.
-    pub async fn standing(&self, record: &UserRecord) -> Result<(Vec<Absent>, Option<Timestamp>), Error> {
+    /// Returns for whom a person stands in now.
+    pub async fn standing(&self, record: &UserRecord) -> Result<Standing, Error> {
         let now = self.inner.clock.now();
         let people = self.inner.db.read().await?.absent([record], now).await?;
         let stands_for = record.stands_for(now, |name| people.iter().find(|person| person.user.username == *name));
-        Ok((stands_for, record.changes_after(now)))
+        let deputy_of = record.deputy_of(now).into_iter().cloned().collect();
+        Ok(Standing { stands_for, deputy_of, until: record.changes_after(now) })
     }
 
     /// Returns all deputyships that are not over, the latest added first.

@@ -1,9 +1,13 @@
 //! The numbers of the inbox, and the messages when rights change.
 
+use shared::api::UserPatch;
+use shared::deputy::Deputyship;
+use shared::id::DeputyId;
 use shared::protocol::{ClientMessage, Topic};
 
 use super::*;
-use crate::store::tests::support::{World, decide, decided};
+use crate::store::tests::support::{World, actor, decide, decided, new_run};
+use crate::store::{Change, Operation, Standing, UserChange};
 
 struct Heard(Client);
 
@@ -104,6 +108,62 @@ async fn whoever_asks_for_numbers_is_told_that_their_rights_have_changed() {
         assert!(matches!(client.next().await, ServerMessage::Snapshot { .. }));
         assert_eq!(client.numbers((0, 0)).await, 0);
         drop((client, world));
+    };
+    tokio::join!(talking, session.run());
+}
+
+/// Authenticates one person, with the rights that they have in the store.
+struct Stored(Store, Actor);
+
+#[async_trait]
+impl Authenticate for Stored {
+    fn is_origin_allowed(&self, _: &HeaderMap) -> bool {
+        true
+    }
+    async fn authenticate(&self, _: &HeaderMap) -> Result<Actor, Problem> {
+        self.refresh(&self.1).await
+    }
+    async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem> {
+        let record = self.0.user(&actor.principal.username).await.expect("reads").expect("is there");
+        let Standing { stands_for, deputy_of, .. } = self.0.standing(&record).await.expect("reads");
+        let principal = Principal { stands_for, ..record.principal(None) };
+        Ok(Actor { deputy_of, ..Actor::of(principal) })
+    }
+}
+
+#[tokio::test]
+async fn a_deputy_is_told_when_the_person_may_not_log_in_and_when_they_may_again() {
+    let (world, hub) = world().await;
+    world.add_user("lea", &["reviewer", "legal"]).await;
+    let (now, lea) = (world.clock.now(), "lea".parse().expect("a name"));
+    let span = Deputyship {
+        id: DeputyId(new_run().0),
+        person: lea,
+        deputy: "tom".parse().expect("a name"),
+        from: now,
+        until: now.after(Duration::from_hours(24)),
+        note: None,
+        made_by: "lea".parse().expect("a name"),
+        created_at: now,
+    };
+    let named = Change { by: Some(actor("lea")), key: None, operation: Operation::NameDeputy(Box::new(span)) };
+    world.store.commit(named).await.expect("a deputy is named");
+    let stored = Stored(world.store.clone(), actor("tom"));
+    let deputy = stored.authenticate(&HeaderMap::new()).await.expect("tom");
+    let (line, client) = line();
+    let mut client = Heard(client);
+    let session = SocketSession::new(line, hub.clone(), Arc::new(stored), deputy);
+    let talking = async {
+        for active in [false, true] {
+            client.subscribe(&[Topic::Inbox]);
+            while !matches!(client.next().await, ServerMessage::Inbox { .. }) {}
+            let patch = UserPatch { active: Some(active), ..UserPatch::default() };
+            let change = UserChange { username: "lea".parse().expect("a name"), patch, password_hash: None };
+            world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await.expect("is changed");
+            assert_eq!(client.next().await, ServerMessage::Rights, "active: {active}");
+            assert_eq!(client.next().await, ServerMessage::Resync, "active: {active}");
+        }
+        drop(client);
     };
     tokio::join!(talking, session.run());
 }

@@ -13,7 +13,7 @@ use shared::review::Review;
 use super::support::{World, actor, decide, decided, new_run, on_both, on_review, person};
 use crate::clock::Clock as _;
 use crate::engine::{Input, Refusal};
-use crate::store::{Change, CommitError, Committed, Operation, UserChange};
+use crate::store::{Change, CommitError, Committed, Operation, Standing, UserChange};
 
 on_both! {
     a_deputy_decides_while_the_span_lasts_and_no_longer,
@@ -63,7 +63,7 @@ async fn a_deputy_decides_while_the_span_lasts_and_no_longer(world: World) {
 
     world.clock.advance(Duration::from_mins(10));
     let record = world.store.user("tom").await.expect("reads").expect("is there");
-    let (stands_for, until) = world.store.standing(&record).await.expect("reads");
+    let Standing { stands_for, until, .. } = world.store.standing(&record).await.expect("reads");
     assert_eq!((&*stands_for[0].username, until), ("lea", Some(span.until)));
     let after = decided(world.store.commit(decide(&review, "tom", "yes")).await).expect("decides").review;
     assert_eq!((&*after.decisions[0].by, after.decisions[0].on_behalf_of.as_deref()), ("tom", Some("lea")));
