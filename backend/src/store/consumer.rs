@@ -14,7 +14,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::leases::{Lease, NextReady, WorkTable};
+use super::leases::{Lease, NextReady, Progress, WorkTable};
 use super::{Error, Store};
 
 /// The shortest sleep, so that rows held by others do not make this server spin.
@@ -224,7 +224,8 @@ async fn drain<C: Consumer>(consumer: &C, mut jobs: Jobs<C::Job>, mut beats: Int
     }
     jobs.set.shutdown().await;
     let held = jobs.leases();
-    if let Err(error) = consumer.store().release(C::TABLE, &terms.owner, &held, Duration::ZERO).await {
+    let released = consumer.store().release(C::TABLE, &terms.owner, &held, Progress::Begun, Duration::ZERO).await;
+    if let Err(error) = released {
         tracing::warn!(%error, table = ?C::TABLE, rows = held.len(), "leases could not be released; they will expire");
     }
 }

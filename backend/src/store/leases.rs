@@ -49,14 +49,23 @@ impl WorkTable {
         }
     }
 
-    /// The columns that a release also sets. A task keeps its owner, so that the next worker knows that it was begun.
+    /// The columns that a release also sets. A task that was begun keeps its owner, so that the next worker knows it.
     /// The next claim will count that owner as lost, so one is subtracted here.
-    fn on_release(self) -> &'static str {
-        match self {
-            Self::Tasks => ", lost = lost - 1",
-            Self::Deliveries => ", owner = NULL",
+    fn on_release(self, progress: Progress) -> &'static str {
+        match (self, progress) {
+            (Self::Tasks, Progress::Begun) => ", lost = lost - 1",
+            (Self::Tasks, Progress::NotBegun) | (Self::Deliveries, _) => ", owner = NULL",
         }
     }
+}
+
+/// Whether the work of a claimed row may have taken effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It was begun.
+    Begun,
+    /// Nothing was done.
+    NotBegun,
 }
 
 /// A claim on a row.
@@ -267,12 +276,19 @@ impl Store {
     }
 
     /// Ends leases on rows whose work was not done. Others may claim the rows after a delay.
-    pub async fn release(&self, table: WorkTable, owner: &str, held: &[Lease], delay: Duration) -> Result<(), Error> {
+    pub async fn release(
+        &self,
+        table: WorkTable,
+        owner: &str,
+        held: &[Lease],
+        progress: Progress,
+        delay: Duration,
+    ) -> Result<(), Error> {
         if held.is_empty() {
             return Ok(());
         }
         let sql = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
-        let sql = self.time_in(sql, delay).push(table.on_release()).push(" WHERE id IN (SELECT id FROM ");
+        let sql = self.time_in(sql, delay).push(table.on_release(progress)).push(" WHERE id IN (SELECT id FROM ");
         let sql = sql.push(table.name()).push(" WHERE owner = ").bind(owner).push(" AND (id, attempt) IN (");
         let sql = sql.values(held.iter().map(|lease| vec![lease.id.into(), lease.attempt.into()]));
         let sql = sql.push(if self.inner.db.is_postgres() { ") FOR UPDATE SKIP LOCKED)" } else { "))" });

@@ -105,6 +105,6 @@ fn claimed(row: &Row) -> Result<Claimed, Error> {
     let attempt =
         u32::try_from(row.int(2)? + 1).map_err(|error| Error::Stored(format!("task {}: {error}", task.id)))?;
     let lost_before = row.text_opt(4)?.is_some();
-    let lost = u32::try_from(row.int(3)?).unwrap_or(0) + u32::from(lost_before);
+    let lost = u32::try_from(row.int(3)? + i64::from(lost_before)).unwrap_or(0);
     Ok(Claimed { task, attempt, lost_before, lost })
 }

@@ -18,7 +18,9 @@ use crate::engine::{
 };
 use crate::flow::guardrail::ask_all;
 use crate::limits::{self, Exceeded};
-use crate::store::{Change, Claimed, CommitError, Error, ExponentialBackoff, Operation, WorkTable, with_retries};
+use crate::store::{
+    Change, Claimed, CommitError, Error, ExponentialBackoff, Operation, Progress, WorkTable, with_retries,
+};
 use crate::token_stream::Chunk;
 
 /// The number of lost workers after which a task's step fails. If that also ends the process, the run fails after
@@ -77,7 +79,8 @@ pub(super) async fn handle(
             tracing::debug!("the task is over");
             count(kind, "over");
         }
-        Err(NoInput::Unreadable(why)) => park(&options, &claimed, &why).await,
+        // A call is made only once its run was read.
+        Err(NoInput::Unreadable(why)) => park(&options, &claimed, Progress::NotBegun, &why).await,
     }
 }
 
@@ -230,7 +233,7 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
         };
         let Operation::Run { input, .. } = &change.operation else { return };
         let Some(fallback) = fallback(claimed, input, code, &why) else {
-            return park(options, claimed, &why).await;
+            return park(options, claimed, Progress::Begun, &why).await;
         };
         tracing::error!(%why, "the answer cannot be stored; the step or the run fails instead");
         change = Change::by_server(Operation::Run { run, input: Box::new(fallback) });
@@ -256,12 +259,12 @@ fn fallback(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Op
 }
 
 /// Defers a task whose run can be neither read nor changed, so that it delays no other task.
-async fn park(options: &Options, claimed: &Claimed, why: &str) {
+async fn park(options: &Options, claimed: &Claimed, progress: Progress, why: &str) {
     let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
     tracing::error!(%why, "the run cannot be read or changed; its task is retried in {hours} h");
     count(kind, "parked");
     let (owner, held) = (&options.terms.owner, [claimed.lease()]);
-    if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, PARKED).await {
+    if let Err(error) = options.store.release(WorkTable::Tasks, owner, &held, progress, PARKED).await {
         tracing::warn!(%error, "the task could not be deferred; it is retried when its lease expires");
     }
 }

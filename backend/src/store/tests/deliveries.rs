@@ -6,7 +6,7 @@ use shared::id::ReviewId;
 use shared::notification::{DeliveryQuery, DeliveryStatus};
 
 use super::support::{World, after, decide, on_both};
-use crate::store::{ClaimedDelivery, DeliveryOutcome, NewDelivery, Store, WorkTable};
+use crate::store::{ClaimedDelivery, DeliveryOutcome, NewDelivery, Progress, Store, WorkTable};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -127,7 +127,7 @@ async fn a_lease_is_renewed_while_it_is_held_and_ends_when_it_is_released(world:
     let renew = async |sender| store.renew(WorkTable::Deliveries, sender, &held, LEASE).await.expect("renews");
     assert_eq!((renew("b").await, renew("a").await), (Vec::new(), held.to_vec()));
     assert_eq!(store.claim_deliveries("b", 1, LEASE, &[]).await.expect("claims"), Vec::new(), "the lease was renewed");
-    store.release(WorkTable::Deliveries, "a", &held, Duration::ZERO).await.expect("releases");
+    store.release(WorkTable::Deliveries, "a", &held, Progress::Begun, Duration::ZERO).await.expect("releases");
     assert_eq!(renew("a").await, Vec::new(), "it is held no longer");
     let again = store.claim_deliveries("b", 1, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((again.attempt, again.failures), (2, 0));

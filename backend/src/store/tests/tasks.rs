@@ -13,7 +13,7 @@ use super::support::{World, actor, decide, new_run, on_both, person};
 use crate::clock::{Clock as _, Moment};
 use crate::engine::{self, Input, Refusal, RunState, Snapshot, TaskFailure, TaskKind};
 use crate::flow::Compiled;
-use crate::store::{Change, Claimed, CommitError, Committed, NewFlow, Operation, Room, WorkTable};
+use crate::store::{Change, Claimed, CommitError, Committed, NewFlow, Operation, Progress, Room, WorkTable};
 
 const ROOM: Room = Room { calls: 10, timers: 10, suspects: 1 };
 const LEASE: Duration = Duration::from_secs(30);
@@ -23,6 +23,7 @@ on_both! {
     a_timer_waits_for_the_clock_of_who_claims_it,
     a_result_of_a_stale_attempt_is_refused,
     a_task_that_cannot_be_read_waits_as_it_was,
+    a_task_counts_as_begun_unless_it_was_released_before,
     a_result_after_the_runs_end_is_recorded_once,
     a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent,
     calls_that_nobody_had_claimed_when_their_map_failed_leave_nothing_in_the_run,
@@ -160,6 +161,21 @@ async fn cancel(world: &World, run: RunId) {
 fn cancelling(run: RunId) -> Change {
     let input = Box::new(Input::Cancel { by: person("dev"), reason: None });
     Change { by: Some(actor("dev")), key: None, operation: Operation::Run { run, input } }
+}
+
+async fn a_task_counts_as_begun_unless_it_was_released_before(world: World) {
+    world.launched_review("hello").await;
+    for (progress, lost_before) in [(Progress::NotBegun, false), (Progress::Begun, true)] {
+        make_due(&world).await;
+        let held = world.store.claim("a", ROOM, LEASE, &[]).await.expect("claims").remove(0);
+        let released = world.store.release(WorkTable::Tasks, "a", &[held.lease()], progress, Duration::ZERO).await;
+        released.expect("is released");
+        make_due(&world).await;
+        let again = world.store.claim("b", ROOM, LEASE, &[]).await.expect("claims").remove(0);
+        assert_eq!((again.lost_before, again.lost), (lost_before, 0), "{progress:?}");
+        let back = world.store.release(WorkTable::Tasks, "b", &[again.lease()], Progress::NotBegun, LEASE).await;
+        back.expect("is released");
+    }
 }
 
 async fn a_result_after_the_runs_end_is_recorded_once(world: World) {

@@ -4,6 +4,7 @@
 use shared::error::FlowCode;
 
 use super::*;
+use crate::store::Progress;
 use crate::worker::call::MOST_LOST;
 
 /// A flow with a call whose failure is handled.
@@ -65,7 +66,7 @@ async fn those_who_may_be_to_blame_are_tried_one_at_a_time_and_a_stop_is_no_loss
     let none = Room { suspects: 0, ..ROOM };
     assert_eq!(house.store.claim("one", none, Duration::from_mins(1), &[]).await.unwrap(), Vec::new());
     // A worker that stops releases its tasks.
-    house.store.release(WorkTable::Tasks, "one", &[suspect[0].lease()], Duration::ZERO).await.unwrap();
+    house.store.release(WorkTable::Tasks, "one", &[suspect[0].lease()], Progress::Begun, Duration::ZERO).await.unwrap();
     let again = house.store.claim("two", ROOM, Duration::from_mins(1), &[]).await.unwrap();
     assert_eq!((again.len(), again[0].lost <= 3), (1, true), "{again:?}");
 }
