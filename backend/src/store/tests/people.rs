@@ -157,6 +157,9 @@ async fn of_very_many_sessions_and_browsers_the_oldest_end(world: World) {
         assert_eq!([there(0, of).await, there(1, of).await, there(100, of).await], [false, true, true]);
         assert!(there(0, of + 4).await, "others keep theirs");
     }
+    let told = world.told(EntryKind::SessionEnded).await;
+    let ended = told.iter().filter(|entry| entry.event.kind == EntryKind::SessionEnded);
+    assert_eq!(ended.map(|entry| &entry.event.data["username"]).collect::<Vec<_>>(), ["ana"]);
 }
 
 async fn only_admins_change_people(world: World) {

@@ -27,6 +27,7 @@ use super::super::users::{USERS, user_row};
 use super::super::{Committed, Error, Inner, queue, statistics};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group, RunWork};
+use crate::clock::Moment;
 use crate::engine::{RunState, Snapshot, summary};
 
 const BLOBS: Table = Table { name: "blobs", key: "run_id, digest", others: "body" };
@@ -76,8 +77,9 @@ impl Group {
     /// Writes all data that the group decided. Returns the first log row that it wrote.
     pub async fn write(&mut self, inner: &Inner, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
         self.forget_unanswered(conn).await?;
+        // This may add log entries.
+        self.write_flows_and_people(conn, Moment::of(&*inner.clock)).await?;
         let rows = self.rows()?;
-        self.write_flows_and_people(conn).await?;
         self.write_erased_people(conn, inner.clock.now().0).await?;
         for review in &rows.unknown {
             conn.forget_audience(*review).await?;
@@ -194,7 +196,7 @@ impl Group {
         Ok(rows)
     }
 
-    async fn write_flows_and_people(&self, conn: &mut Conn) -> Result<(), Error> {
+    async fn write_flows_and_people(&mut self, conn: &mut Conn, moment: Moment) -> Result<(), Error> {
         let out = &self.out;
         let mut flows = Vec::new();
         for flow in &out.flows {
@@ -226,7 +228,7 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
         .await?;
-        self.write_credentials(conn).await
+        self.write_credentials(conn, moment).await
     }
 }
 
