@@ -1,6 +1,8 @@
 //! Deadlines: a review whose time is up expires or is escalated before any other input is applied, whatever that input
 //! is. Each review has one task as its timer: due at the warning, then at the deadline, then at those of an escalation.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use shared::JsonMap;
 use shared::access::REVIEWER;
@@ -22,15 +24,15 @@ use crate::engine::question::{Approval, Asked, Question, Subject};
 use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
-    /// Applies the earliest deadline that has passed: a pending review expires or escalates, a handler passes on.
-    /// Returns whether there was one.
+    /// Applies the earliest deadline that has passed and changes something: a pending review expires or escalates, a
+    /// handler passes on. Returns whether there was one.
     pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
         let due = self.state.questions.iter().filter_map(|question| {
             let until = self.until(question)?;
             (until <= self.now).then_some((until, question.review))
         });
-        let first = due.min().map(|(_, review)| review);
-        first.inspect(|review| self.time_is_up(*review)).is_some()
+        let due: BTreeSet<(Timestamp, ReviewId)> = due.collect();
+        due.into_iter().any(|(_, review)| self.time_is_up(review))
     }
 
     /// Returns the review whose timer is this task.
@@ -65,17 +67,22 @@ impl Builder<'_> {
         self.move_task(task, &step, TaskKind::Deadline { review: id }, warn_at.unwrap_or(expires_at), true);
     }
 
-    pub(super) fn time_is_up(&mut self, id: ReviewId) {
+    /// Does what follows when the time for a question is up. Returns whether anything does.
+    pub(super) fn time_is_up(&mut self, id: ReviewId) -> bool {
         if self.state.question(id).is_some_and(|question| question.asked != Asked::People) {
-            return self.handler_timed_out(id);
+            self.handler_timed_out(id);
+            return true;
         }
-        let Some(review) = self.reviews.get(&id).cloned() else { return };
-        let Some(subject) = self.state.question(id).map(|question| question.subject.clone()) else { return };
+        let Some(review) = self.reviews.get(&id).cloned() else { return false };
+        let Some(subject) = self.state.question(id).map(|question| question.subject.clone()) else { return false };
         let reason = "nobody decided in time".to_owned();
         let answer = match (review.on_timeout.clone().unwrap_or(OnTimeout::Reject), &subject) {
-            (OnTimeout::Escalate(next), _) => return self.escalate(id, next),
+            (OnTimeout::Escalate(next), _) => {
+                self.escalate(id, next);
+                return true;
+            }
             // They have no time limit.
-            (_, Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Specialist { .. }) => return,
+            (_, Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Specialist { .. }) => return false,
             (on_timeout, Subject::Ask { .. }) => QuestionAnswer::Reply(self.reply_in_time(&subject, &on_timeout)),
             (OnTimeout::Error, _) => {
                 let node = review.node.clone();
@@ -89,13 +96,15 @@ impl Builder<'_> {
                 if let Err(Refusal::Unasked { inquiries, .. }) =
                     self.refuse_unasked(&review, &subject, &decisions, None)
                 {
-                    return self.ask_guardrails_instead(id, Approval::Timer, inquiries);
+                    self.ask_guardrails_instead(id, Approval::Timer, inquiries);
+                    return true;
                 }
                 self.rule(&review, &subject, &decisions, None)
             }
         };
         self.expire(id, &reason, &answer);
         self.answer(subject, answer);
+        true
     }
 
     /// Escalates a review: people of another role are asked too, with their own time from now on, however late the

@@ -312,3 +312,13 @@ nodes:
     let keys: Vec<_> = written.items.iter().map(|item| item.key.as_str()).collect();
     assert_eq!(keys, ["own"], "`total` is what the branch beside writes");
 }
+
+#[test]
+fn what_is_handed_over_has_no_deadline_whatever_its_review_says() {
+    let mut play = start();
+    play.model("serve", calls([("over", json!({ "to": "finance", "reason": "Book the refund", "summary": "-" }))]));
+    let id = play.review().id;
+    play.snapshot.reviews.get_mut(&id).unwrap().expires_at = Some(play.now);
+    play.model("serve", text("Done."));
+    assert_eq!((play.review().id, play.status()), (id, RunStatus::Completed));
+}
