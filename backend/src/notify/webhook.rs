@@ -101,8 +101,8 @@ pub(super) fn url_of(text: &str) -> Result<Url, String> {
 /// The body of the message about an entry, the same for every attempt.
 pub(super) fn body(entry: &Entry, link: &str) -> String {
     let event = &entry.event;
-    let mut review = event.data.get("review").cloned().unwrap_or_default();
-    hide_votes(&mut review);
+    // The log holds no secret votes.
+    let review = event.data.get("review").cloned().unwrap_or_default();
     let mut data = json!({ "review": review, "url": link });
     if let (Value::Object(data), Some(actor)) = (&mut data, &event.actor) {
         data.insert("actor".to_owned(), json!(actor));
@@ -134,13 +134,6 @@ fn notification(review: &Review, link: &str) -> Value {
         members.insert("expires_at".to_owned(), json!(until));
     }
     notification
-}
-
-/// Removes the votes while a blind review is pending, when nobody may see how others voted.
-fn hide_votes(review: &mut Value) {
-    if review["blind"] == true && review["status"] == "pending" {
-        review["decisions"] = json!([]);
-    }
 }
 
 #[cfg(test)]

@@ -34,5 +34,5 @@ pub(super) fn room(jobs: &Jobs<Job>, slots: usize) -> Option<Room> {
     let free = |of: usize, held: usize| u32::try_from(of.saturating_sub(held)).unwrap_or(u32::MAX);
     let suspects = u32::from(!jobs.iter().any(|job| job.is_suspect));
     let room = Room { calls: free(slots, calls), timers: free(TIMERS, jobs.count() - calls), suspects };
-    (room.calls > 0 || room.timers > 0).then_some(room)
+    (!room.is_none()).then_some(room)
 }

@@ -63,7 +63,7 @@ impl Play {
             // Programs were asked about it before any redaction.
             let answered = |_: &Inquiry| Some(GuardrailAnswer::Allows);
             let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state), &answered);
-            assert!(!found.is_veto() && found.redacted.is_none(), "{found:?}");
+            assert!(found.vetoes().next().is_none() && found.redacted.is_none(), "{found:?}");
         }
     }
 

@@ -79,11 +79,6 @@ impl GuardrailVerdict {
     pub fn vetoes(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.effect == Effect::Block)
     }
-
-    /// Whether any finding blocks.
-    pub fn is_veto(&self) -> bool {
-        self.vetoes().next().is_some()
-    }
 }
 
 /// The guardrails of a flow, in their order.

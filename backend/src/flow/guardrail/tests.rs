@@ -34,6 +34,10 @@ fn found(verdict: &GuardrailVerdict) -> Vec<String> {
 
 const CARD: &str = "Card 4111 1111 1111 1111, please.";
 
+fn blocks(verdict: &GuardrailVerdict) -> bool {
+    verdict.vetoes().next().is_some()
+}
+
 #[test]
 fn without_a_word_of_the_flow_the_first_two_look_and_false_is_none() {
     let command = json!({ "command": "rm -rf /" });
@@ -62,10 +66,10 @@ fn personal_data_is_redacted_in_edits_and_outputs_and_an_article_may_speak_of_co
         look("", GuardrailScope::Outputs, &values).findings.into_iter().map(|one| one.reason).collect();
     assert_eq!(reasons, ["it holds a card number", "it holds a social security number"]);
     assert!(
-        look("", GuardrailScope::Actions, &json!({ "n": 4_111_111_111_111_111_u64 })).is_veto(),
+        blocks(&look("", GuardrailScope::Actions, &json!({ "n": 4_111_111_111_111_111_u64 }))),
         "a number in a call"
     );
-    assert!(look("", GuardrailScope::Actions, &json!({ "4111111111111111": 1 })).is_veto(), "a name in a call");
+    assert!(blocks(&look("", GuardrailScope::Actions, &json!({ "4111111111111111": 1 }))), "a name in a call");
 }
 
 #[test]
@@ -128,11 +132,11 @@ fn a_condition_sees_the_action_its_arguments_and_all_texts() {
     let verdict = look(&refund, GuardrailScope::Actions, &json!({ "amount": 2000 }));
     assert_eq!(verdict.findings[0].reason, "Ask finance first.");
     assert_eq!(found(&look(&refund, GuardrailScope::Actions, &json!({ "amount": 10 }))), [""; 0]);
-    assert!(look(&refund, GuardrailScope::Actions, &json!({})).is_veto(), "what is not there cannot be judged");
-    assert!(!look(&refund, GuardrailScope::Outputs, &json!({ "x": 1 })).is_veto(), "an output has no such name");
+    assert!(blocks(&look(&refund, GuardrailScope::Actions, &json!({}))), "what is not there cannot be judged");
+    assert!(!blocks(&look(&refund, GuardrailScope::Outputs, &json!({ "x": 1 }))), "an output has no such name");
     let text = rule("text.contains('falcon')");
-    assert!(look(&text, GuardrailScope::Outputs, &json!({ "a": [{ "b": "the falcon" }] })).is_veto());
-    assert!(look(&rule("run.flow == 'f'"), GuardrailScope::Edits, &json!({})).is_veto());
+    assert!(blocks(&look(&text, GuardrailScope::Outputs, &json!({ "a": [{ "b": "the falcon" }] }))));
+    assert!(blocks(&look(&rule("run.flow == 'f'"), GuardrailScope::Edits, &json!({}))));
 }
 
 #[test]
