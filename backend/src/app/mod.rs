@@ -175,12 +175,10 @@ impl App {
             self.stopping.cancel();
             self.server.stop();
             let store = self.runner.stop().await;
-            self.notifier.shutdown().await;
             let answered = Instant::now() + ANSWER_LIMIT;
-            self.server.stopped(answered.min(until)).await;
-            self.archiver.stop().await;
-            self.eraser.stop().await;
-            self.sealer.stop().await;
+            let server = self.server.stopped(answered.min(until));
+            let (notifier, archiver) = (self.notifier.shutdown(), self.archiver.stop());
+            tokio::join!(server, notifier, archiver, self.eraser.stop(), self.sealer.stop());
             store.close().await;
         };
         if tokio::time::timeout_at(until, orderly).await.is_err() {

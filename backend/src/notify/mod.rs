@@ -184,8 +184,6 @@ impl NotifierHandle {
 
     /// Starts no more deliveries, and waits for those that were started.
     pub async fn shutdown(self) {
-        for task in self.tasks {
-            task.stop().await;
-        }
+        futures::future::join_all(self.tasks.into_iter().map(BackgroundTask::stop)).await;
     }
 }
