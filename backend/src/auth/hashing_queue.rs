@@ -1,72 +1,106 @@
-//! The order in which passwords are hashed. Hashing is deliberately slow, so few run at once; networks take turns, so
-//! that many attempts from one network delay mainly each other, and anyone else by at most one attempt per other
-//! network.
+//! The order in which passwords are hashed. Hashing is deliberately slow, so few run at once; networks and people take
+//! turns, so that many attempts of one delay mainly each other, and anyone else by at most one attempt per other line.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Error;
 use crate::client_address::Network;
 
 /// The number of concurrent hashes. Each takes 19 MiB and some tens of milliseconds of a core.
 const AT_ONCE: usize = 2;
-/// The maximum number of waiting attempts per network.
-const WAITING: usize = 32;
+/// The maximum number of attempts in the line of a network, which many people may share.
+const PLACES_OF_NETWORK: usize = 32;
+/// The maximum number of attempts in the line of a person.
+const PLACES_OF_PERSON: usize = 8;
+
+/// Whose line an attempt waits in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Origin {
+    /// The network of a caller whom nothing has identified yet.
+    Network(Network),
+    /// The username of a caller who is logged in, or whose browser has logged in before.
+    Person(String),
+}
 
 /// The queue for hashing passwords.
 pub(super) struct HashingQueue {
-    free: Semaphore,
-    lines: Mutex<HashMap<Network, Arc<Line>>>,
+    free: Arc<Semaphore>,
+    lines: Mutex<HashMap<Origin, Arc<Line>>>,
 }
 
-/// The attempts of one network. Only the first of them competes with those of other networks.
+/// The attempts of one origin. Only the first of them competes with those of others.
 struct Line {
-    room: Semaphore,
-    first: Semaphore,
+    room: Arc<Semaphore>,
+    first: Arc<Semaphore>,
+}
+
+/// Permission to hash. It goes where the work is done, so that a caller who hangs up does not let the next one begin
+/// earlier.
+pub(super) struct Turn {
+    _free: OwnedSemaphorePermit,
+    _place: Option<Place>,
+}
+
+/// A place in a line, and at its head. An empty line is removed.
+struct Place {
+    _first: OwnedSemaphorePermit,
+    _room: OwnedSemaphorePermit,
+    _stand: Stand,
+}
+
+/// Keeps a line in the queue.
+struct Stand {
+    queue: Arc<HashingQueue>,
+    origin: Origin,
+    line: Option<Arc<Line>>,
 }
 
 impl HashingQueue {
     pub(super) fn new() -> Self {
-        Self { free: Semaphore::new(AT_ONCE), lines: Mutex::default() }
+        Self { free: Arc::new(Semaphore::new(AT_ONCE)), lines: Mutex::default() }
     }
 
-    /// Runs `work` when it is the turn of `network`, which is `None` for callers who are logged in already.
-    pub(super) async fn take<T>(&self, network: Option<Network>, work: impl Future<Output = T>) -> Result<T, Error> {
-        let Some(network) = network else {
-            let _free = self.free.acquire().await.map_err(|error| closed(&error))?;
-            return Ok(work.await);
+    /// Waits for the turn of `origin`, which is `None` for the server itself.
+    pub(super) async fn turn(self: &Arc<Self>, origin: Option<Origin>) -> Result<Turn, Error> {
+        let place = match origin {
+            Some(origin) => Some(self.place(origin).await?),
+            None => None,
         };
-        let stand = Stand { turns: self, network, line: Some(self.line(network)) };
-        let Some(line) = &stand.line else { return Err(Error::TooManyAttempts { retry_after: 1 }) };
-        let _room = line.room.try_acquire().map_err(|_| Error::TooManyAttempts { retry_after: 1 })?;
-        let _first = line.first.acquire().await.map_err(|error| closed(&error))?;
-        let _free = self.free.acquire().await.map_err(|error| closed(&error))?;
-        Ok(work.await)
+        let free = Arc::clone(&self.free).acquire_owned().await.map_err(|error| closed(&error))?;
+        Ok(Turn { _free: free, _place: place })
     }
 
-    fn line(&self, network: Network) -> Arc<Line> {
+    /// Waits for the head of a line.
+    async fn place(self: &Arc<Self>, origin: Origin) -> Result<Place, Error> {
+        let line = self.line(&origin);
+        let (room, first) = (Arc::clone(&line.room), Arc::clone(&line.first));
+        let stand = Stand { queue: Arc::clone(self), origin, line: Some(line) };
+        let room = room.try_acquire_owned().map_err(|_| Error::TooManyAttempts { retry_after: 1 })?;
+        let first = first.acquire_owned().await.map_err(|error| closed(&error))?;
+        Ok(Place { _first: first, _room: room, _stand: stand })
+    }
+
+    fn line(&self, origin: &Origin) -> Arc<Line> {
+        let places = match origin {
+            Origin::Network(_) => PLACES_OF_NETWORK,
+            Origin::Person(_) => PLACES_OF_PERSON,
+        };
+        let line = || Line { room: Arc::new(Semaphore::new(places)), first: Arc::new(Semaphore::new(1)) };
         let mut lines = self.lines.lock();
-        let line = || Arc::new(Line { room: Semaphore::new(WAITING), first: Semaphore::new(1) });
-        Arc::clone(lines.entry(network).or_insert_with(line))
+        Arc::clone(lines.entry(origin.clone()).or_insert_with(|| Arc::new(line())))
     }
 }
 
-/// A place in the line of a network. An empty line is removed.
-struct Stand<'a> {
-    turns: &'a HashingQueue,
-    network: Network,
-    line: Option<Arc<Line>>,
-}
-
-impl Drop for Stand<'_> {
+impl Drop for Stand {
     fn drop(&mut self) {
-        let mut lines = self.turns.lines.lock();
+        let mut lines = self.queue.lines.lock();
         self.line = None;
-        if lines.get(&self.network).is_some_and(|line| Arc::strong_count(line) == 1) {
-            lines.remove(&self.network);
+        if lines.get(&self.origin).is_some_and(|line| Arc::strong_count(line) == 1) {
+            lines.remove(&self.origin);
         }
     }
 }
@@ -84,34 +118,55 @@ mod tests {
     use super::*;
     use crate::client_address::ClientAddress;
 
-    fn network(address: &str) -> Network {
-        ClientAddress::from(address.parse::<IpAddr>().unwrap()).network()
+    fn network(address: &str) -> Origin {
+        Origin::Network(ClientAddress::from(address.parse::<IpAddr>().unwrap()).network())
     }
 
-    #[tokio::test]
-    async fn who_sends_many_attempts_waits_behind_their_own() {
-        let turns = Arc::new(HashingQueue::new());
-        let held = turns.free.acquire_many(2).await.unwrap();
+    fn person(name: &str) -> Origin {
+        Origin::Person(name.to_owned())
+    }
+
+    async fn is_fair(many: Origin, one: Origin, places: usize) {
+        let queue = Arc::new(HashingQueue::new());
+        let held = Arc::clone(&queue.free).acquire_many_owned(2).await.unwrap();
         let (done, mut order) = mpsc::unbounded_channel();
         let mut all = tokio::task::JoinSet::new();
-        for (who, address) in [("many", "192.0.2.1"); WAITING + 5].into_iter().chain([("one", "192.0.2.2")]) {
-            let (turns, done) = (Arc::clone(&turns), done.clone());
+        for origin in vec![many; places + 5].into_iter().chain([one.clone()]) {
+            let (queue, done) = (Arc::clone(&queue), done.clone());
             all.spawn(async move {
-                let work = async { done.send(who).is_ok() };
-                turns.take(Some(network(address)), work).await.is_ok()
+                let turn = queue.turn(Some(origin.clone())).await;
+                turn.is_ok_and(|_turn| done.send(origin).is_ok())
             });
             // Lets each attempt join its line before the next one.
             tokio::task::yield_now().await;
         }
         drop(held);
         let heard = all.join_all().await.into_iter().filter(|heard| *heard).count();
-        assert_eq!(heard, WAITING + 1, "a line has an end");
+        assert_eq!(heard, places + 1, "a line has an end");
         let mut whose = Vec::new();
         while let Ok(who) = order.try_recv() {
             whose.push(who);
         }
-        let place = whose.iter().position(|who| *who == "one").unwrap();
+        let place = whose.iter().position(|who| *who == one).unwrap();
         assert!(place <= 2, "{place}");
-        assert!(turns.lines.lock().is_empty());
+        assert!(queue.lines.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_sends_many_attempts_waits_behind_their_own() {
+        is_fair(network("192.0.2.1"), network("192.0.2.2"), PLACES_OF_NETWORK).await;
+        is_fair(person("eve"), network("192.0.2.2"), PLACES_OF_PERSON).await;
+        is_fair(person("eve"), person("tom"), PLACES_OF_PERSON).await;
+    }
+
+    #[tokio::test]
+    async fn a_turn_lasts_as_long_as_the_work() {
+        let queue = Arc::new(HashingQueue::new());
+        let first = queue.turn(Some(person("eve"))).await.unwrap();
+        let next = queue.turn(Some(person("eve")));
+        tokio::pin!(next);
+        assert!(futures::poll!(&mut next).is_pending());
+        drop(first);
+        next.await.unwrap();
     }
 }

@@ -6,6 +6,7 @@ use shared::api::User;
 use shared::id::{TokenId, Username};
 
 use super::credential::credential;
+use super::hashing_queue::Origin;
 use super::rate_limit::AttemptKey;
 use super::{Authenticator, Error, Identity, Secret, digest};
 use crate::client_address::ClientAddress;
@@ -68,13 +69,13 @@ impl Authenticator {
         };
         self.limit.check(&keys, self.clock.uptime())?;
         // Known browsers do not queue behind others in their network.
-        let line = known.is_none().then_some(network);
+        let origin = if known.is_some() { Origin::Person(username.to_owned()) } else { Origin::Network(network) };
         let person = self.store.user(username).await?;
         let hash = person.as_ref().filter(|person| person.user.active).and_then(|person| person.password_hash.clone());
         // Checked again after waiting in the queue, so that many concurrent attempts cannot evade the limit.
         let (limit, clock, asked) = (self.limit.clone(), self.clock.clone(), keys.clone());
         let may = move || limit.check(&asked, clock.uptime());
-        let right = self.passwords().verify(line, password, hash.clone(), may).await?;
+        let right = self.passwords().verify(origin, password, hash.clone(), may).await?;
         match (person, hash) {
             (Some(person), Some(phc)) if right => {
                 self.start_session(person, SignIn::Password(phc), attempt, known.is_some()).await

@@ -50,8 +50,8 @@ pub enum Error {
     /// The request was refused for another reason.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// Too many failed attempts, by account, network, browser or second factor, or too many waiting ones.
-    #[error("too many failed attempts; try again in {retry_after} s")]
+    /// Too many failed attempts, by account, network, browser, session or second factor, or too many waiting ones.
+    #[error("too many attempts; try again in {retry_after} s")]
     TooManyAttempts {
         /// Seconds until the next attempt is accepted.
         retry_after: u64,

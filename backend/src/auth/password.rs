@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
+use shared::api::NewPassword;
 use shared::error::Mistake;
+use shared::id::Username;
 use tokio::task::spawn_blocking;
 use zxcvbn::{Score, zxcvbn};
 
 use super::Error;
-use super::hashing_queue::HashingQueue;
-use crate::client_address::Network;
+use super::hashing_queue::{HashingQueue, Origin};
 use crate::clock::SharedClock;
 
 const MIN: usize = 12;
@@ -30,26 +31,28 @@ impl Passwords {
         Self { clock, turns: Arc::new(HashingQueue::new()) }
     }
 
-    /// Returns the PHC string of a new password. Refuses weak ones, naming `path` as the place of the mistake; `known`
-    /// lists what others know of the person.
-    pub async fn hash(&self, password: String, known: Vec<String>, path: &'static str) -> Result<String, Error> {
+    /// Returns the PHC string of a new password, in the line of the person who sets it; `None` if the server does.
+    /// Refuses weak passwords, naming `path` as the place of the mistake; `known` lists what others know of the person.
+    pub async fn hash(
+        &self,
+        by: Option<&Username>,
+        password: String,
+        known: Vec<String>,
+        path: &'static str,
+    ) -> Result<String, Error> {
         let salt = self.clock.random();
         let work = move || {
-            check(&password, &known).map_err(|why| Error::Invalid(vec![Mistake::new(path, "weak_password", why)]))?;
+            check(&password, &known, path)?;
             hash(password.as_bytes(), &salt)
         };
-        self.turns
-            .take(None, async { spawn_blocking(work).await })
-            .await?
-            .map_err(|error| Error::Hash(error.to_string()))?
+        self.in_turn(by.map(|person| Origin::Person(person.to_string())), work).await
     }
 
     /// Whether the password matches `phc`. Without a hash it takes as long and returns `false`, so the duration does
-    /// not reveal whether the user exists. `may` is called just before the work, when it is this call's turn. `network`
-    /// is `None` for callers who are logged in.
-    pub async fn verify<F>(
+    /// not reveal whether the user exists. `may` is called just before the work, when it is this call's turn.
+    pub(super) async fn verify<F>(
         &self,
-        network: Option<Network>,
+        origin: Origin,
         password: String,
         phc: Option<String>,
         may: F,
@@ -58,35 +61,81 @@ impl Passwords {
         F: FnOnce() -> Result<(), Error> + Send + 'static,
     {
         let salt = self.clock.random();
-        let work = async {
+        let work = move || {
             may()?;
-            let work = spawn_blocking(move || match phc {
-                Some(phc) => Ok(Argon2::default().verify_password(password.as_bytes(), phc.as_str()).is_ok()),
+            match phc {
+                Some(phc) => Ok(matches(&password, &phc)),
                 None => hash(password.as_bytes(), &salt).map(|_| false),
-            });
-            work.await.map_err(|error| Error::Hash(error.to_string()))?
+            }
         };
-        self.turns.take(network, work).await?
+        self.in_turn(Some(origin), work).await
+    }
+
+    /// Returns the PHC string of a person's new password, if they know the current one. `may` is called before anything
+    /// is hashed; a weak password is refused before that.
+    pub(super) async fn replace<F>(
+        &self,
+        origin: Origin,
+        NewPassword { current, new }: NewPassword,
+        phc: String,
+        known: Vec<String>,
+        may: F,
+    ) -> Result<String, Error>
+    where
+        F: FnOnce() -> Result<(), Error> + Send + 'static,
+    {
+        let salt = self.clock.random();
+        let work = move || {
+            check(&new, &known, "/new")?;
+            may()?;
+            if !matches(&current, &phc) {
+                return Err(Error::Invalid(vec![Mistake::new("/current", "invalid", "this is not your password")]));
+            }
+            hash(new.as_bytes(), &salt)
+        };
+        self.in_turn(Some(origin), work).await
+    }
+
+    /// Does the work when it is the turn of `origin`.
+    async fn in_turn<T, F>(&self, origin: Option<Origin>, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, Error> + Send + 'static,
+    {
+        let turn = self.turns.turn(origin).await?;
+        let work = spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        work.await.map_err(|error| Error::Hash(error.to_string()))?
     }
 }
 
-/// Returns why a password is refused.
-fn check(password: &str, known: &[String]) -> Result<(), String> {
+fn check(password: &str, known: &[String], path: &str) -> Result<(), Error> {
+    weakness(password, known).map_or(Ok(()), |why| Err(Error::Invalid(vec![Mistake::new(path, "weak_password", why)])))
+}
+
+/// Returns why a password is refused. `None` if it is not.
+fn weakness(password: &str, known: &[String]) -> Option<String> {
     let length = password.chars().count();
     if length < MIN {
-        return Err(format!("a password needs at least {MIN} characters; several words in a row work well"));
+        return Some(format!("a password needs at least {MIN} characters; several words in a row work well"));
     }
     if length > MAX {
-        return Err(format!("a password can have at most {MAX} characters"));
+        return Some(format!("a password can have at most {MAX} characters"));
     }
     let known: Vec<&str> = known.iter().map(String::as_str).chain(["countersign"]).collect();
     let estimate = zxcvbn(password, &known);
     if estimate.score() >= Score::Three {
-        return Ok(());
+        return None;
     }
     let warning = estimate.feedback().and_then(zxcvbn::feedback::Feedback::warning);
     let why = warning.map_or_else(String::new, |warning| format!(" ({})", warning.to_string().trim_end_matches('.')));
-    Err(format!("this password is easy to guess{why}; several unrelated words work well"))
+    Some(format!("this password is easy to guess{why}; several unrelated words work well"))
+}
+
+fn matches(password: &str, phc: &str) -> bool {
+    Argon2::default().verify_password(password.as_bytes(), phc).is_ok()
 }
 
 fn hash(password: &[u8], salt: &[u8]) -> Result<String, Error> {
@@ -102,9 +151,10 @@ mod tests {
     #[tokio::test]
     async fn a_password_is_told_from_another() {
         let passwords = Passwords::new(Arc::new(SystemClock));
-        let phc = passwords.hash("correct horse battery".to_owned(), Vec::new(), "").await.unwrap();
+        let phc = passwords.hash(None, "correct horse battery".to_owned(), Vec::new(), "").await.unwrap();
         assert!(phc.starts_with("$argon2id$"), "{phc}");
-        let verify = |password: &str, phc: Option<String>| passwords.verify(None, password.to_owned(), phc, || Ok(()));
+        let ana = || Origin::Person("ana".to_owned());
+        let verify = |password: &str, phc: Option<String>| passwords.verify(ana(), password.to_owned(), phc, || Ok(()));
         assert!(verify("correct horse battery", Some(phc.clone())).await.unwrap());
         assert!(!verify("wrong horse battery", Some(phc)).await.unwrap());
         assert!(!verify("correct horse battery", None).await.unwrap());
@@ -126,12 +176,12 @@ mod tests {
             "countersign1",
             "ana novak ana",
         ] {
-            assert!(check(weak, &known).is_err(), "{weak}");
+            assert!(weakness(weak, &known).is_some(), "{weak}");
         }
         for good in ["correct horse battery", "unhurried-otter-41", "mKx8Tq2vPz0w", "лошадь батарея скрепка"]
         {
-            assert_eq!(check(good, &known), Ok(()), "{good}");
+            assert_eq!(weakness(good, &known), None, "{good}");
         }
-        assert!(check(&"длинно ".repeat(19), &known).is_err(), "133 characters");
+        assert!(weakness(&"длинно ".repeat(19), &known).is_some(), "133 characters");
     }
 }

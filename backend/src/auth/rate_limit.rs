@@ -1,5 +1,6 @@
 //! Limits of failed logins. Only failures count, each against the budget of its origin, so that no one can use up the
-//! attempts of others: an account is limited per network, and never as a whole.
+//! attempts of others: an account is limited per network, and never as a whole. In a session, every attempt at its
+//! person's password counts.
 
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub(super) enum AttemptKey {
     Account(String, Network),
     /// A browser that has logged in to the account before. It has its own budget, whatever others in its network do.
     Browser([u8; 32]),
+    /// A session, for the password of its person.
+    Session([u8; 32]),
     /// A network, for any usernames.
     Network(Network),
     /// The codes of an account's second factor, from any origin: whoever tries them knows the password.
@@ -29,6 +32,7 @@ pub(super) enum AttemptKey {
 pub(super) struct Failures {
     accounts: RateLimit,
     browsers: RateLimit,
+    sessions: RateLimit,
     networks: RateLimit,
     codes: RateLimit,
     records: RateLimit,
@@ -40,6 +44,7 @@ impl Failures {
         Self {
             accounts: RateLimit::new(10, Duration::from_secs(6)),
             browsers: RateLimit::new(10, Duration::from_secs(6)),
+            sessions: RateLimit::new(10, Duration::from_secs(6)),
             networks: RateLimit::new(50, Duration::from_secs(2)),
             codes: RateLimit::new(10, Duration::from_mins(1)),
             records: RateLimit::new(30, Duration::from_mins(1)),
@@ -55,6 +60,11 @@ impl Failures {
         }
     }
 
+    /// Counts an attempt, whether or not it fails, if another one is allowed.
+    pub(super) fn take(&self, key: &AttemptKey, uptime: Duration) -> Result<(), Error> {
+        self.of(key).take(key, uptime).map_err(|retry_after| Error::TooManyAttempts { retry_after })
+    }
+
     /// Counts a failure for each key.
     pub(super) fn failed(&self, keys: &[AttemptKey], uptime: Duration) {
         for key in keys {
@@ -66,6 +76,7 @@ impl Failures {
         match key {
             AttemptKey::Account(..) => &self.accounts,
             AttemptKey::Browser(_) => &self.browsers,
+            AttemptKey::Session(_) => &self.sessions,
             AttemptKey::Network(_) => &self.networks,
             AttemptKey::Codes(_) => &self.codes,
             AttemptKey::Record(_) => &self.records,

@@ -1,9 +1,10 @@
 //! Changes that people make to their own account: their password and their sessions.
 
 use shared::api::{NewPassword, SessionInfo};
-use shared::error::{Code, Mistake, Problem};
+use shared::error::{Code, Problem};
 use shared::id::SessionId;
 
+use super::hashing_queue::Origin;
 use super::rate_limit::AttemptKey;
 use super::user_setup::known_of;
 use super::{Authenticator, Error, Identity};
@@ -20,14 +21,13 @@ impl Authenticator {
             };
             return Err(Error::Problem(Box::new(Problem::new(Code::Conflict).detail(detail))));
         };
-        let keys = [AttemptKey::Browser(identity.credential)];
-        self.limit.check(&keys, self.clock.uptime())?;
-        let NewPassword { current, new } = password;
-        if !self.passwords().verify(None, current, Some(from.clone()), || Ok(())).await? {
-            self.limit.failed(&keys, self.clock.uptime());
-            return Err(Error::Invalid(vec![Mistake::new("/current", "invalid", "this is not your password")]));
-        }
-        let to = self.passwords().hash(new, known_of(&person.user), "/new").await?;
+        let key = AttemptKey::Session(identity.credential);
+        // Checked before the queue, so that attempts that will be refused take no place in it.
+        self.limit.check(std::slice::from_ref(&key), self.clock.uptime())?;
+        let (limit, clock) = (self.limit.clone(), self.clock.clone());
+        let may = move || limit.take(&key, clock.uptime());
+        let origin = Origin::Person(person.user.username.to_string());
+        let to = self.passwords().replace(origin, password, from.clone(), known_of(&person.user), may).await?;
         let change = Box::new(PasswordChange { from, to, keep: identity.credential });
         let operation = Operation::ChangePassword(change);
         self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;

@@ -31,7 +31,7 @@ pub async fn bootstrap(
         let password_hash = match admin_password {
             Some(password) => {
                 let passwords = Passwords::new(clock.clone());
-                Some(passwords.hash(password, known_of(&admin), "COUNTERSIGN_ADMIN_PASSWORD").await?)
+                Some(passwords.hash(None, password, known_of(&admin), "COUNTERSIGN_ADMIN_PASSWORD").await?)
             }
             None => None,
         };
@@ -96,7 +96,8 @@ pub async fn add_user(
         single_sign_on: false,
         stands_for: Vec::new(),
     };
-    let hash = passwords.hash(new.password, known_of(&user), "/password").await?;
+    let creator = by.as_ref().map(|by| &by.principal.username);
+    let hash = passwords.hash(creator, new.password, known_of(&user), "/password").await?;
     create(store, by, user, Some(hash)).await
 }
 
@@ -108,7 +109,7 @@ pub async fn set_password(
     password: String,
 ) -> Result<(), Error> {
     let person = store.user(username).await?.ok_or(CommitError::NotFound)?;
-    let hash = passwords.hash(password, known_of(&person.user), "/password").await?;
+    let hash = passwords.hash(None, password, known_of(&person.user), "/password").await?;
     let (username, patch) = (username.clone(), UserPatch::default());
     let change = UserChange { username, patch, password_hash: Some(hash) };
     store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await?;

@@ -37,7 +37,7 @@ impl From<auth::Error> for Refused {
             auth::Error::Problem(problem) => *problem,
             auth::Error::TooManyAttempts { retry_after } => {
                 let problem = Problem { retry_after: Some(retry_after), ..Problem::new(Code::TooManyRequests) };
-                problem.detail(format!("too many failed attempts; try again in {retry_after} s"))
+                problem.detail(format!("too many attempts; try again in {retry_after} s"))
             }
             auth::Error::Invalid(mistakes) => Problem::new(Code::Invalid).errors(mistakes),
             auth::Error::Commit(error) => of_commit(error, None),

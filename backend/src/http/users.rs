@@ -99,7 +99,8 @@ async fn update(
         Some(password) => {
             let person = caller.state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
             let known = known_of(&person.user);
-            (None, Some(caller.state.authenticator.passwords().hash(password, known, "/password").await?))
+            let passwords = caller.state.authenticator.passwords();
+            (None, Some(passwords.hash(Some(&caller.principal().username), password, known, "/password").await?))
         }
         None => (key.of(&caller.identity, digest), None),
     };

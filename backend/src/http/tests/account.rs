@@ -107,6 +107,29 @@ async fn people_change_their_password_and_what_let_others_in_ends() {
 }
 
 #[tokio::test]
+async fn a_session_does_not_let_anyone_guess_the_password() {
+    let (site, _) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let path = "/api/v1/me/password";
+    let guess = json!({ "current": "a wrong password", "new": "two otters on a raft" });
+    let answers = futures::future::join_all((0..60).map(|_| ana.put(path, &guess))).await;
+    let heard = answers.iter().filter(|answer| answer.status == 422).count();
+    let refused = answers.iter().filter(|answer| answer.status == 429).count();
+    assert!(heard <= 10 && heard + refused == 60, "{heard} heard, {refused} refused");
+
+    // A change with the right password costs as much work as a guess, and counts like one.
+    let tom = site.join("tom", &["reviewer"]).await;
+    let (mut current, mut new) = (PASSWORD, "two otters on a raft");
+    for _ in 0..10 {
+        tom.put(path, &json!({ "current": current, "new": "weak" })).await.expect(422);
+        tom.put(path, &json!({ "current": current, "new": new })).await.expect(204);
+        (current, new) = (new, current);
+    }
+    let again = json!({ "current": current, "new": new });
+    assert_eq!(tom.put(path, &again).await.code(429), "too_many_requests");
+}
+
+#[tokio::test]
 async fn people_see_and_end_their_sessions() {
     let site = Site::new().await;
     let ana = site.join("ana", &["reviewer"]).await;
