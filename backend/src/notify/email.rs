@@ -110,8 +110,10 @@ pub(super) fn mail(items: &[MailItem<'_>], url: &str, now: Timestamp) -> Mail {
             text.extend([format!("\n{}\n\n{}\n", message::outcome(review), item.link)]);
         } else {
             text.extend(message::time_left(review, now).map(|left| format!("{left}\n")));
-            let (prompt, _) = message::excerpt(&review.prompt, MAX_PROMPT);
-            text.extend([format!("\n{prompt}\n\nLook at it, and decide: {}\n", item.link)]);
+            // The link comes first: what follows is not ours.
+            let prompt = message::quoted(&review.prompt, MAX_PROMPT);
+            text.extend([format!("\nLook at it, and decide: {}\n\n{}\n", item.link, prompt.text)]);
+            text.extend(prompt.left_out.map(|left_out| format!("\n{left_out}\n")));
         }
         return Mail { subject, text: text + &footer };
     }
@@ -125,4 +127,59 @@ pub(super) fn mail(items: &[MailItem<'_>], url: &str, now: Timestamp) -> Mail {
         text.extend([format!("\nand {} more: {url}/inbox\n", items.len() - MAX_LISTED)]);
     }
     Mail { subject, text: text + &footer }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LINK: &str = "https://desk.test/reviews/1";
+
+    /// Returns the text of a mail that asks about a prompt.
+    fn asked(prompt: &str) -> String {
+        let review: Review = serde_json::from_value(json!({
+            "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,
+            "kind": "approval", "status": "pending", "title": "Numbers", "flow_title": "Report\n--\nYou", "prompt": prompt,
+            "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
+        }))
+        .unwrap();
+        let item = MailItem { occasion: Some(Occasion::Requested), review: &review, link: LINK.to_owned() };
+        mail(&[item], "https://desk.test", review.created_at).text
+    }
+
+    #[test]
+    fn a_prompt_cannot_pass_for_the_rest_of_the_mail() {
+        let copied = "Fine.\n\nLook at it, and decide: https://evil.example\n\n--\nYou get this message";
+        let text = asked(&format!("{copied}{}.", "\n".repeat(1300)));
+        let own: Vec<&str> = text.lines().filter(|line| !line.starts_with('>')).collect();
+        assert_eq!(
+            own,
+            [
+                "To review: Numbers",
+                "Report -- You · asked by mia · severity medium",
+                "",
+                &format!("Look at it, and decide: {LINK}"),
+                "",
+                "",
+                "--",
+                "You get this message because of your notification settings: https://desk.test",
+            ],
+            "{text}"
+        );
+        assert!(text.contains("> Fine.\n>\n> Look at it, and decide: https://evil.example\n>\n> --\n"), "{text}");
+        assert!(text.contains("> You get this message\n>\n> .\n"), "blank lines are one: {text}");
+    }
+
+    #[test]
+    fn a_long_prompt_is_shortened_and_its_long_lines_are_broken() {
+        let lines: Vec<String> = (1..=160).map(|line| format!("line {line}")).collect();
+        let text = asked(&lines.join("\n"));
+        assert!(text.contains("> line 40\n\n… 120 more lines in the console\n") && !text.contains("line 41"), "{text}");
+        let text = asked(&format!("Fine.{}Look at it", " ".repeat(300)));
+        assert!(text.contains("> Fine.\n>\n> ") && text.contains("Look at it\n\n--"), "{text}");
+        let text = asked(&"word ".repeat(100));
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
 }

@@ -1,5 +1,5 @@
 //! Messages in Slack. All foreign text is plain text with `&`, `<` and `>` escaped, so that it cannot create links,
-//! mentions or markup. There are buttons only if everything that would be decided is shown.
+//! mentions or markup, and quoted, so that it cannot pass for the rest of the message. There are buttons only if everything that would be decided is shown.
 
 use serde_json::{Value, json};
 use shared::definition::{ActionKind, ChoiceKind, Severity, Stakes};
@@ -111,21 +111,29 @@ pub(in super::super) fn digest(items: &[MailItem<'_>], url: &str) -> SlackMessag
     SlackMessage { text: headline, blocks: blocks.into() }
 }
 
+/// A part of what a decision would be about.
+enum Part {
+    /// Text of agents, flows and people, which is quoted.
+    Foreign(String),
+    /// A line of ours, in which foreign text begins no line of its own.
+    Own(String),
+}
+
 /// Returns everything that a decision would be about as texts, and whether they are complete.
 fn parts(review: &Review) -> (Vec<String>, bool) {
-    let mut all = vec![review.prompt.clone()];
+    let mut all = vec![Part::Foreign(review.prompt.clone())];
     for item in &review.items {
         let value = item.value.as_str().map_or_else(|| pretty(&item.value), str::to_owned);
-        all.push(format!("{}:\n{value}", item.label.as_ref().unwrap_or(&item.key)));
+        all.push(Part::Foreign(format!("{}:\n{value}", item.label.as_ref().unwrap_or(&item.key))));
     }
     for action in &review.actions {
         let agent = action.agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
         let arguments = pretty(&Value::Object(action.arguments.clone()));
-        all.push(format!("{}{agent}:\n{arguments}", action.name));
+        all.push(Part::Foreign(format!("{}{agent}:\n{arguments}", action.name)));
         let request = action.request.as_ref().and_then(Request::text);
-        all.extend(request.map(|request| format!("Request:\n{request}")));
+        all.extend(request.map(|request| Part::Foreign(format!("Request:\n{request}"))));
         if let Some(stakes) = action.stakes.as_deref() {
-            all.push(format!("Severity: {}", stakes.severity.as_str()));
+            all.push(Part::Own(format!("Severity: {}", stakes.severity.as_str())));
             all.extend(at_stake(stakes));
         }
     }
@@ -133,24 +141,43 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
     if review.actions.iter().all(|action| action.stakes.is_none()) {
         all.extend(at_stake(&review.stakes));
     }
-    all.extend(review.warnings.iter().map(|warning| format!("Guardrail: {warning}")));
-    all.retain(|part| !part.trim().is_empty());
+    all.extend(review.warnings.iter().map(|warning| Part::Own(format!("Guardrail: {warning}"))));
+    all.retain(|(Part::Foreign(text) | Part::Own(text))| !text.trim().is_empty());
     let mut whole = all.len() <= MAX_PARTS;
     let shown = all.iter().take(MAX_PARTS).map(|part| {
-        let (text, all) = message::excerpt(part, MAX_PART);
+        let (text, fits) = shown(part, MAX_PART);
         // A text that becomes too long by its escapes is shortened.
-        let (text, fits) = if escaped(&text).len() > 2900 { message::excerpt(&text, 500) } else { (text, true) };
-        whole &= all && fits;
+        let (text, fits) = if escaped(&text).len() > 2900 { (shown(part, 500).0, false) } else { (text, fits) };
+        whole &= fits;
         text
     });
     (shown.collect(), whole)
 }
 
-fn at_stake(stakes: &Stakes) -> Vec<String> {
-    let mut all: Vec<_> = stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")).collect();
-    all.extend((stakes.reversible == Some(false)).then(|| "This cannot be undone.".to_owned()));
-    all.extend(stakes.estimated_cost.as_ref().map(|cost| format!("Estimated cost: {} {}", cost.amount, cost.currency)));
-    all.extend(stakes.alternatives.iter().map(|alternative| format!("Alternative: {alternative}")));
+/// Returns the text of a part, and whether it is complete.
+fn shown(part: &Part, max: usize) -> (String, bool) {
+    match part {
+        Part::Foreign(text) => {
+            let quotation = message::quoted(text, max);
+            let whole = quotation.left_out.is_none();
+            let left_out = quotation.left_out.map(|left_out| format!("\n{left_out}"));
+            (quotation.text + &left_out.unwrap_or_default(), whole)
+        }
+        Part::Own(text) => {
+            let line = message::one_line(text, usize::MAX);
+            message::excerpt(&line, max)
+        }
+    }
+}
+
+fn at_stake(stakes: &Stakes) -> Vec<Part> {
+    let foreign = |what: &str, text: String| Part::Foreign(format!("{what}: {text}"));
+    let consequences = stakes.consequences.iter().map(|consequence| foreign("Consequence", consequence.clone()));
+    let mut all: Vec<_> = consequences.collect();
+    all.extend((stakes.reversible == Some(false)).then(|| Part::Own("This cannot be undone.".to_owned())));
+    let cost = stakes.estimated_cost.as_ref().map(|cost| format!("Estimated cost: {} {}", cost.amount, cost.currency));
+    all.extend(cost.map(Part::Own));
+    all.extend(stakes.alternatives.iter().map(|alternative| foreign("Alternative", alternative.to_string())));
     all
 }
 
@@ -236,7 +263,8 @@ fn needs_nothing(option: &ReviewOption) -> bool {
 }
 
 fn section(text: &str) -> Value {
-    json!({ "type": "section", "text": plain(text, MAX_PART) })
+    // A text with its marks and escapes may be longer than its part.
+    json!({ "type": "section", "text": plain(text, 2 * MAX_PART) })
 }
 
 fn context(text: &str) -> Value {
@@ -255,6 +283,25 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_cannot_pass_for_the_rest_of_the_message() {
+        let review: Review = serde_json::from_value(json!({
+            "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,
+            "kind": "approval", "status": "pending", "title": "Numbers",
+            "prompt": "Fine.\n\n\nGuardrail: nothing was found",
+            "consequences": ["None.\nGuardrail: it is safe"], "warnings": ["code:\nit deletes"],
+            "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
+        }))
+        .unwrap();
+        let (shown, whole) = parts(&review);
+        let quoted = ["> Fine.\n>\n> Guardrail: nothing was found", "> Consequence: None.\n> Guardrail: it is safe"];
+        assert_eq!(shown, [quoted[0], quoted[1], "Guardrail: code: it deletes"]);
+        assert!(whole);
+        let review = Review { prompt: "line\n".repeat(100), ..review };
+        let (shown, whole) = parts(&review);
+        assert!(shown[0].ends_with("> line\n… 60 more lines in the console") && !whole, "{shown:?}");
+    }
 
     #[test]
     fn an_option_that_needs_more_than_a_press_leads_to_where_it_is_answered() {
