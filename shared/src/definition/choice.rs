@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::invisible_characters::{self, TextPart};
+use crate::invisible_characters::is_invisible;
 
 /// What choosing an option does to the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -43,18 +43,8 @@ pub struct Choice {
 
 /// Normalises a text to what people can tell apart: in lower case, without invisible characters and extra spaces.
 pub fn as_read(text: &str) -> String {
-    let seen = invisible_characters::parts(text).into_iter().filter_map(|part| match part {
-        TextPart::Plain(text) => Some(text),
-        TextPart::Hidden { .. } => None,
-    });
-    let words: String = seen.collect::<String>().chars().filter(|c| !says_nothing(*c)).collect();
-    words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
-}
-
-/// Whether a character is blank, or only changes how others are drawn. [`invisible_characters`] lets some of these pass
-/// because emoji need them.
-fn says_nothing(c: char) -> bool {
-    matches!(c, '\u{200D}' | '\u{FE00}'..='\u{FE0F}' | '\u{034F}' | '\u{FFA0}')
+    let seen: String = text.chars().filter(|c| !is_invisible(*c)).collect();
+    seen.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// Returns the first text that people cannot tell apart from an earlier one; `None` if all are distinct.
