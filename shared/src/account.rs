@@ -86,6 +86,16 @@ pub struct SecondFactorState {
     pub recovery_codes_left: u32,
 }
 
+/// The body of `POST /api/v1/me/totp`.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
+pub struct BeginSecondFactor {
+    /// The caller's password; people who have none must have logged in within the last ten minutes instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+}
+
 /// A second factor that has to be confirmed; its secret is shown only once.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

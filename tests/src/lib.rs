@@ -42,7 +42,7 @@ pub use device::Breach;
 pub use identity_provider::{Fault, IdentityProvider, Person};
 pub use proxy::Proxy;
 pub use recorder::Recorder;
-pub use server::{Database, Options, Server, binary};
+pub use server::{Database, Options, PASSWORD, Server, binary};
 pub use socket::Socket;
 pub use transport::{Api, HttpTransport};
 pub use visitor::Visitor;

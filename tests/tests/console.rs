@@ -201,6 +201,8 @@ async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> Browser
     Login(driver).log_in(&server.base, "admin").await?;
     wait_for_text(driver, "This server requires a second factor").await;
     assert_eq!(driver.current_url().await?.query(), Some("tab=security"));
+    let password = driver.find(By::XPath("//label[contains(., 'Your password')]//input")).await?;
+    password.send_keys(tests::PASSWORD).await?;
     button(driver, "Set up").await?.click().await?;
     let secret = text_of(driver, ".secret code").await;
     let code = driver.find(By::Css("input[autocomplete=one-time-code]")).await?;

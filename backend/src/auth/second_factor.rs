@@ -46,8 +46,14 @@ impl Authenticator {
         })
     }
 
-    /// Sets a new secret, which takes effect once it is confirmed.
-    pub async fn begin_second_factor(&self, identity: &Identity) -> Result<NewSecondFactor, Error> {
+    /// Sets a new secret, which takes effect once it is confirmed. Whoever has only a session must not lock its owner
+    /// out, so the password is required, or, for people who have none, a recent login.
+    pub async fn begin_second_factor(
+        &self,
+        identity: &Identity,
+        password: Option<String>,
+    ) -> Result<NewSecondFactor, Error> {
+        self.confirm_owner(identity, password).await?;
         let mut bytes = [0; 20];
         bytes[..16].copy_from_slice(&self.clock.random());
         bytes[16..].copy_from_slice(&self.clock.random()[..4]);

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::http::StatusCode;
 use shared::api::{
-    NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo,
+    BeginSecondFactor, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState,
+    SessionInfo,
 };
 use shared::error::{Code, Problem};
 use shared::id::SessionId;
@@ -62,8 +63,12 @@ async fn state(session: InSession) -> Result<Json<SecondFactorState>> {
     Ok(Json(session.state.authenticator.second_factor(&session.identity).await?))
 }
 
-async fn begin_totp(session: InSession) -> Result<(StatusCode, Json<NewSecondFactor>)> {
-    Ok((StatusCode::CREATED, Json(session.state.authenticator.begin_second_factor(&session.identity).await?)))
+async fn begin_totp(
+    session: InSession,
+    body::Json { value, .. }: body::Json<BeginSecondFactor>,
+) -> Result<(StatusCode, Json<NewSecondFactor>)> {
+    let new = session.state.authenticator.begin_second_factor(&session.identity, value.password).await?;
+    Ok((StatusCode::CREATED, Json(new)))
 }
 
 async fn confirm_totp(

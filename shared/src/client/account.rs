@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 
 use super::{ApiResult, Client, Transport, segment};
 use crate::api::{
-    Erasure, LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState,
-    SessionInfo, User,
+    BeginSecondFactor, Erasure, LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode,
+    SecondFactorState, SessionInfo, User,
 };
 use crate::id::SessionId;
 use crate::single_sign_on::LoginWays;
@@ -45,9 +45,10 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     }
 
     /// `POST /api/v1/me/totp`: makes the secret of a second factor, which counts once it is confirmed; `409` if the
-    /// caller already has a second factor. A token may not call this.
-    pub async fn begin_second_factor(&self) -> ApiResult<NewSecondFactor> {
-        self.send("POST", "/api/v1/me/totp".into(), &(), None).await
+    /// caller already has a second factor. People who have no password leave it out, and must have logged in within the
+    /// last ten minutes. A token may not call this.
+    pub async fn begin_second_factor(&self, password: Option<String>) -> ApiResult<NewSecondFactor> {
+        self.send("POST", "/api/v1/me/totp".into(), &BeginSecondFactor { password }, None).await
     }
 
     /// `POST /api/v1/me/totp/confirm`: turns the second factor on with a code that the app shows now, and returns its

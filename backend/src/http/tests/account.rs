@@ -9,7 +9,7 @@ use axum::http::{Request, header};
 use serde_json::{Value, json};
 
 use super::{Client, PASSWORD, Received, Site};
-use crate::auth::{LoginPolicy, RequiredFor, code_at, login_link};
+use crate::auth::{LoginPolicy, RequiredFor, code_at, demo_users, login_link};
 
 /// Sends a login from an address, with cookies.
 async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Received {
@@ -161,7 +161,7 @@ async fn people_see_and_end_their_sessions() {
 async fn a_second_factor_is_asked_for_and_each_code_counts_once() {
     let (site, _) = Site::at_rest().await;
     let ana = site.join("ana", &["reviewer"]).await;
-    let new = ana.post("/api/v1/me/totp", &json!({})).await.expect(201);
+    let new = ana.post("/api/v1/me/totp", &json!({ "password": PASSWORD })).await.expect(201);
     let secret = new["secret"].as_str().unwrap().to_owned();
     assert!(new["uri"].as_str().unwrap().starts_with("otpauth://totp/"), "{new}");
     assert!(new["qr_svg"].as_str().unwrap().starts_with("<svg"));
@@ -212,6 +212,31 @@ async fn a_second_factor_is_asked_for_and_each_code_counts_once() {
 }
 
 #[tokio::test]
+async fn a_session_alone_does_not_set_up_a_second_factor() {
+    let (site, clock) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let own = json!({ "password": PASSWORD });
+    ana.post("/api/v1/me/totp", &own).await.expect(201);
+    for body in [json!({}), json!({ "password": "a wrong password" })] {
+        let refused = ana.post("/api/v1/me/totp", &body).await.expect(422);
+        assert_eq!(refused["errors"][0]["path"], "/password", "{refused}");
+    }
+    for _ in 0..8 {
+        ana.post("/api/v1/me/totp", &json!({ "password": "a wrong password" })).await.expect(422);
+    }
+    assert_eq!(ana.post("/api/v1/me/totp", &own).await.code(429), "too_many_requests");
+
+    // Who has no password has just logged in.
+    let links = demo_users(&site.store, &site.clock).await.unwrap();
+    let (_, link) = links.into_iter().find(|(name, _)| name.as_str() == "tom").unwrap();
+    let entered = enter(&site, "192.0.2.1", "", &json!({ "token": link })).await;
+    let tom = Client { site: &site, cookie: Some(cookie(&entered, "countersign_session")) };
+    tom.post("/api/v1/me/totp", &json!({})).await.expect(201);
+    clock.advance(Duration::from_mins(11));
+    assert_eq!(tom.post("/api/v1/me/totp", &json!({})).await.code(403), "forbidden");
+}
+
+#[tokio::test]
 async fn who_must_have_a_second_factor_sets_it_up_before_anything_else() {
     let (mut site, _) = Site::at_rest().await;
     site.logins(LoginPolicy { second_factor: RequiredFor::Admins, ..LoginPolicy::default() });
@@ -219,7 +244,7 @@ async fn who_must_have_a_second_factor_sets_it_up_before_anything_else() {
     assert_eq!(admin.get("/api/v1/users").await.code(403), "second_factor_missing");
     admin.get("/api/v1/me").await.expect(200);
     assert_eq!(admin.get("/api/v1/me/totp").await.expect(200)["required"], true);
-    let new = admin.post("/api/v1/me/totp", &json!({})).await.expect(201);
+    let new = admin.post("/api/v1/me/totp", &json!({ "password": PASSWORD })).await.expect(201);
     let code = code_at(new["secret"].as_str().unwrap(), seconds(&site));
     admin.post("/api/v1/me/totp/confirm", &json!({ "code": code })).await.expect(200);
     admin.get("/api/v1/users").await.expect(200);

@@ -106,14 +106,17 @@ enum Step {
 #[component]
 fn SecondFactor() -> impl IntoView {
     let api = use_api();
+    let session = Session::expect();
+    let has_password = Memo::new(move |_| session.me.with(|me| me.as_ref().is_none_or(|me| !me.single_sign_on)));
     let known = LocalResource::new(move || async move { api.second_factor().await });
     // The current step; `None` unless it is being set up.
     let step = RwSignal::new(None::<Step>);
-    let code = RwSignal::new(String::new());
+    let (code, password) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let problem = RwSignal::new(None::<Problem>);
     let take = move |answer: Result<Option<Step>, Problem>| match answer {
         Ok(next) => {
             code.set(String::new());
+            password.set(String::new());
             if next.is_none() {
                 known.refetch();
             }
@@ -135,7 +138,9 @@ fn SecondFactor() -> impl IntoView {
     });
     let begin = Action::new_local(move |(): &()| {
         problem.set(None);
-        async move { take(api.begin_second_factor().await.map(|new| Some(Step::Confirm(new)))) }
+        // Somebody without a password, such as the first admin, leaves the field empty.
+        let typed = Some(password.get_untracked()).filter(|typed| !typed.is_empty());
+        async move { take(api.begin_second_factor(typed).await.map(|new| Some(Step::Confirm(new)))) }
     });
     let form = move |confirm: bool, words: &'static str, hint: &'static str| {
         view! {
@@ -146,7 +151,7 @@ fn SecondFactor() -> impl IntoView {
         }
         .into_any()
     };
-    let other = elsewhere(problem, &["/code"]);
+    let other = elsewhere(problem, &["/code", "/password"]);
     let state = move |known: SecondFactorState| {
         if known.enabled {
             return view! {
@@ -157,7 +162,12 @@ fn SecondFactor() -> impl IntoView {
         }
         view! {
             <p>{if known.required { "This server requires a second factor. Set it up to continue." } else { "Off. With a second factor, a stolen password is not enough to log in." }}</p>
-            <div class="actions"><button class="b primary" disabled=begin.pending() on:click=move |_| { begin.dispatch_local(()); }>"Set up"</button></div>
+            <form class="narrow" on:submit=move |event| { event.prevent_default(); begin.dispatch_local(()); } novalidate>
+                <Show when=move || has_password.get()>
+                    <Field label="Your password" kind="password" complete="current-password" value=password problem path="/password"/>
+                </Show>
+                <div class="actions"><button class="b primary" disabled=begin.pending()>"Set up"</button></div>
+            </form>
         }
         .into_any()
     };
