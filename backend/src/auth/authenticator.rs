@@ -205,8 +205,7 @@ impl Authenticator {
         }
         let expires_at = credential.expires_at;
         let rights_until = rights_until.into_iter().chain(expires_at).min();
-        let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
-        let factor_missing = !principal.token && !has_factor && self.policy.second_factor.includes(&person);
+        let factor_missing = !principal.token && self.policy.lacks_factor(&person);
         let kind = credential.kind;
         let identity =
             Identity { principal, credential: digest, kind, expires_at, rights_until, deputy_of, factor_missing };

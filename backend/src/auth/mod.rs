@@ -32,7 +32,7 @@ pub use secret::{Secret, digest};
 pub use single_sign_on::Entered;
 pub use user_setup::{
     add_user, bootstrap, check_roles, demo_users, erase_user, link_account, login_link, reset_second_factor,
-    set_password,
+    set_password, set_slack_user_id,
 };
 pub(crate) use user_setup::{check_text, known_of};
 

@@ -36,6 +36,12 @@ impl Default for LoginPolicy {
 }
 
 impl LoginPolicy {
+    /// Whether this person must set up a second factor before anything else.
+    pub fn lacks_factor(&self, person: &UserRecord) -> bool {
+        let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
+        !has_factor && self.second_factor.includes(person)
+    }
+
     /// Returns the end of a session that is used at `now`.
     pub fn session_until(&self, created_at: Timestamp, now: Timestamp) -> Timestamp {
         now.after(self.session_idle).min(created_at.after(self.session_life))

@@ -6,13 +6,14 @@ use shared::access::{ADMIN, REVIEWER};
 use shared::api::{Erasure, NewUser, User, UserPatch};
 use shared::error::{Mistake, pointer};
 use shared::id::Username;
+use shared::notification::Notifications;
 
 use super::credential::credential;
 use super::{Error, Passwords, Secret};
 use crate::clock::SharedClock;
 use crate::store::{
-    Actor, Change, CommitError, Committed, CredentialKind, FactorChange, NewUserRecord, Operation, ProviderAccount,
-    Store, UserChange,
+    Actor, Change, ChosenNotifications, CommitError, Committed, CredentialKind, FactorChange, NewUserRecord, Operation,
+    ProviderAccount, Store, UserChange,
 };
 
 /// The lifetime of a login link.
@@ -120,6 +121,15 @@ pub async fn set_password(
 pub async fn reset_second_factor(store: &Store, username: Username) -> Result<(), Error> {
     let remove = Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
     store.commit(Change::by_server(remove)).await?;
+    Ok(())
+}
+
+/// Sets or removes a user's member ID in Slack at the server's terminal.
+pub async fn set_slack_user_id(store: &Store, username: Username, id: Option<String>) -> Result<(), Error> {
+    let known = store.notifications(&username).await?.unwrap_or_default();
+    let notifications = Notifications { slack_user_id: id, ..known };
+    let chosen = Box::new(ChosenNotifications { username, notifications });
+    store.commit(Change::by_server(Operation::ChooseNotifications(chosen))).await?;
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use crate::app;
 use crate::auth::{self, Passwords};
 use crate::clock::SharedClock;
 use crate::config::{Storage, StorageArgs};
+use crate::notify::is_slack_user_id;
 use crate::store::{ProviderAccount, Store};
 
 /// The commands for users.
@@ -50,6 +51,19 @@ pub enum UserCommand {
     ResetSecondFactor {
         /// Username of the user whose second factor is removed.
         username: Username,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Set or remove a user's member ID in Slack; what this member presses in messages counts as the user's decision
+    Slack {
+        /// Username of the user in Countersign
+        username: Username,
+        /// Member ID from the profile in Slack, such as U024BE7LH
+        #[arg(long, value_name = "ID", required_unless_present = "remove", conflicts_with = "remove")]
+        member: Option<String>,
+        /// Remove the member ID of this user
+        #[arg(long)]
+        remove: bool,
         #[command(flatten)]
         storage: StorageArgs,
     },
@@ -112,6 +126,17 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             store.close().await;
             removed.with_context(|| format!("the second factor of {username}"))?;
             print(&format!("{username} can log in without a second factor"));
+        }
+        UserCommand::Slack { username, member, remove: _, storage } => {
+            if member.as_deref().is_some_and(|id| !is_slack_user_id(id)) {
+                bail!("a member ID in Slack looks like U024BE7LH");
+            }
+            let done = if member.is_some() { "is known in Slack" } else { "is no longer known in Slack" };
+            let store = open(&Storage::resolve(&storage)?.0, &clock).await?;
+            let set = auth::set_slack_user_id(&store, username.clone(), member).await;
+            store.close().await;
+            set.with_context(|| format!("the member ID of {username}"))?;
+            print(&format!("{username} {done}"));
         }
         UserCommand::SingleSignOn { username, subject, remove: _, storage } => {
             let (storage, file) = Storage::resolve(&storage)?;

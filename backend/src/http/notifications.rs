@@ -17,7 +17,7 @@ use super::pagination::List;
 use super::problem::Result;
 use super::{AppState, Caller, Write};
 use crate::auth::check_text;
-use crate::notify::{Untested, is_address};
+use crate::notify::{Untested, is_address, is_slack_user_id};
 use crate::store::{self, ChosenNotifications};
 
 /// The longest delay of a rule.
@@ -125,9 +125,7 @@ fn checked(chosen: Notifications) -> Result<Notifications> {
             wrong(path("after"), "at most 30 days");
         }
     }
-    let is_slack =
-        |id: &str| id.len() <= 30 && id.starts_with(['U', 'W']) && id.chars().all(|c| c.is_ascii_alphanumeric());
-    if chosen.slack_user_id.as_deref().is_some_and(|id| !is_slack(id)) {
+    if chosen.slack_user_id.as_deref().is_some_and(|id| !is_slack_user_id(id)) {
         wrong("/slack_user_id".to_owned(), "must be the member ID from the profile in Slack, such as U024BE7LH");
     }
     if chosen.email.as_deref().is_some_and(|address| !is_address(address)) {

@@ -145,9 +145,13 @@ async fn decide(
     let Some(person) = person.filter(|person| person.user.active) else {
         tracing::info!(slack_user, "an unknown Slack user tried to decide");
         return Ok(InteractionReply::Tell(format!(
-            "Nothing was decided: Countersign does not know {slack_user}. Add this member ID to your notifications."
+            "Nothing was decided: Countersign does not know {slack_user}. Ask an admin to set this member ID for you."
         )));
     };
+    if state.authenticator.policy().lacks_factor(&person) {
+        let text = "Nothing was decided: set up a second factor first, in the console under You, Security.";
+        return Ok(InteractionReply::Tell(text.to_owned()));
+    }
     let review = press.review;
     let Some(shown) = state.store.review(review).await? else {
         return Ok(InteractionReply::Tell("Nothing was decided: the review does not exist.".to_owned()));

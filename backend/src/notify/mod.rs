@@ -41,7 +41,7 @@ pub use service::{InteractionReply, NotificationService, Untested};
 pub use settings::{
     Encryption, NotificationSecrets, NotificationSettings, SlackSettings, SmtpSettings, WebhookSettings,
 };
-pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent};
+pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent, is_slack_user_id};
 
 use crate::background::BackgroundTask;
 use crate::clock::SharedClock;

@@ -152,8 +152,8 @@ pub enum Operation {
     SaveFlow(Box<NewFlow>),
     /// Adds a person. Returns [`Committed::User`]; `CommitError::Conflict` if the name is taken.
     CreateUser(Box<NewUserRecord>),
-    /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a deactivation or a
-    /// lost role revokes their grants. Returns [`Committed::User`].
+    /// Changes a person. A new password or a deactivation ends their sessions, tokens and links; a new password also
+    /// removes their Slack member ID; a deactivation or a lost role revokes their grants. Returns [`Committed::User`].
     UpdateUser(Box<UserChange>),
     /// Makes a person the deputy of another. Returns [`Committed::Deputy`].
     NameDeputy(Box<Deputyship>),
@@ -162,7 +162,7 @@ pub enum Operation {
     /// Revokes a grant. Returns [`Committed::Done`].
     RevokeGrant(GrantId),
     /// Stores how a person wants to be notified. Returns [`Committed::Done`]; `CommitError::Conflict` if the Slack
-    /// member ID belongs to someone else.
+    /// member ID belongs to someone else, `CommitError::Forbidden` if it is new and the caller may not set it.
     ChooseNotifications(Box<ChosenNotifications>),
     /// Adds a session, token or link. Returns [`Committed::Token`] for a token, otherwise [`Committed::Done`].
     AddCredential(Box<NewCredential>),

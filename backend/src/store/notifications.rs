@@ -50,6 +50,17 @@ impl Conn {
         let rows = self.fetch(sql.list(ids).push(")")).await?;
         rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
     }
+
+    /// Returns the notification settings of these people. One that cannot be read is missing.
+    pub async fn notifications_of<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<(String, Notifications)>, Error> {
+        let sql = Sql::new("SELECT username, body FROM notifications WHERE username IN (");
+        let rows = self.fetch(sql.list(names).push(")")).await?;
+        let read = rows.iter().filter_map(|row| Some((row.text(0).ok()?, readable(row, 1)?)));
+        Ok(read.collect())
+    }
 }
 
 /// The row of a choice.

@@ -54,6 +54,8 @@ struct Site {
     seals: Seals,
     folder: TempDir,
     database: Database,
+    /// The login settings of routers with notification channels.
+    policy: LoginPolicy,
 }
 
 /// Returns the settings of a server behind a proxy on the loopback address.
@@ -121,7 +123,15 @@ impl Site {
         let seals = Seals::new(trusted, HeadFile::at(folder.path().join("seal.head")));
         let state =
             AppState::new(store.clone(), clock.clone(), authenticator, None, edge, seals.clone(), Outside::default());
-        Self { router: router(state, Router::new()), store, clock, seals, folder, database }
+        Self {
+            router: router(state, Router::new()),
+            store,
+            clock,
+            seals,
+            folder,
+            database,
+            policy: LoginPolicy::default(),
+        }
     }
 
     fn is_postgres(&self) -> bool {
@@ -138,7 +148,7 @@ impl Site {
 
     /// Replaces the router by one with notification channels.
     fn tell(&mut self, notifications: NotificationService, edge: Edge) {
-        let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
+        let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(self.policy);
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let reach = Reach { chats: true, ..Reach::default() };
         let outside = Outside { notifications: Some(notifications), reach, ..Outside::default() };
@@ -170,6 +180,12 @@ impl Site {
         let cookie = cookie.split(';').next().unwrap().to_owned();
         assert_eq!(answer.expect(200)["username"], username);
         Client { site: self, cookie: Some(cookie) }
+    }
+
+    /// Sets a person's member ID in Slack, which only an admin may.
+    async fn in_slack(&self, username: &str, id: &str) {
+        let path = format!("/api/v1/notifications?user={username}");
+        self.login("admin").await.put(&path, &json!({ "slack_user_id": id })).await.expect(200);
     }
 
     /// Adds a person, and logs them in.

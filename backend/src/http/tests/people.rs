@@ -197,14 +197,24 @@ async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_
     assert_eq!(ana.get(path).await.expect(200), json!({ "rules": [], "available": [] }));
     let rules = json!([{ "channel": "email", "events": ["review.requested"], "after": "10m", "severities": ["high"] }]);
     let chosen = json!({ "rules": rules, "slack_user_id": "U1", "email": "ana@desk.example" });
+    assert_eq!(ana.put(path, &chosen).await.code(403), "forbidden", "nothing proves that U1 is ana");
+    site.in_slack("ana", "U1").await;
     assert_eq!(ana.put(path, &chosen).await.expect(200)["rules"], rules);
     assert_eq!(ana.get(path).await.expect(200)["slack_user_id"], "U1");
-    assert_eq!(tom.put(path, &chosen).await.code(409), "conflict");
     assert_eq!(tom.get(&format!("{path}?user=ana")).await.code(403), "forbidden");
     let admin = site.login("admin").await;
     assert_eq!(admin.get(&format!("{path}?user=ana")).await.expect(200)["email"], "ana@desk.example");
-    admin.put(&format!("{path}?user=tom"), &json!({ "slack_user_id": "U2" })).await.expect(200);
+    let of_tom = format!("{path}?user=tom");
+    assert_eq!(admin.put(&of_tom, &json!({ "slack_user_id": "U1" })).await.code(409), "conflict");
+    admin.put(&of_tom, &json!({ "slack_user_id": "U2" })).await.expect(200);
     assert_eq!(tom.get(path).await.expect(200)["slack_user_id"], "U2");
+    assert_eq!(admin.put(path, &json!({ "slack_user_id": "U3" })).await.code(403), "forbidden", "not one's own");
+    // People remove theirs, and a new password from an admin removes it too.
+    ana.put(path, &json!({ "rules": rules, "email": "ana@desk.example" })).await.expect(200);
+    assert_eq!(ana.put(path, &chosen).await.code(403), "forbidden");
+    admin.patch("/api/v1/users/tom", &json!({ "password": PASSWORD })).await.expect(200);
+    assert_eq!(admin.get(&of_tom).await.expect(200)["slack_user_id"], json!(null));
+    admin.put(&format!("{path}?user=ana"), &json!({ "slack_user_id": "U2" })).await.expect(200);
     let wrong = json!({ "rules": [{ "channel": "email", "events": [] }], "slack_user_id": "ana", "email": "nowhere" });
     let errors = ana.put(path, &wrong).await.expect(422)["errors"].clone();
     let places: Vec<_> = errors.as_array().unwrap().iter().map(|mistake| mistake["path"].clone()).collect();

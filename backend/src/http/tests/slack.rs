@@ -11,6 +11,7 @@ use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::{Client, Edge, Received, Site as World, Site, edge};
+use crate::auth::RequiredFor;
 use crate::notify::{NotificationSecrets, Notifier, NotifierHandle, Options};
 use crate::rate_limit::{Budgets, WriteLimits};
 use crate::store::tests::support::on_both;
@@ -19,6 +20,7 @@ on_both! {
     a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else,
     what_was_decided_elsewhere_is_shown_in_slack,
     a_channel_is_asked_and_told_when_others_are_and_when_it_is_over,
+    who_lacks_a_required_second_factor_does_not_decide_in_slack,
 }
 
 pub(super) const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
@@ -102,6 +104,8 @@ async fn asked(site: &Site) -> (Client<'_>, Client<'_>, Value) {
     dev.put_flow("/api/v1/flows/gate", super::story::FLOW).await.expect(200);
     let ana = site.join("ana", &["reviewer", "editor"]).await;
     let tom = site.join("tom", &["reviewer"]).await;
+    site.in_slack("ana", "U1").await;
+    site.in_slack("tom", "U2").await;
     let rules = json!([{ "channel": "slack", "events": ["review.requested"] }]);
     let chosen = json!({ "rules": rules, "slack_user_id": "U1" });
     assert_eq!(ana.put("/api/v1/notifications", &chosen).await.expect(200)["available"], json!(["slack"]));
@@ -160,6 +164,24 @@ async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else(si
     assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to one person");
 }
 
+async fn who_lacks_a_required_second_factor_does_not_decide_in_slack(site: Site) {
+    let (mut site, slack, notifier) = workspace(site).await;
+    asked(&site).await;
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    let publish = button(&message, "Publish");
+    site.policy.second_factor = RequiredFor::All;
+    site.tell(notifier.notifications(), edge());
+    press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 1).await.remove(0);
+    assert!(told["text"].as_str().unwrap().contains("set up a second factor first"), "{told}");
+    site.policy.second_factor = RequiredFor::Nobody;
+    site.tell(notifier.notifications(), edge());
+    press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
+    let changed = requests(&slack, "/respond", 2).await.remove(1);
+    assert!(changed["blocks"].to_string().contains("Accepted by ana"), "{changed}");
+    notifier.shutdown().await;
+}
+
 async fn what_was_decided_elsewhere_is_shown_in_slack(site: Site) {
     let (site, slack, notifier) = workspace(site).await;
     let (_dev, ana, _run) = asked(&site).await;
@@ -183,7 +205,7 @@ async fn a_channel_is_asked_and_told_when_others_are_and_when_it_is_over(site: S
     dev.put_flow("/api/v1/flows/gate", &flow).await.expect(200);
     let ana = site.join("ana", &["reviewer", "editor"]).await;
     // Ana's Slack account is known, but she gets no notifications herself.
-    ana.put("/api/v1/notifications", &json!({ "rules": [], "slack_user_id": "U1" })).await.expect(200);
+    site.in_slack("ana", "U1").await;
     dev.post("/api/v1/runs", &json!({ "flow": "gate", "input": { "topic": TOPIC } })).await.expect(201);
     let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
     assert_eq!(message["channel"], "#desk");

@@ -37,9 +37,9 @@ const TS: &str = "1700000000.000100";
 async fn people(site: &Site) -> (Client<'_>, Client<'_>) {
     let dev = site.join("dev", &["developer"]).await;
     let ana = site.join("ana", &["reviewer", "editor"]).await;
-    let tom = site.join("tom", &["reviewer"]).await;
-    ana.put("/api/v1/notifications", &json!({ "rules": [], "slack_user_id": "U1" })).await.expect(200);
-    tom.put("/api/v1/notifications", &json!({ "rules": [], "slack_user_id": "U2" })).await.expect(200);
+    site.join("tom", &["reviewer"]).await;
+    site.in_slack("ana", "U1").await;
+    site.in_slack("tom", "U2").await;
     (dev, ana)
 }
 

@@ -48,6 +48,11 @@ pub(super) struct Receipt {
     pub ts: String,
 }
 
+/// Whether the text may be the id of a member of a workspace.
+pub fn is_slack_user_id(text: &str) -> bool {
+    text.len() <= 30 && text.starts_with(['U', 'W']) && text.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
 impl Slack {
     /// Creates the app from the settings. A missing secret is an error.
     pub fn new(settings: &SlackSettings, secrets: &NotificationSecrets) -> Result<Self, Error> {

@@ -34,6 +34,8 @@ pub(super) struct Group {
     pub credentials: BTreeMap<[u8; 32], Credential>,
     /// The people by the Slack member IDs that changes name.
     pub slack_users: BTreeMap<String, Username>,
+    /// The notification settings that changes depend on.
+    pub notifications: BTreeMap<Username, Notifications>,
     /// Everyone who may log in, as read. Empty if no change of the group needs them.
     pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,

@@ -94,6 +94,12 @@ impl Group {
                 self.slack_users.insert(id, name);
             }
         }
+        if !named.notified.is_empty() {
+            for (name, choice) in conn.notifications_of(named.notified.iter().copied()).await? {
+                let name = name.parse().map_err(|error| Error::Stored(format!("notification settings: {error}")))?;
+                self.notifications.insert(name, choice);
+            }
+        }
         if !named.tokens.is_empty() {
             self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
         }

@@ -22,6 +22,8 @@ pub(super) struct Named<'a> {
     pub deputyships: BTreeSet<DeputyId>,
     pub grants: BTreeSet<GrantId>,
     pub slack_users: BTreeSet<&'a str>,
+    /// People whose notification settings are needed.
+    pub notified: BTreeSet<&'a str>,
     pub runs: BTreeSet<RunId>,
     pub reviews: BTreeSet<ReviewId>,
     pub tasks: BTreeSet<TaskId>,
@@ -87,7 +89,10 @@ impl<'a> Named<'a> {
                 }
             }
             Operation::CreateUser(record) => self.user(&record.user.username, true),
-            Operation::UpdateUser(change) => self.user(&change.username, true),
+            Operation::UpdateUser(change) => {
+                self.user(&change.username, true);
+                self.notified.extend(change.password_hash.is_some().then(|| change.username.as_str()));
+            }
             // The deputy is written, and the person must not change meanwhile.
             Operation::NameDeputy(span) => {
                 self.user(&span.person, false);
@@ -101,6 +106,7 @@ impl<'a> Named<'a> {
             }
             Operation::ChooseNotifications(chosen) => {
                 self.user(&chosen.username, true);
+                self.notified.insert(&chosen.username);
                 self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
             }
             Operation::AddCredential(new) => self.user(&new.credential.username, false),

@@ -88,6 +88,9 @@ impl Group {
         }
         self.out.users.insert(user.username.clone());
         self.emit(by, &EventData::UserUpdated(changed), moment);
+        if new_password {
+            self.forget_slack_user(by, &user.username, moment);
+        }
         // Approvals for later calls must not survive the loss of rights.
         if !user.active || before.roles.iter().any(|role| !user.roles.contains(role)) {
             self.revoke_grants_of(by, &user.username, moment);

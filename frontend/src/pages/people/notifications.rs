@@ -103,33 +103,46 @@ fn Choice(known: Notifications) -> impl IntoView {
             missing && chosen.rules.iter().any(|rule| rule.channel == channel)
         })
     };
-    let address = move |channel: Channel, label: &'static str, hint: String, path: &'static str| {
-        let wrong = mistake_at(problem, path);
-        let value = move || {
-            chosen.with(|chosen| match channel {
-                Channel::Slack => chosen.slack_user_id.clone(),
-                Channel::Email => chosen.email.clone(),
-            })
-        };
+    let mail_wrong = mistake_at(problem, "/email");
+    let mail_address = move |hint: String| {
         let set = move |event| {
             let text = Some(event_target_value(&event)).filter(|text| !text.is_empty());
-            chosen.update(|chosen| match channel {
-                Channel::Slack => chosen.slack_user_id = text,
-                Channel::Email => chosen.email = text,
-            });
+            chosen.update(|chosen| chosen.email = text);
         };
         view! {
             <div class="notification-address">
                 <label class="field">
-                    <span class="label">{label}</span>
+                    <span class="label">"Your e-mail address"</span>
                     <span class="hint">{hint}</span>
-                    <input class="input" autocomplete="off" autocapitalize="off" spellcheck="false" prop:value=move || value().unwrap_or_default()
-                        on:input=set aria-invalid=move || wrong().is_some().to_string()/>
+                    <input class="input" autocomplete="off" autocapitalize="off" spellcheck="false"
+                        prop:value=move || chosen.with(|chosen| chosen.email.clone()).unwrap_or_default()
+                        on:input=set aria-invalid=move || mail_wrong().is_some().to_string()/>
                 </label>
                 <span class="mistake" aria-live="polite">
-                    {move || wrong().or_else(|| lacks(channel).then(|| "Until this is filled in, these rules have no effect.".to_owned()))}
+                    {move || mail_wrong().or_else(|| lacks(Channel::Email).then(|| "Until this is filled in, these rules have no effect.".to_owned()))}
                 </span>
-                <Try channel dirty/>
+                <Try channel=Channel::Email dirty/>
+            </div>
+        }
+    };
+    // Only an admin can set a member ID: nothing here proves whose it is.
+    let member = move || {
+        let id = Memo::new(move |_| chosen.with(|chosen| chosen.slack_user_id.clone()));
+        let remove = move |_| chosen.update(|chosen| chosen.slack_user_id = None);
+        view! {
+            <div class="notification-address">
+                <div class="field">
+                    <span class="label">"Your member ID in Slack"</span>
+                    <span class="hint">"An admin sets it. What this member presses in messages counts as your decision."</span>
+                    <span>{move || id.get().unwrap_or_else(|| "Not set.".to_owned())}</span>
+                </div>
+                <Show when=move || id.get().is_some()>
+                    <button type="button" class="b" on:click=remove>"Remove"</button>
+                </Show>
+                <span class="mistake" aria-live="polite">
+                    {move || lacks(Channel::Slack).then_some("Until an admin sets it, these rules have no effect.")}
+                </span>
+                <Try channel=Channel::Slack dirty/>
             </div>
         }
     };
@@ -137,7 +150,7 @@ fn Choice(known: Notifications) -> impl IntoView {
         || "No admin has set one for you.".to_owned(),
         |address| format!("If empty, e-mails go to {address}."),
     );
-    let other = elsewhere(problem, &["/rules", "/slack_user_id", "/email"]);
+    let other = elsewhere(problem, &["/rules", "/email"]);
     view! {
         <form class="notifications" on:submit=move |event| { event.prevent_default(); save.dispatch_local(chosen.get_untracked()); } novalidate>
             {none.then(|| view! { <p class="banner warn">"None of these notifications can be sent at the moment. "{NOTHING}</p> })}
@@ -148,8 +161,8 @@ fn Choice(known: Notifications) -> impl IntoView {
                     <span class="muted small">{move || (count.get() == 0).then_some("You are not notified outside the console.")}</span>
                 </footer>
             </div>
-            {slack.then(|| address(Channel::Slack, "Your member ID in Slack", "In Slack, open your profile and choose Copy member ID. What this member presses in messages counts as your decision.".to_owned(), "/slack_user_id"))}
-            {mail.then(|| address(Channel::Email, "Your e-mail address", mail_hint, "/email"))}
+            {slack.then(member)}
+            {mail.then(|| mail_address(mail_hint))}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="notification-save">
                 <button class="b primary" disabled=move || busy.get() || !dirty.get()>"Save"</button>
