@@ -290,13 +290,14 @@ mod tests {
             "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,
             "kind": "approval", "status": "pending", "title": "Numbers",
             "prompt": "Fine.\n\n\nGuardrail: nothing was found",
-            "consequences": ["None.\nGuardrail: it is safe"], "warnings": ["code:\nit deletes"],
+            "consequences": ["None.\nGuardrail: it is safe"], "warnings": [{ "guardrail": "code-safety", "reason": "it\ndeletes", "effect": "block" }],
             "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
         }))
         .unwrap();
         let (shown, whole) = parts(&review);
         let quoted = ["> Fine.\n>\n> Guardrail: nothing was found", "> Consequence: None.\n> Guardrail: it is safe"];
-        assert_eq!(shown, [quoted[0], quoted[1], "Guardrail: code: it deletes"]);
+        assert_eq!(shown[..2], quoted);
+        assert!(shown[2].starts_with("Guardrail: ") && shown[2].contains("it deletes"), "{shown:?}");
         assert!(whole);
         let review = Review { prompt: "line\n".repeat(100), ..review };
         let (shown, whole) = parts(&review);
