@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use shared::api::UserPatch;
 use shared::review::Review;
-use tests::pages::{button, field, link, wait_for_text};
-use tests::reviewing::{Desk, NOTE, text_of};
+use tests::pages::{button, field, link, wait_for_text, wait_for_title};
+use tests::reviewing::{Desk, NOTE, reading, text_of};
 use tests::{Api, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -145,5 +145,28 @@ async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()>
     assert_eq!(ana.review(review.id).await.expect("the review").decisions.len(), 1);
     assert!(!text_of(driver, ".decide").await.contains("No answer"));
     browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_while_a_person_is_erased_can_go_on() -> BrowserResult<()> {
+    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let patch = UserPatch { active: Some(false), ..UserPatch::default() };
+    server.admin().await.update_user("tom", &patch).await.expect("he is deactivated");
+    let admin = reading(&server, "admin", &review).await?;
+    let driver = &admin.driver;
+    link(driver, "People").await?.click().await?;
+    driver.query(By::Css("button[aria-label='Erase personal data of tom']")).first().await?.click().await?;
+    admin.hold(Some("DELETE .*/personal-data")).await?;
+    driver.query(By::Css("dialog[open] .b.stop")).first().await?.click().await?;
+    admin.held().await;
+    // The dialog covers the links, but not the browser's own button.
+    driver.back().await?;
+    wait_for_text(driver, &review.title).await;
+    admin.release(true).await?;
+    wait_for_text(driver, "tom is now erased-").await;
+    link(driver, "Runs").await?.click().await?;
+    wait_for_title(driver, "Runs · Countersign").await;
+    tokio::join!(admin.quit(), browser.quit());
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Checks the rules of the tree that the compiler does not: the direction of imports, circles of files, the length of
-//! files, module docs, listeners of the console that may outlive their component, and links in the documentation.
+//! files, module docs, listeners and callbacks of the console that may outlive their component, and links in the
+//! documentation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -95,6 +96,7 @@ pub fn run() -> Result<()> {
         }
         if shown.starts_with("frontend/src/") {
             check_listeners(&shown, &text, &mut breaches);
+            check_callbacks(&shown, &text, &mut breaches);
         }
     }
     for source in ["shared/src", "backend/src", "frontend/src"] {
@@ -149,6 +151,40 @@ fn listens_bare(line: &str, event: &str) -> bool {
     })
 }
 
+/// Checks that async blocks call callbacks with `try_run`: after an `await`, the callback's page may be gone, and `run`
+/// would panic.
+fn check_callbacks(shown: &str, text: &str, breaches: &mut Vec<String>) {
+    let lines = lines_with_run(text);
+    breaches.extend(lines.map(|line| format!("{shown}:{line}: call the callback with `try_run`")));
+}
+
+/// The lines on which an async block calls `run` of anything but the API's client.
+fn lines_with_run(text: &str) -> impl Iterator<Item = usize> {
+    let blocks = ["async {", "async move {"].into_iter().flat_map(|start| text.match_indices(start));
+    let inside = blocks.flat_map(|(at, start)| {
+        let begin = at + start.len();
+        let block = &text[begin..begin + length_of_block(&text[begin..])];
+        let calls = block.match_indices(".run(").filter(|(at, _)| !block[..*at].ends_with("api"));
+        calls.map(move |(at, _)| begin + at)
+    });
+    let lines: BTreeSet<usize> = inside.map(|at| text[..at].lines().count()).collect();
+    lines.into_iter()
+}
+
+/// The length of a block, from after its opening brace to its closing one.
+fn length_of_block(text: &str) -> usize {
+    let mut open = 1_usize;
+    let closes = |(at, c): (usize, char)| {
+        match c {
+            '{' => open += 1,
+            '}' => open -= 1,
+            _ => {}
+        }
+        (open == 0).then_some(at)
+    };
+    text.char_indices().find_map(closes).unwrap_or(text.len())
+}
+
 /// The modules named directly after `crate::`: one, or several in braces.
 fn imported_modules(rest: &str) -> Vec<&str> {
     let first =
@@ -175,7 +211,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::listens_bare;
+    use super::{lines_with_run, listens_bare};
 
     #[test]
     fn a_listener_of_what_the_browser_sends_while_it_removes_an_element_is_wrapped() {
@@ -196,5 +232,19 @@ mod tests {
         ] {
             assert!(!listens_bare(line, "change"), "{line}");
         }
+    }
+
+    #[test]
+    fn an_async_block_calls_a_callback_only_if_it_is_still_there() {
+        let text = "
+            let done = move |_| done.run(());
+            let send = move || async move {
+                if let Ok(run) = api.run(id).await {
+                    done.try_run(run);
+                    made.run(());
+                }
+            };
+            let made = move |_| made.run(());";
+        assert_eq!(lines_with_run(text).collect::<Vec<_>>(), [6]);
     }
 }

@@ -134,9 +134,9 @@ pub fn LoadOlder(
         Some(view! { <p class="mistake" role="alert">{problem}</p> })
     };
     let more = NodeRef::<html::Div>::new();
-    // The focusable elements of the list above.
+    // The focusable elements of the list above; `None` if the page is gone.
     let list = move || {
-        let more = more.get_untracked()?;
+        let more = more.try_get_untracked().flatten()?;
         Some(focusable_before(&more.parent_element()?, &more))
     };
     let before = StoredValue::new(None::<usize>);

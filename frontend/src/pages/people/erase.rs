@@ -26,7 +26,8 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
                     let rest =
                         if erasure.done { "" } else { " Everything else that names them is erased within minutes." };
                     notices.good(format!("{name} is now {}.{rest}{archived}", erasure.username));
-                    done.run(());
+                    // The page may have been left meanwhile.
+                    done.try_run(());
                 }
                 Err(problem) => notices.bad(format!("Not erased. {problem}")),
             }

@@ -96,7 +96,7 @@ pub fn Definition(
                     if !gone {
                         edited.set((id, flow.version));
                         restored.set(false);
-                        saved.run(flow);
+                        saved.try_run(flow);
                         navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
                     }
                 }
