@@ -170,3 +170,32 @@ async fn who_leaves_while_a_person_is_erased_can_go_on() -> BrowserResult<()> {
     tokio::join!(admin.quit(), browser.quit());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_is_delegated_only_to_the_person_who_is_shown() -> BrowserResult<()> {
+    let Desk { server: _server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let tom = By::XPath("//dialog[@open]//select/option[@value='tom']");
+    button(driver, "Delegate").await?.click().await?;
+    driver.query(tom.clone()).wait(Duration::from_secs(10), Duration::from_millis(50)).first().await?.click().await?;
+    field(driver, "Who decides instead").await?.send_keys(Key::Escape).await?;
+
+    // The choice is kept, but not shown before the names are there.
+    browser.hold(Some("GET .*/reviewers")).await?;
+    button(driver, "Delegate").await?.click().await?;
+    let send = driver.query(By::Css("dialog[open] .b.primary")).and_displayed().first().await?;
+    browser.held().await;
+    send.click().await?;
+    wait_for_text(driver, "Choose a person.").await;
+    assert!(ana.review(review.id).await.expect("the review").delegations.is_empty());
+    browser.release(true).await?;
+    holds(driver, "Who decides instead", "tom").await;
+    send.click().await?;
+    eventually("tom decides", async || {
+        let review = ana.review(review.id).await.ok()?;
+        (review.delegations.first()?.to.as_str() == "tom").then_some(())
+    })
+    .await;
+    browser.quit().await;
+    Ok(())
+}

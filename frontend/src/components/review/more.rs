@@ -61,8 +61,15 @@ pub fn More(pane: Pane) -> impl IntoView {
             }
         }
     });
+    // A kept choice counts only once the list shows it.
+    let chosen = move || {
+        let chosen = text.get_untracked();
+        let is_shown = |names: &Option<Vec<(String, String)>>| names.iter().flatten().any(|(name, _)| *name == chosen);
+        names.with_untracked(is_shown).then_some(chosen)
+    };
     let send = Action::new_local(move |(): &()| {
-        let (hand, said) = (hands.get_untracked(), text.get_untracked().trim().to_owned());
+        let hand = hands.get_untracked();
+        let said = if hand { chosen().unwrap_or_default() } else { text.get_untracked().trim().to_owned() };
         async move {
             let answer = if hand {
                 let Ok(to) = said.parse() else { return problem.set(Some("Choose a person.".to_owned())) };
