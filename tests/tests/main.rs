@@ -35,6 +35,7 @@ mod questions;
 mod races;
 mod record;
 mod remote;
+mod run_page;
 mod sends;
 mod sessions;
 mod signal;

@@ -63,6 +63,34 @@ pub fn Failed(
     }
 }
 
+/// A banner above content that could not be reloaded, while `problem` is set.
+#[component]
+pub fn OutOfDate(
+    /// What is shown, as the subject of a sentence.
+    what: &'static str,
+    /// The error of the last load.
+    #[prop(into)]
+    problem: Signal<Option<Problem>>,
+    /// Called by "Try again".
+    #[prop(into)]
+    retry: Callback<()>,
+) -> impl IntoView {
+    // A memo, so that the same error of another attempt is not announced again.
+    let says = Memo::new(move |_| {
+        problem.with(|problem| problem.as_ref().map(|problem| format!("{what} may be out of date: {problem}")))
+    });
+    move || {
+        says.get().map(|says| {
+            view! {
+                <div class="banner warn partly" role="alert">
+                    <span class="grow">{says}</span>
+                    <button class="b sm" on:click=move |_| retry.run(())>"Try again"</button>
+                </div>
+            }
+        })
+    }
+}
+
 /// Content that is loaded: bars until it is there, or the error with a button to try again; another attempt also starts
 /// when a lost connection is back. Earlier content stays visible during a reload.
 #[component]

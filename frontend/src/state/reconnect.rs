@@ -1,4 +1,4 @@
-//! The delay before the next attempt to connect.
+//! The delay before the next attempt to connect, or to load what failed to load.
 
 /// The longest delay, in milliseconds.
 const LONGEST_MS: u32 = 30_000;

@@ -23,7 +23,7 @@ use crate::components::arrival;
 use crate::components::filters::InboxFilters;
 use crate::components::queue::{Queue, ToMoreUrgent};
 use crate::components::scroll::came_back;
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Failed, Loading, OutOfDate};
 use crate::state::inbox::{Inbox, address};
 
 /// The list of reviews (`/inbox`), and beside it the review that is open (`/reviews/{id}`).
@@ -97,15 +97,7 @@ pub fn InboxPage() -> impl IntoView {
         let problem = list.error.get()?;
         Some(view! { <Failed title="The inbox could not be loaded" problem retry=again /> })
     };
-    let partly = move || {
-        let problem = list.error.get().filter(|_| is_read.get())?;
-        Some(view! {
-            <div class="banner warn partly" role="alert">
-                <span class="grow">{format!("The list may be out of date: {problem}")}</span>
-                <button class="b sm" on:click=move |_| again.run(())>"Try again"</button>
-            </div>
-        })
-    };
+    let partly = Signal::derive(move || list.error.get().filter(|_| is_read.get()));
     view! {
         <div class="inbox" class:reading=reading>
             <section class="list" aria-label="Inbox" aria-busy=move || list.busy.get().to_string()>
@@ -115,7 +107,7 @@ pub fn InboxPage() -> impl IntoView {
                         <ToMoreUrgent above scroller />
                     </div>
                     <InboxFilters query change=change field />
-                    {partly}
+                    <OutOfDate what="The list" problem=partly retry=again />
                 </header>
                 <Arrivals />
                 {move || match (is_read.get(), none.get()) {

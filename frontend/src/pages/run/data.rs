@@ -1,5 +1,6 @@
 //! The data of the run's page. Steps and reviews are loaded once and then follow the log; the state, which is not in
-//! the log, is reloaded after events, at most once a second.
+//! the log, is reloaded after events, at most once a second. What the server or the network failed to load is loaded
+//! again, after pauses that grow.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::api::Graph;
-use shared::error::Problem;
+use shared::error::{Code, Problem};
 use shared::id::RunId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
@@ -15,8 +16,8 @@ use shared::run::{Report, Run};
 
 use crate::client::{Api, Live, use_api};
 use crate::components::graph::{Marks, marks};
-use crate::state::report;
 use crate::state::streams::Streams;
+use crate::state::{reconnect, report};
 
 /// The time in which entries are collected before a reload, in milliseconds.
 const GATHER_MS: u32 = 60;
@@ -30,11 +31,22 @@ struct Unread {
     report: bool,
 }
 
+impl Unread {
+    fn add(&mut self, more: Self) {
+        self.run |= more.run;
+        self.report |= more.report;
+    }
+}
+
 /// The state of loading for one page.
 #[derive(Debug, Default)]
 struct Reading {
     /// The parts to load next.
     unread: Unread,
+    /// The parts that could not be loaded. They are loaded with the next load, or after a pause.
+    failed: Unread,
+    /// The number of loads that failed one after another.
+    failures: u32,
     /// Whether a load is in progress.
     busy: bool,
     /// The entries that arrived while the report was loading, and may be missing from it.
@@ -124,8 +136,8 @@ impl RunData {
 
     fn read(self, more: Unread) {
         let begin = self.reading.try_update_value(|reading| {
-            reading.unread.run |= more.run;
-            reading.unread.report |= more.report;
+            reading.unread.add(more);
+            reading.unread.add(std::mem::take(&mut reading.failed));
             !std::mem::replace(&mut reading.busy, true)
         });
         if begin != Some(true) {
@@ -145,9 +157,31 @@ impl RunData {
                 let (run, report) = futures::join!(run, report);
                 match (run.transpose(), report.transpose()) {
                     (Ok(run), Ok(report)) => self.take(run, report),
-                    (Err(problem), _) | (_, Err(problem)) => drop(self.problem.try_set(Some(problem))),
+                    (Err(problem), _) | (_, Err(problem)) => self.fail(unread, problem),
                 }
                 TimeoutFuture::new(PAUSE_MS).await;
+            }
+        });
+    }
+
+    /// Notes what could not be loaded, and loads it again after a pause.
+    fn fail(self, unread: Unread, problem: Problem) {
+        // The server does not change its mind about other errors. A person may still try again.
+        let is_passing = problem.status >= 500 || problem.code == Code::TooManyRequests;
+        if self.problem.try_set(Some(problem)).is_some() {
+            return;
+        }
+        let failures = self.reading.try_update_value(|reading| {
+            reading.failed.add(unread);
+            reading.failures = reading.failures.saturating_add(1);
+            reading.failures
+        });
+        let Some(failures) = failures.filter(|_| is_passing) else { return };
+        spawn_local(async move {
+            TimeoutFuture::new(reconnect::wait_ms(failures, js_sys::Math::random()).max(PAUSE_MS)).await;
+            // A later load has a pause of its own.
+            if self.reading.try_with_value(|reading| reading.failures == failures) == Some(true) {
+                self.read(Unread::default());
             }
         });
     }
@@ -156,6 +190,7 @@ impl RunData {
         if self.problem.try_set(None).is_some() {
             return;
         }
+        self.reading.update_value(|reading| reading.failures = 0);
         if let Some(mut report) = report {
             self.reading.with_value(|reading| {
                 for entry in &reading.meanwhile {

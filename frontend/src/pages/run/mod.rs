@@ -20,7 +20,7 @@ use self::header::{Outcome, RunHeader};
 use self::values::{Facts, State};
 use crate::components::arrival;
 use crate::components::graph::FlowGraph;
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Failed, Loading, OutOfDate};
 use crate::components::time;
 use crate::components::timeline::Timeline;
 use crate::state::words;
@@ -84,7 +84,10 @@ fn Whole(data: RunData) -> impl IntoView {
     view! {
         <RunHeader data feedback/>
         <div class="in">
-            <div class="run-top"><Outcome data/></div>
+            <div class="run-top">
+                <OutOfDate what="This page" problem=data.problem retry=move |()| data.load()/>
+                <Outcome data/>
+            </div>
             <div class="run-body">
                 <section class="card run-graph" aria-label="Graph">
                     <header><b>"Graph"</b></header>

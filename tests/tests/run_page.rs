@@ -1,0 +1,35 @@
+//! The page of a run follows the run through failures of the server, and what is done there counts once.
+
+use serde_json::json;
+use tests::pages::{Login, button, wait_for_text};
+use tests::reviewing::{Desk, NOTE, choose, decide};
+use tests::{BrowserResult, eventually};
+use thirtyfour::prelude::*;
+
+/// A script that lets requests for a run fail while `fail` is set.
+const FAIL: &str = "
+    const fetched = window.fetch;
+    window.fetch = async (request, ...more) => {
+        if (window.fail && String(request.url ?? request).includes('/api/v1/runs/')) return new Response('', { status: 503 });
+        return fetched(request, ...more);
+    };
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_reloaded_is_said_to_be_old_and_reloaded_by_itself() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let run = review.run_id.expect("a run");
+    driver.goto(format!("{}/runs/{run}", server.base)).await?;
+    wait_for_text(driver, "The original.").await;
+    driver.execute(format!("{FAIL} window.fail = true"), Vec::new()).await?;
+    decide(&ana, &review, choose("send"), json!({ "text": "Edited by Ana." })).await;
+    wait_for_text(driver, "This page may be out of date").await;
+    button(driver, "Try again").await?.click().await?;
+    driver.execute("window.fail = false", Vec::new()).await?;
+    wait_for_text(driver, "Edited by Ana.").await;
+    eventually("it is up to date", async || driver.find_all(By::Css(".partly")).await.ok()?.is_empty().then_some(()))
+        .await;
+    browser.quit().await;
+    Ok(())
+}
