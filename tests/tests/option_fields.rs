@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{button, field, wait_for_text};
+use tests::pages::{button, field, wait_for_text, wait_for_title};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
@@ -199,6 +199,31 @@ async fn on_a_phone_a_form_that_opens_comes_into_view_with_the_focus_in_its_firs
     button(driver, "Delegate").await?.click().await?;
     let who = comes_into_view("the dialog").await?;
     assert_eq!(who.attr("aria-label").await?.as_deref(), Some("Who decides instead"));
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_phone_escape_closes_a_form_or_a_menu_and_not_the_review_below() -> BrowserResult<()> {
+    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let fields = json!({ "type": "object", "properties": { "reason": { "type": "string", "title": "Reason" } } });
+    offer(&server, &review, &json!([{ "id": "later", "kind": "stop", "label": "Later", "fields": fields }]));
+    let driver = &browser.driver;
+    browser.screen(390, 844).await;
+    driver.refresh().await?;
+    button(driver, "Later…").await?.click().await?;
+    field(driver, "reason").await?.send_keys(Key::Escape).await?;
+    button(driver, "Later…").await?;
+    driver.find(By::Css(".who")).await?.click().await?;
+    button(driver, "Log out").await?.send_keys(Key::Escape).await?;
+    eventually("the menu is closed", async || {
+        driver.find_all(By::Css("#account")).await.ok()?.is_empty().then_some(())
+    })
+    .await;
+    assert_eq!(driver.current_url().await?.path(), format!("/reviews/{}", review.id));
+    // With nothing else open, it leads back to the list.
+    press_key(driver, Key::Escape).await?;
+    wait_for_title(driver, "(1) Inbox · Countersign").await;
     browser.quit().await;
     Ok(())
 }

@@ -214,6 +214,8 @@ fn Menu() -> impl IntoView {
     };
     let close = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "Escape" && open.get_untracked() {
+            // The page below would leave the open review.
+            event.prevent_default();
             open.set(false);
             focus_on(".who");
         }

@@ -70,7 +70,11 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
             event.prevent_default();
             pane.decide(&Intent::Choose(id.clone()));
         }
-        "Escape" => pane.close_form(),
+        "Escape" => {
+            // The page would leave the review, too.
+            event.prevent_default();
+            pane.close_form();
+        }
         _ => {}
     };
     view! {
