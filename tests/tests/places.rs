@@ -176,6 +176,55 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_moved_in_the_page_keeps_the_focus() -> BrowserResult<()> {
+    let steps = "
+id: steps
+input:
+  type: object
+  properties: { steps: { type: array, items: { type: string }, default: [one, two, three] } }
+nodes: { done: { set: { done: true } } }
+";
+    let server = server(&[NOTE, steps]).await;
+    let admin = server.admin().await;
+    for _ in 0..90 {
+        launch(&server, "note", json!({})).await;
+    }
+    let all = eventually("all are asked", async || Some(queue(&admin, 90).await).filter(|all| all.len() == 90)).await;
+    let browser = reading(&server, "admin", &all[0]).await?;
+    let driver = &browser.driver;
+    wait_for_text(driver, "90 pending").await;
+
+    // The row with the focus stays in the page, before or after the rows in sight.
+    let row = format!("row-{}", all[45].id);
+    let scroll = async |to: usize| {
+        let script = format!("document.querySelector('.rows').scrollTop = {to}");
+        driver.execute(script, Vec::new()).await
+    };
+    let shows = async |at: usize| driver.query(By::Id(format!("row-{}", all[at].id))).first().await;
+    scroll(ROW * 45).await?;
+    shows(45).await?.focus().await?;
+    for (place, at) in [(ROW * 80, 82), (0, 1), (ROW * 80, 82)] {
+        scroll(place).await?;
+        shows(at).await?;
+        let focus = "return [document.activeElement.id, document.querySelector('.rows').scrollTop > 0]";
+        assert_eq!(value(driver, focus).await, json!([row, place > 0]));
+    }
+
+    // A row that is moved as far as it goes.
+    driver.goto(format!("{}/flows/steps", server.base)).await?;
+    driver.query(By::Css("[aria-label='Move row 3 up']")).first().await?.focus().await?;
+    for rows in ["one, three, two", "three, one, two", "three, one, two"] {
+        driver.active_element().await?.send_keys(Key::Enter).await?;
+        let texts = "return [...document.querySelectorAll('.list-row input')].map(row => row.value).join(', ')";
+        eventually(rows, async || (value(driver, texts).await == rows).then_some(())).await;
+    }
+    let label = driver.active_element().await?.attr("aria-label").await?;
+    assert_eq!(label.as_deref(), Some("Move row 1 up"));
+    browser.quit().await;
+    Ok(())
+}
+
 /// When a list is loaded anew, the rows loaded so far stay, and so does the focus.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_runs_stays_where_it_is_when_a_lost_connection_is_back() -> BrowserResult<()> {

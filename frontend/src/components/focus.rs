@@ -39,7 +39,8 @@ pub fn focus_within(element: &Element, selector: impl Into<Cow<'static, str>>) {
 }
 
 /// Keeps the focus in the page while the calling component exists: a pressed button may be removed, at once or with the
-/// answer, and the focus with it. If a person leaves an element themselves, nothing happens.
+/// answer, and the focus with it. An element that was only moved, as by a list whose rows change places, gets it back.
+/// If a person leaves an element themselves, nothing happens.
 pub fn keep_focus() {
     let last = StoredValue::new_local(None::<Element>);
     let came = window_event_listener(leptos::ev::focusin, move |event| {
@@ -54,10 +55,15 @@ pub fn keep_focus() {
             }
         });
     });
-    let changed = Closure::<dyn Fn()>::new(move || {
+    let changed = Closure::<dyn Fn(js_sys::Array)>::new(move |records: js_sys::Array| {
         let taken = last.try_update_value(|last| last.take_if(|last| !last.is_connected()));
         if taken.flatten().is_some() {
             keep_focus_in_page();
+            return;
+        }
+        let moved = last.try_with_value(|last| last.clone().filter(|last| is_lost() && is_removed(last, &records)));
+        if let Some(moved) = moved.flatten().and_then(|moved| moved.dyn_into::<HtmlElement>().ok()) {
+            drop(moved.focus_with_options(&without_scrolling()));
         }
     });
     on_cleanup(move || {
@@ -72,6 +78,15 @@ pub fn keep_focus() {
     drop(observer.observe_with_options(&document(), &what));
     let observer = StoredValue::new_local((observer, changed));
     on_cleanup(move || observer.with_value(|(observer, _)| observer.disconnect()));
+}
+
+/// Whether an element was removed by one of these mutations, alone or with what it is in.
+fn is_removed(element: &Element, records: &js_sys::Array) -> bool {
+    let records = records.iter().filter_map(|record| record.dyn_into::<web_sys::MutationRecord>().ok());
+    records.map(|record| record.removed_nodes()).any(|removed| {
+        let mut nodes = (0..removed.length()).filter_map(|at| removed.item(at));
+        nodes.any(|node| node.contains(Some(element)))
+    })
 }
 
 /// If nothing has the focus any more, gives it to the open review or to the heading of the page, so that keys and
