@@ -93,9 +93,12 @@ pub async fn field(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().first().await
 }
 
-/// Waits for an enabled button whose text contains `label`.
+/// Waits for a button whose text contains `label`, and that can be pressed.
 pub async fn button(driver: &WebDriver, label: &str) -> WebDriverResult<WebElement> {
-    let path = format!("//*[self::button or @role='button'][contains(normalize-space(.), {})]", quoted(label));
+    let path = format!(
+        "//*[self::button or @role='button'][not(@aria-disabled='true')][contains(normalize-space(.), {})]",
+        quoted(label)
+    );
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().and_enabled().first().await
 }
 

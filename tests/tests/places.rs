@@ -167,6 +167,16 @@ async fn who_is_at_the_keys_is_never_left_nowhere() -> BrowserResult<()> {
     wait_for_text(driver, "Claimed by you").await;
     has_focus(".read").await;
 
+    // A button that cannot be pressed again before the answer is there.
+    driver.find(By::Css(".comments input")).await?.send_keys("Noted.").await?;
+    browser.hold(Some("POST .*/comments")).await?;
+    press(".comments button").await?;
+    browser.held().await;
+    has_focus(".comments button[aria-disabled=true]").await;
+    browser.release(true).await?;
+    wait_for_text(driver, "Noted.").await;
+    has_focus(".comments button").await;
+
     let filters = driver.find(By::Css("[aria-controls=filters]")).await?;
     filters.click().await?;
     driver.query(By::Css("#filters select")).and_displayed().first().await?;

@@ -2,6 +2,7 @@
 
 pub mod arrival;
 pub mod autosize;
+pub mod button;
 pub mod copy;
 pub mod dialog;
 pub mod diff;

@@ -7,6 +7,7 @@ use leptos::task::spawn_local;
 use shared::error::Problem;
 use wasm_bindgen::JsCast;
 
+use super::button::Button;
 use super::focus::focusable_before;
 use super::glyph::Glyph;
 use crate::client::{Live, after_paint};
@@ -168,8 +169,8 @@ pub fn LoadOlder(
         Some(focusable_before(&more.parent_element()?, &more))
     };
     let before = StoredValue::new(None::<usize>);
-    let load = move |_| {
-        if let Some(next) = next.get_untracked().filter(|_| !busy.get_untracked()) {
+    let load = move |()| {
+        if let Some(next) = next.get_untracked() {
             before.set_value(list().map(|list| list.len()));
             older.dispatch_local(next);
         }
@@ -192,8 +193,7 @@ pub fn LoadOlder(
     view! {
         <div class="more" node_ref=more>
             <Show when=move || next.with(Option::is_some)>
-                // A disabled button would lose the focus.
-                <button class="b" aria-disabled=move || busy.get().to_string() on:click=load>{label}</button>
+                <Button class="b" off=busy press=load>{label}</Button>
                 {refused}
             </Show>
         </div>

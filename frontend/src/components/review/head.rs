@@ -11,6 +11,7 @@ use super::more::More;
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
+use crate::components::button::Button;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
@@ -165,12 +166,8 @@ fn Claim(pane: Pane) -> impl IntoView {
         }
     });
     let busy = act.pending();
-    // A disabled button would lose the focus.
-    let disabled = move || busy.get().to_string();
     let set = move |take: bool| {
-        if !busy.get_untracked() {
-            act.dispatch_local(take);
-        }
+        act.dispatch_local(take);
     };
     let claim = Memo::new(move |_| {
         pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > live.now.get())
@@ -188,21 +185,21 @@ fn Claim(pane: Pane) -> impl IntoView {
                         <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
                         <span>{text}<span class="until">{until}</span></span>
                         {(mine && may)
-                            .then(|| view! { <button class="b ghost sm" aria-disabled=disabled on:click=move |_| set(false)>"Release"</button> })}
+                            .then(|| view! { <Button class="b ghost sm" off=busy press=move |()| set(false)>"Release"</Button> })}
                     }
                         .into_any()
                 }
                 (None, true) => {
                     view! {
-                        <button
+                        <Button
                             class="b ghost sm"
                             title="Tells the other reviewers that you are working on this, for a limited time"
-                            aria-disabled=disabled
-                            on:click=move |_| set(true)
+                            off=busy
+                            press=move |()| set(true)
                         >
                             <Glyph icon=icondata::LuHand />
                             "Claim"
-                        </button>
+                        </Button>
                     }
                         .into_any()
                 }

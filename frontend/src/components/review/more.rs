@@ -7,6 +7,7 @@ use shared::deputy::Delegate;
 
 use super::pane::Pane;
 use crate::client::{Live, Session, key, use_api};
+use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::inert::named;
 use crate::components::listeners::while_shown;
@@ -123,7 +124,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                     }}
                     {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
                     <div class="actions">
-                        <button disabled=send.pending() class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Delegate" } else { "Withdraw" }}</button>
+                        <Button off=send.pending() class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Delegate" } else { "Withdraw" }}</Button>
                     </div>
                 </form>
             </Dialog>

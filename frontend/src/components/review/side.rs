@@ -12,6 +12,7 @@ use shared::time::Timestamp;
 use super::pane::Pane;
 use super::took::Took;
 use crate::client::{Live, Session, use_api, use_post};
+use crate::components::button::Button;
 use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
@@ -265,6 +266,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     let busy = send.pending();
     let comments = Memo::new(move |_| pane.review.with(|review| review.comments.clone()));
     let may = move || pane.access.get().is_allowed() && pane.review.with(|review| review.is_pending());
+    let nothing = Signal::derive(move || busy.get() || text.with(|text| text.trim().is_empty()));
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
         let said = text.get_untracked().trim().to_owned();
@@ -296,7 +298,7 @@ fn Comments(pane: Pane) -> impl IntoView {
                             prop:value=text
                             on:input=move |event| write(event_target_value(&event))
                         />
-                        <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Add"</button>
+                        <Button class="b sm" off=nothing>"Add"</Button>
                     </form>
                 </Show>
             </section>

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use super::draft::{Content, FieldDraft, ListRow};
 use super::place::{FieldPlace, heading, messages_at};
 use super::schema::Kind;
+use crate::components::button::Button;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, named};
 
@@ -21,7 +22,7 @@ pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace, field: Field
     let rows = RwSignal::from(rows.clone());
     let said = messages_at(place, false);
     let list = StoredValue::new(draft.clone());
-    let add = move |_| {
+    let add = move |()| {
         if let Some(row) = list.with_value(FieldDraft::new_row) {
             rows.update(|rows| rows.push(row));
         }
@@ -37,9 +38,8 @@ pub fn list_view(draft: &FieldDraft, name: &str, place: FieldPlace, field: Field
             </ol>
             <Show when=move || count() == 0><p class="list-empty">"No rows yet."</p></Show>
             <p class="mistake" aria-live="polite">{said}</p>
-            <button type="button" class="b sm" on:click=add
-                disabled=move || { place.disabled.get() || count() >= max }
-                aria-label=format!("Add a row to {}", named(&spoken))><Glyph icon=icondata::LuPlus/>"Add a row"</button>
+            <Button class="b sm" press=add off=Signal::derive(move || place.disabled.get() || count() >= max)
+                label=format!("Add a row to {}", named(&spoken))><Glyph icon=icondata::LuPlus/>"Add a row"</Button>
         </fieldset>
     }
     .into_any()
@@ -63,22 +63,23 @@ fn row_view(
             }
         });
     };
-    let remove = move |_| rows.update(|rows| rows.retain(|row| row.key != key));
+    let remove = move |()| rows.update(|rows| rows.retain(|row| row.key != key));
     let locked = move || place.disabled.get();
+    let spoken = move |words: &'static str| Signal::derive(move || words.replace('#', &number().to_string()));
     let place = place.child(Signal::derive(move || at.get().to_string()));
     view! {
         <li class="list-row">
             <span class="list-number" aria-hidden="true">{number}</span>
             <div class="list-field">{field(&row.draft, "", place)}</div>
             <div class="list-tools" role="group" aria-label=move || format!("Row {}", number())>
-                <button type="button" class="b ghost sm icon" title="Move up" aria-label=move || format!("Move row {} up", number())
-                    disabled=move || { locked() || at.get() == 0 }
-                    on:click=move |_| { let at = at.get_untracked(); swap(at, at.saturating_sub(1)); }><Glyph icon=icondata::LuArrowUp/></button>
-                <button type="button" class="b ghost sm icon" title="Move down" aria-label=move || format!("Move row {} down", number())
-                    disabled=move || { locked() || last() }
-                    on:click=move |_| { let at = at.get_untracked(); swap(at, at + 1); }><Glyph icon=icondata::LuArrowDown/></button>
-                <button type="button" class="b ghost sm icon" title="Remove" aria-label=move || format!("Remove row {}", number())
-                    disabled=move || { locked() || rows.with(Vec::len) <= min } on:click=remove><Glyph icon=icondata::LuTrash2/></button>
+                <Button class="b ghost sm icon" title="Move up" label=spoken("Move row # up")
+                    off=Signal::derive(move || locked() || at.get() == 0)
+                    press=move |()| { let at = at.get_untracked(); swap(at, at.saturating_sub(1)); }><Glyph icon=icondata::LuArrowUp/></Button>
+                <Button class="b ghost sm icon" title="Move down" label=spoken("Move row # down")
+                    off=Signal::derive(move || locked() || last())
+                    press=move |()| { let at = at.get_untracked(); swap(at, at + 1); }><Glyph icon=icondata::LuArrowDown/></Button>
+                <Button class="b ghost sm icon" title="Remove" label=spoken("Remove row #")
+                    off=Signal::derive(move || locked() || rows.with(Vec::len) <= min) press=remove><Glyph icon=icondata::LuTrash2/></Button>
             </div>
         </li>
     }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use crate::client::{Live, use_api};
+use crate::components::button::Button;
 use crate::components::time::{clock, day, full};
 
 /// One line about the seals, which stands out only if a check fails.
@@ -37,7 +38,7 @@ pub fn Seal() -> impl IntoView {
     view! {
         <p class="hint audit-seal" class:mistake=bad role="status">
             <span title=sealed_at>{words}</span>" "
-            <button class="b sm ghost" disabled=busy on:click=move |_| { verify.dispatch_local(()); }>"Verify"</button>
+            <Button class="b sm ghost" off=busy press=move |()| { verify.dispatch_local(()); }>"Verify"</Button>
         </p>
     }
 }

@@ -12,6 +12,7 @@ use shared::error::{Mistake, Problem};
 use shared::run::Context;
 
 use crate::client::{FlowVersion, Notifier, Session, Workspace, use_api, use_post};
+use crate::components::button::Button;
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
@@ -109,6 +110,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         Access::Denied(why) => Some(why),
         Access::Allowed | Access::Hidden => None,
     });
+    let off = Signal::derive(move || {
+        let is_flawed = |flaw: RwSignal<Option<String>>| flaw.with(Option::is_some);
+        busy.get() || denied.get().is_some() || is_flawed(input_flaw) || is_flawed(context_flaw)
+    });
     let form = move || {
         emptied.track();
         if fields {
@@ -139,9 +144,9 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                     {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
                 </div>
                 <footer>
-                    <button class="b primary" disabled=move || { busy.get() || denied.get().is_some() || input_flaw.with(Option::is_some) || context_flaw.with(Option::is_some) }>
+                    <Button class="b primary" off=off>
                         <Glyph icon=icondata::LuPlay/>{move || if busy.get() { "Starting…" } else { "Start the run" }}
-                    </button>
+                    </Button>
                     <Show when=move || is_typed.get()>
                         <button type="button" class="b ghost" on:click=empty_it>"Clear the form"</button>
                     </Show>

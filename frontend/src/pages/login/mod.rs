@@ -17,6 +17,7 @@ use self::fields::Fields;
 use self::refusal::{LINK_USED, why_not, why_refused};
 use crate::client::{Session, Workspace, use_api};
 use crate::components::arrival;
+use crate::components::button::Button;
 use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
 
@@ -144,9 +145,9 @@ pub fn LoginPage() -> impl IntoView {
                         </p>
                     </Show>
                     <Fields code linked now first username password />
-                    <button class="b primary" disabled=busy>
+                    <Button class="b primary" off=busy>
                         {words}
-                    </button>
+                    </Button>
                     {move || provider.get().map(|label| {
                         // Not a page of the console, so the browser must load it.
                         let begin = format!("{BEGIN}?next={}", js_sys::encode_uri_component(&next()));

@@ -8,6 +8,7 @@ use shared::time::Timestamp;
 
 use super::rows::{row, table};
 use crate::client::{use_api, use_post};
+use crate::components::button::Button;
 use crate::components::inert::named;
 use crate::components::listeners::while_shown;
 use crate::components::states::Loaded;
@@ -49,6 +50,7 @@ pub fn Deputies() -> impl IntoView {
             deputies.refetch();
         }
     });
+    let hint = Signal::derive(move || lacks.get().then(|| "Choose a person and an end date first".to_owned()));
     let send = move || {
         if let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), local(&until.get_untracked())) {
             name.send(NewDeputy { person: None, deputy, from: local(&from.get_untracked()), until, note: None });
@@ -91,13 +93,9 @@ pub fn Deputies() -> impl IntoView {
             </label>
             {time("From (now, if empty)", from)}
             {time("Until", until)}
-            <button
-                class="b primary"
-                title=move || lacks.get().then_some("Choose a person and an end date first")
-                aria-disabled=move || (busy.get() || lacks.get()).to_string()
-            >
+            <Button class="b primary" title=hint off=Signal::derive(move || busy.get() || lacks.get())>
                 "Add deputy"
-            </button>
+            </Button>
         </form>
         <Loaded from=deputies failed="Your deputies could not be loaded" rows=2 children=of_deputies/>
     }

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use shared::api::User;
 
 use crate::client::use_api;
+use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 
@@ -41,9 +42,9 @@ pub fn Erase(open: RwSignal<bool>, who: RwSignal<Option<User>>, done: Callback<(
                 <p>"What stays: what they decided, edited and started, under the pseudonym, and the proof that nothing else in the audit log was changed. Flow files, archive files, backups and anything sent from the server still name them."</p>
                 <div class="actions">
                     <button class="b" on:click=move |_| open.set(false)>"Keep them"</button>
-                    <button class="b stop" disabled=erase.pending() on:click=move |_| {
+                    <Button class="b stop" off=erase.pending() press=move |()| {
                         erase.dispatch_local(who.with_untracked(|who| who.as_ref().map(|user| user.username.to_string()).unwrap_or_default()));
-                    }>"Erase personal data"</button>
+                    }>"Erase personal data"</Button>
                 </div>
             </div>
         </Dialog>

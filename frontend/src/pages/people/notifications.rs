@@ -11,6 +11,7 @@ use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion
 use super::rows::{row, table};
 use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
+use crate::components::button::Button;
 use crate::components::glyph::Glyph;
 use crate::components::listeners::while_shown;
 use crate::components::states::{Empty, Loaded};
@@ -86,7 +87,7 @@ fn Choice(known: Notifications) -> impl IntoView {
         }
     });
     let (busy, done) = (save.pending(), save.value());
-    let add = move |_| {
+    let add = move |()| {
         chosen.update(|chosen| {
             let next = next_rule(chosen);
             chosen.rules.extend(next);
@@ -157,7 +158,7 @@ fn Choice(known: Notifications) -> impl IntoView {
             <div class="card">
                 {move || (0..count.get()).map(|at| rule_view(chosen, problem, at)).collect_view()}
                 <footer>
-                    <button type="button" class="b" disabled=move || { none || count.get() >= MAX_RULES } on:click=add><Glyph icon=icondata::LuPlus/>"Add a rule"</button>
+                    <Button class="b" off=Signal::derive(move || none || count.get() >= MAX_RULES) press=add><Glyph icon=icondata::LuPlus/>"Add a rule"</Button>
                     <span class="muted small">{move || (count.get() == 0).then_some("You are not notified outside the console.")}</span>
                 </footer>
             </div>
@@ -165,7 +166,7 @@ fn Choice(known: Notifications) -> impl IntoView {
             {mail.then(|| mail_address(mail_hint))}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="notification-save">
-                <button class="b primary" disabled=move || busy.get() || !dirty.get()>"Save"</button>
+                <Button class="b primary" off=Signal::derive(move || busy.get() || !dirty.get())>"Save"</Button>
                 <span class="muted small" role="status">{move || if busy.get() { "Saving…" } else if dirty.get() { "Not saved yet." } else if done.get() == Some(true) { "Saved." } else { "" }}</span>
             </div>
         </form>
@@ -248,8 +249,9 @@ fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
         answer.map_err(|why| mistakes(&why, "/channel").unwrap_or_else(|| why.to_string()))
     });
     let (busy, said) = (send.pending(), send.value());
+    let hint = Signal::derive(move || dirty.get().then(|| "Save first".to_owned()));
     view! {
-        <button type="button" class="b" disabled=move || busy.get() || dirty.get() title=move || dirty.get().then_some("Save first") on:click=move |_| { send.dispatch_local(()); }>"Send a test"</button>
+        <Button class="b" off=Signal::derive(move || busy.get() || dirty.get()) title=hint press=move |()| { send.dispatch_local(()); }>"Send a test"</Button>
         <span class="small" role="status">{move || if busy.get() { view! { "Sending…" }.into_any() } else { match said.get() {
             None => ().into_any(),
             Some(Ok(())) => view! { <span class="go">"Test sent."</span> }.into_any(),

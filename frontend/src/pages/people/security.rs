@@ -8,6 +8,7 @@ use shared::id::SessionId;
 use super::rows::{row, table};
 use super::{Field, elsewhere};
 use crate::client::{Session, use_api};
+use crate::components::button::Button;
 use crate::components::notice::Notifier;
 use crate::components::states::Loaded;
 use crate::components::time::day;
@@ -91,7 +92,7 @@ fn PasswordForm() -> impl IntoView {
             <Field label="Current password" kind="password" complete="current-password" value=current problem path="/current"/>
             <Field label="New password" hint="At least 12 characters. Several words in a row work well." kind="password" complete="new-password" value=new problem path="/new"/>
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="actions"><button class="b" disabled=busy>"Change password"</button></div>
+            <div class="actions"><Button class="b" off=busy>"Change password"</Button></div>
         </form>
     }
 }
@@ -146,7 +147,7 @@ fn SecondFactor() -> impl IntoView {
         view! {
             <form class="narrow" on:submit=move |event| { event.prevent_default(); with_code.dispatch_local(confirm); } novalidate>
                 <Field label="Code" hint complete="one-time-code" value=code problem path="/code"/>
-                <div class="actions"><button class="b" disabled=with_code.pending()>{words}</button></div>
+                <div class="actions"><Button class="b" off=with_code.pending()>{words}</Button></div>
             </form>
         }
         .into_any()
@@ -166,7 +167,7 @@ fn SecondFactor() -> impl IntoView {
                 <Show when=move || has_password.get()>
                     <Field label="Your password" kind="password" complete="current-password" value=password problem path="/password"/>
                 </Show>
-                <div class="actions"><button class="b primary" disabled=begin.pending()>"Set up"</button></div>
+                <div class="actions"><Button class="b primary" off=begin.pending()>"Set up"</Button></div>
             </form>
         }
         .into_any()

@@ -11,6 +11,7 @@ use shared::error::Problem;
 use super::roles::RoleSubset;
 use super::{elsewhere, mistake_at};
 use crate::client::{Live, Session, use_api};
+use crate::components::button::Button;
 use crate::components::copy::CopyButton;
 use crate::components::listeners::while_shown;
 
@@ -87,7 +88,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
                     </select>
                 </label>
                 {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-                <div class="actions"><button class="b primary" disabled=busy>"Create token"</button></div>
+                <div class="actions"><Button class="b primary" off=busy>"Create token"</Button></div>
             </form>
         }
     };

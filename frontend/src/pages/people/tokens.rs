@@ -6,6 +6,7 @@ use shared::api::Token;
 use super::roles::role_tags;
 use super::token_form::TokenForm;
 use crate::client::{Live, use_api};
+use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Loaded};
@@ -79,11 +80,11 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
                 <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>
                 <div class="actions">
                     <button class="b" on:click=move |_| asking.set(false)>"Keep it"</button>
-                    <button class="b stop" disabled=revoke.pending() on:click=move |_| {
+                    <Button class="b stop" off=revoke.pending() press=move |()| {
                         if let Some(token) = revoking.get_untracked() {
                             revoke.dispatch_local(token);
                         }
-                    }>"Revoke"</button>
+                    }>"Revoke"</Button>
                 </div>
             </div>
         </Dialog>

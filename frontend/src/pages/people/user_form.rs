@@ -10,6 +10,7 @@ use shared::id::Username;
 use super::roles::{OwnRoles, SystemRoles};
 use super::{Field, elsewhere, mistake_at};
 use crate::client::{Session, use_api};
+use crate::components::button::Button;
 use crate::components::listeners::while_shown;
 use crate::components::notice::Notifier;
 
@@ -140,7 +141,7 @@ pub fn UserForm(
                 }.into_any()
             }}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="actions"><button class="b primary" disabled=busy>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</button></div>
+            <div class="actions"><Button class="b primary" off=busy>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</Button></div>
         </form>
     }
 }

@@ -5,6 +5,7 @@ use shared::api::Reason;
 
 use super::data::RunData;
 use crate::client::{key, use_api};
+use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
 
@@ -46,7 +47,7 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
                 {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
                 <div class="actions">
                     <button type="button" class="b" on:click=move |_| open.set(false)>"Keep running"</button>
-                    <button class="b stop" disabled=busy>{move || if busy.get() { "Cancelling…" } else { "Cancel the run" }}</button>
+                    <Button class="b stop" off=busy>{move || if busy.get() { "Cancelling…" } else { "Cancel the run" }}</Button>
                 </div>
             </form>
         </Dialog>

@@ -9,6 +9,7 @@ use shared::feedback::{Feedback, FeedbackAspect, FeedbackQuery, FeedbackType, MA
 
 use super::data::RunData;
 use crate::client::{Workspace, use_api, use_post};
+use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::inert::inert;
 use crate::components::listeners::while_shown;
@@ -183,7 +184,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
                 {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem.to_string()}</p> })}
                 <div class="actions">
                     <button type="button" class="b" on:click=move |_| open.set(false)>"Close"</button>
-                    <button class="b primary" disabled=busy>{move || if busy.get() { "Sending…" } else { "Give feedback" }}</button>
+                    <Button class="b primary" off=busy>{move || if busy.get() { "Sending…" } else { "Give feedback" }}</Button>
                 </div>
             </form>
         </Dialog>

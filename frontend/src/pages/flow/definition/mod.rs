@@ -12,6 +12,7 @@ use self::checks::{Checks, Mistakes, Status, use_checks};
 use super::Known;
 use super::template::template;
 use crate::client::{FlowVersion, Session, Workspace, use_api};
+use crate::components::button::Button;
 use crate::components::editor::{Editor, marks};
 use crate::components::graph::FlowGraph;
 use crate::components::notice::Notifier;
@@ -111,9 +112,9 @@ pub fn Definition(
     });
     let saving = send.pending();
     let can_save = Memo::new(move |_| changed.get() || fresh.get() || old.get().is_some());
+    let cannot_save = Signal::derive(move || saving.get() || denied.get().is_some() || !can_save.get());
     let save = move || {
-        let worth_it = can_save.get_untracked();
-        if worth_it && denied.get_untracked().is_none() && !saving.get_untracked() {
+        if !cannot_save.get_untracked() {
             send.dispatch_local(text.get_untracked());
         }
     };
@@ -142,10 +143,9 @@ pub fn Definition(
                     <Show when=move || { changed.get() && !fresh.get() }>
                         <button class="b sm ghost" on:click=move |_| { text.set(source.get_untracked()); restored.set(false); }>"Discard changes"</button>
                     </Show>
-                    <button class="b sm primary" title="Ctrl+S" on:click=move |_| save()
-                        disabled=move || { saving.get() || denied.get().is_some() || !can_save.get() }>
+                    <Button class="b sm primary" title="Ctrl+S" press=move |()| save() off=cannot_save>
                         {move || if saving.get() { "Saving…".to_owned() } else if can_save.get() { format!("Save as version {}", newest.get() + 1) } else { "Saved".to_owned() }}
-                    </button>
+                    </Button>
                 </div>
                 <Show when=move || { restored.get() && changed.get() }>
                     <p class="banner accent">"Restored unsaved changes."</p>
