@@ -161,6 +161,8 @@ async fn a_draft_of_a_flow_belongs_to_who_wrote_it() -> BrowserResult<()> {
     assert_eq!(of_editor(driver, says).await, true);
     driver.find(By::Css(".who")).await?.click().await?;
     button(driver, "Log out").await?.click().await?;
+    wait_for_text(driver, "1 draft. Log out again").await;
+    button(driver, "Log out").await?.click().await?;
     wait_for_title(driver, "Log in · Countersign").await;
     assert!(!is_kept(driver, "dana").await, "nothing of hers is left at this browser");
     browser.quit().await;

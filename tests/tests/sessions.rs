@@ -162,6 +162,8 @@ async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> Br
     edit_text(driver, " Of Ana.").await?;
     driver.find(By::Css(".who")).await?.click().await?;
     button(driver, "Log out").await?.click().await?;
+    wait_for_text(driver, "1 draft. Log out again").await;
+    button(driver, "Log out").await?.click().await?;
     wait_for_text(driver, "You are still logged in.").await;
     browser
         .picture_in(
@@ -181,6 +183,28 @@ async fn a_log_out_that_does_not_arrive_says_that_one_is_still_logged_in() -> Br
             .convert::<u32>()?,
         0
     );
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_logs_out_is_told_of_drafts_and_other_tabs_are_told_of_it() -> BrowserResult<()> {
+    let Desk { server, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    edit_text(driver, " Of Ana.").await?;
+    wait_for_text(driver, "with your edit").await;
+    let typing = driver.window().await?;
+    let other = driver.new_tab().await?;
+    driver.switch_to_window(other).await?;
+    driver.goto(format!("{}/inbox", server.base)).await?;
+    driver.query(By::Css(".who")).first().await?.click().await?;
+    button(driver, "Log out").await?.click().await?;
+    wait_for_text(driver, "1 draft. Log out again to discard what was not sent.").await;
+    button(driver, "Log out").await?.click().await?;
+    field(driver, "password").await?;
+    driver.switch_to_window(typing).await?;
+    wait_for_text(driver, "You logged out in another tab.").await;
+    assert!(!text_of(driver, "main").await.contains("Your drafts are kept"));
     browser.quit().await;
     Ok(())
 }

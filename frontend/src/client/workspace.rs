@@ -24,6 +24,9 @@ use crate::state::outbox::{self, Outbox};
 /// The delay before typed text is stored, in milliseconds.
 const KEEP_AFTER: u32 = 300;
 
+/// The storage key under which a tab tells the others who has logged out.
+const LOGGED_OUT: &str = "countersign.logged-out";
+
 /// For each subject, the body that its form sent last without an answer, and its idempotency key. Like a draft, it
 /// outlives the form.
 pub(super) type Unanswered = HashMap<String, (String, String)>;
@@ -35,6 +38,8 @@ pub struct Workspace {
     pub drafts: GlobalSignal<Drafts>,
     /// The decisions in progress.
     pub outbox: GlobalSignal<Outbox>,
+    /// Whether the person has logged out in another tab, which has discarded their drafts.
+    pub left: GlobalSignal<bool>,
     pub(super) owner: StoredValue<Option<Username>>,
     unkept: StoredValue<BTreeSet<Subject>>,
     pub(super) unanswered: StoredValue<Unanswered>,
@@ -50,6 +55,7 @@ impl Workspace {
         let workspace = Self {
             drafts: GlobalSignal::new(Drafts::default()),
             outbox: GlobalSignal::new(Outbox::default()),
+            left: GlobalSignal::new(false),
             owner: StoredValue::new(None),
             unkept: StoredValue::new(BTreeSet::new()),
             unanswered: StoredValue::new(Unanswered::new()),
@@ -135,6 +141,7 @@ impl Workspace {
             return;
         }
         self.save();
+        self.left.set(false);
         self.unanswered.set_value(Unanswered::new());
         for id in self.outbox.with_untracked(Outbox::reviews) {
             self.keep_decision(id);
@@ -230,19 +237,27 @@ impl Workspace {
         self.keep([id.into()]);
     }
 
-    /// Drops everything, in the browser's storage too, because the person logs out.
+    /// Drops everything, in the browser's storage and in other tabs too, because the person logs out.
     pub fn clear(self) {
-        self.drafts.set(Drafts::default());
-        self.outbox.set(Outbox::default());
-        self.unkept.set_value(BTreeSet::new());
-        self.unanswered.set_value(Unanswered::new());
-        if let Some(owner) = self.owner.try_update_value(Option::take).flatten() {
+        if let Some(owner) = self.forget() {
+            // Other tabs get an event for each change. Nothing needs to stay.
+            storage::write_text(LOGGED_OUT, owner.as_str());
+            storage::remove(LOGGED_OUT);
             for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner)] {
                 for key in storage::keys(&prefix) {
                     storage::remove(&key);
                 }
             }
         }
+    }
+
+    /// Drops everything in memory. Returns whose it was.
+    fn forget(self) -> Option<Username> {
+        self.drafts.set(Drafts::default());
+        self.outbox.set(Outbox::default());
+        self.unkept.set_value(BTreeSet::new());
+        self.unanswered.set_value(Unanswered::new());
+        self.owner.try_update_value(Option::take).flatten()
     }
 
     /// Stores drafts after a short delay, not at each key press.
@@ -273,8 +288,19 @@ impl Workspace {
         }
     }
 
-    /// Takes over a change by another tab: to a draft, or to a stored decision.
+    /// Takes over a change by another tab: to a draft, or to a stored decision. If the person has logged out there, what
+    /// they typed here is gone, too.
     fn take_over(self, key: &str, value: Option<&str>) {
+        if key == LOGGED_OUT {
+            if value.is_some() && value == self.owner().as_ref().map(Username::as_str) {
+                self.forget();
+                self.left.set(true);
+                if self.session.me.with_untracked(Option::is_some) {
+                    self.session.signed_out.set(true);
+                }
+            }
+            return;
+        }
         let of = self.owner.with_value(|owner| Subject::of_storage_key(key, owner.as_ref()?));
         if let Some(of) = of {
             self.drafts.update(|drafts| drafts.take_over(of, value));

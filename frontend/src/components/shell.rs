@@ -18,8 +18,10 @@ use super::states::{Failed, Loading};
 use super::status_strip::StatusStrip;
 use super::theme::{self, Theme};
 use crate::client::{Connection, Live, Notifier, Session, Workspace, use_api};
+use crate::state::drafts::Drafts;
 use crate::state::inbox::Inbox;
 use crate::state::outbox::{Outbox, not_sent};
+use crate::state::words;
 
 /// The page on which a second factor is set up.
 const SECURITY: &str = "/people?tab=security";
@@ -235,13 +237,20 @@ fn Menu() -> impl IntoView {
     });
     let leaving = leave.pending();
     let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
-    let warned_of = StoredValue::new(Vec::new());
+    let warned_of = StoredValue::new((Vec::new(), 0));
     let log_out = move |_| {
+        // Drafts are those of all tabs.
+        let drafts = workspace.drafts.with_untracked(Drafts::count);
         let unsent = workspace.outbox.with_untracked(Outbox::unsent);
-        if !unsent.is_empty() && warned_of.with_value(|warned_of| *warned_of != unsent) {
-            let says = format!("{}. Log out again to discard what was not sent.", not_sent(unsent.len()));
-            stays.set(Some(says));
-            warned_of.set_value(unsent);
+        let counts = [
+            (!unsent.is_empty()).then(|| not_sent(unsent.len())),
+            (drafts > 0).then(|| words::count(drafts, "draft", "drafts")),
+        ];
+        let lost = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let lose = (unsent, drafts);
+        if !lost.is_empty() && warned_of.with_value(|warned_of| *warned_of != lose) {
+            stays.set(Some(format!("{lost}. Log out again to discard what was not sent.")));
+            warned_of.set_value(lose);
         } else if !leaving.get_untracked() {
             stays.set(None);
             leave.dispatch_local(());

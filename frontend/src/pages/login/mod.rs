@@ -20,6 +20,7 @@ use crate::components::arrival;
 use crate::components::button::Button;
 use crate::components::focus::focus_on;
 use crate::components::glyph::Glyph;
+use crate::state::drafts::Drafts;
 
 /// The page `/login`: password, second factor, and single sign-on if the server offers it.
 #[component]
@@ -32,7 +33,8 @@ pub fn LoginPage() -> impl IntoView {
     let location = use_location();
     let ended = query.with_untracked(|query| query.get("ended")).is_some();
     // After a session has ended, the username is filled in; somebody else may replace it.
-    let known = Workspace::expect().owner().filter(|_| ended).map(|owner| owner.to_string());
+    let workspace = Workspace::expect();
+    let known = workspace.owner().filter(|_| ended).map(|owner| owner.to_string());
     let username = RwSignal::new(known.unwrap_or_default());
     let password = RwSignal::new(String::new());
     let refused = query.with_untracked(|query| query.get("trouble")).and_then(|word| Trouble::of(&word));
@@ -118,6 +120,11 @@ pub fn LoginPage() -> impl IntoView {
             enter.dispatch_local(());
         }
     };
+    let how_ended = move || match (workspace.left.get(), workspace.drafts.with(Drafts::count)) {
+        (true, _) => "You logged out in another tab.",
+        (false, 0) => "Your session has ended. Log in to continue where you were.",
+        (false, _) => "Your session has ended. Your drafts are kept: log in to continue where you were.",
+    };
     let words = move || match (busy.get(), owner()) {
         (true, _) => "Logging in…".to_owned(),
         (false, Some(owner)) => format!("Log in as {}", owner.username),
@@ -135,7 +142,7 @@ pub fn LoginPage() -> impl IntoView {
                     <Show when=move || ended && error.with(Option::is_none)>
                         <p class="banner warn" role="status">
                             <Glyph icon=icondata::LuInfo />
-                            <span>"Your session has ended. Your drafts are kept: log in to continue where you were."</span>
+                            <span>{how_ended}</span>
                         </p>
                     </Show>
                     <Show when=move || error.with(Option::is_some)>

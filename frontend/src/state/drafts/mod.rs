@@ -319,6 +319,11 @@ impl Drafts {
         }
     }
 
+    /// The number of drafts.
+    pub fn count(&self) -> usize {
+        self.reviews.keys().count() + self.flows.keys().count() + self.forms.keys().count()
+    }
+
     /// The number of times that drafts came from outside this page. Editors reload when it changes, but not after their
     /// own writes.
     pub fn taken_over(&self) -> u64 {
