@@ -1,8 +1,8 @@
 //! The page of a run follows the run through failures of the server, and what is done there counts once.
 
 use serde_json::json;
-use tests::pages::{Login, button, wait_for_text};
-use tests::reviewing::{Desk, NOTE, choose, decide};
+use tests::pages::{button, wait_for_text};
+use tests::reviewing::{Desk, NOTE, choose, decide, reading};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
 
@@ -31,5 +31,24 @@ async fn what_could_not_be_reloaded_is_said_to_be_old_and_reloaded_by_itself() -
     eventually("it is up to date", async || driver.find_all(By::Css(".partly")).await.ok()?.is_empty().then_some(()))
         .await;
     browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_cancelled_again_after_a_lost_answer_is_cancelled_once() -> BrowserResult<()> {
+    let Desk { server, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let admin = reading(&server, "admin", &review).await?;
+    let driver = &admin.driver;
+    driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
+    button(driver, "Cancel the run").await?.click().await?;
+    admin.hold(Some("POST .*/cancel")).await?;
+    let send = driver.query(By::Css("dialog[open] .b.stop")).and_displayed().first().await?;
+    send.click().await?;
+    admin.release(false).await?;
+    wait_for_text(driver, "The server cannot be reached.").await;
+    send.click().await?;
+    admin.release(true).await?;
+    wait_for_text(driver, "The run is cancelled.").await;
+    tokio::join!(admin.quit(), browser.quit());
     Ok(())
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use shared::api::UserPatch;
-use shared::review::Review;
+use shared::review::{Review, ReviewStatus};
 use tests::pages::{button, field, link, wait_for_text, wait_for_title};
 use tests::reviewing::{Desk, NOTE, reading, text_of};
-use tests::{Api, BrowserResult, Server, eventually};
+use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
 
 /// Waits until a field holds a text.
@@ -193,5 +193,39 @@ async fn a_review_is_delegated_only_to_the_person_who_is_shown() -> BrowserResul
     })
     .await;
     browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_delegated_or_withdrawn_again_after_a_lost_answer_counts_once() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    // Sends it twice, of which the first answer is lost, and waits until the dialog closes.
+    let send_twice = async |browser: &Browser, css: &'static str| {
+        let send = browser.driver.query(By::Css(css)).and_displayed().first().await?;
+        send.click().await?;
+        browser.release(false).await?;
+        wait_for_text(&browser.driver, "The server cannot be reached.").await;
+        send.click().await?;
+        browser.release(true).await?;
+        eventually("the dialog is closed", async || {
+            browser.driver.find_all(By::Css("dialog[open]")).await.ok()?.is_empty().then_some(())
+        })
+        .await;
+        BrowserResult::Ok(())
+    };
+    browser.hold(Some("POST .*/delegate")).await?;
+    button(driver, "Delegate").await?.click().await?;
+    let tom = driver.query(By::XPath("//dialog[@open]//select/option[@value='tom']"));
+    tom.wait(Duration::from_secs(10), Duration::from_millis(50)).first().await?.click().await?;
+    send_twice(&browser, "dialog[open] .b.primary").await?;
+    assert_eq!(ana.review(review.id).await.expect("the review").delegations.len(), 1);
+
+    let admin = reading(&server, "admin", &review).await?;
+    admin.hold(Some("POST .*/withdraw")).await?;
+    button(&admin.driver, "Withdraw").await?.click().await?;
+    send_twice(&admin, "dialog[open] .b.stop").await?;
+    assert_eq!(ana.review(review.id).await.expect("the review").status, ReviewStatus::Withdrawn);
+    tokio::join!(admin.quit(), browser.quit());
     Ok(())
 }

@@ -2,11 +2,12 @@
 
 use leptos::prelude::*;
 use shared::access::Act;
-use shared::api::Reason;
+use shared::api::{Decided, Reason};
 use shared::deputy::Delegate;
+use shared::error::Problem;
 
 use super::pane::Pane;
-use crate::client::{Live, Session, key, use_api};
+use crate::client::{Live, Session, use_api, use_post};
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::inert::named;
@@ -68,27 +69,35 @@ pub fn More(pane: Pane) -> impl IntoView {
         let is_shown = |names: &Option<Vec<(String, String)>>| names.iter().flatten().any(|(name, _)| *name == chosen);
         names.with_untracked(is_shown).then_some(chosen)
     };
-    let send = Action::new_local(move |(): &()| {
-        let hand = hands.get_untracked();
-        let said = if hand { chosen().unwrap_or_default() } else { text.get_untracked().trim().to_owned() };
-        async move {
-            let answer = if hand {
-                let Ok(to) = said.parse() else { return problem.set(Some("Choose a person.".to_owned())) };
-                api.delegate(pane.id, &Delegate { to }, Some(&key())).await
-            } else {
-                let reason = Reason { reason: Some(said).filter(|said| !said.is_empty()) };
-                api.withdraw(pane.id, &reason, Some(&key())).await
-            };
-            match answer {
-                Ok(decided) => {
-                    pane.workspace.write_form(&form(hand), None, false);
-                    open.set(false);
-                    live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
-                }
-                Err(refused) => problem.set(Some(refused.to_string())),
-            }
+    let ended = move |hand: bool, answer: Result<Decided, Problem>| match answer {
+        Ok(decided) => {
+            pane.workspace.write_form(&form(hand), None, false);
+            open.set(false);
+            live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
+            Ok(())
         }
+        Err(refused) => {
+            problem.set(Some(refused.to_string()));
+            Err(refused)
+        }
+    };
+    let delegate = use_post(format!("delegation of {}", pane.id), move |to: Delegate, key| async move {
+        ended(true, api.delegate(pane.id, &to, Some(&key)).await)
     });
+    let withdrawal = use_post(format!("withdrawal of {}", pane.id), move |reason: Reason, key| async move {
+        ended(false, api.withdraw(pane.id, &reason, Some(&key)).await)
+    });
+    let busy = Signal::derive(move || delegate.pending().get() || withdrawal.pending().get());
+    let send = move || {
+        if !hands.get_untracked() {
+            let said = text.get_untracked().trim().to_owned();
+            withdrawal.send(Reason { reason: Some(said).filter(|said| !said.is_empty()) });
+        } else if let Some(to) = chosen().and_then(|to| to.parse().ok()) {
+            delegate.send(Delegate { to });
+        } else {
+            problem.set(Some("Choose a person.".to_owned()));
+        }
+    };
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "d" && is_free(&event) && hand.get_untracked() {
             event.prevent_default();
@@ -103,7 +112,7 @@ pub fn More(pane: Pane) -> impl IntoView {
             {move || hand.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(true)>"Delegate"</button> })}
             {move || withdraw.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(false)>"Withdraw"</button> })}
             <Dialog open title>
-                <form class="in" on:submit=move |event| { event.prevent_default(); send.dispatch_local(()); }>
+                <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
                     {move || if hands.get() {
                         view! {
                             <p>"They decide instead of you. You can still see it, but no longer decide."</p>
@@ -124,7 +133,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                     }}
                     {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
                     <div class="actions">
-                        <Button off=send.pending() class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Delegate" } else { "Withdraw" }}</Button>
+                        <Button off=busy class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Delegate" } else { "Withdraw" }}</Button>
                     </div>
                 </form>
             </Dialog>

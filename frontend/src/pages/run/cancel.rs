@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use shared::api::Reason;
 
 use super::data::RunData;
-use crate::client::{key, use_api};
+use crate::client::{use_api, use_post};
 use crate::components::button::Button;
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
@@ -15,26 +15,26 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
     let api = use_api();
     let notices = Notifier::expect();
     let reason = RwSignal::new(String::new());
-    let cancel = Action::new_local(move |(): &()| {
-        let reason = reason.get_untracked().trim().to_owned();
-        let reason = Reason { reason: Some(reason).filter(|reason| !reason.is_empty()) };
+    let problem = RwSignal::new(None::<String>);
+    let cancel = use_post(format!("cancelling of {}", data.id), move |reason: Reason, key| {
+        problem.set(None);
         async move {
-            let answer = api.cancel(data.id, &reason, Some(&key())).await;
-            if answer.is_ok() {
-                open.set(false);
-                notices.good("The run is cancelled.");
+            let answer = api.cancel(data.id, &reason, Some(&key)).await.map(drop);
+            match &answer {
+                Ok(()) => {
+                    open.set(false);
+                    notices.good("The run is cancelled.");
+                }
+                Err(refused) => problem.set(Some(refused.to_string())),
             }
             data.load();
-            answer.map(drop)
+            answer
         }
     });
     let busy = cancel.pending();
-    let answer = cancel.value();
-    let problem = move || answer.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string));
     let send = move || {
-        if !busy.get_untracked() {
-            cancel.dispatch_local(());
-        }
+        let reason = reason.get_untracked().trim().to_owned();
+        cancel.send(Reason { reason: Some(reason).filter(|reason| !reason.is_empty()) });
     };
     view! {
         <Dialog open title="Cancel this run?">
@@ -44,7 +44,7 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
                     <span class="label">"Reason (recorded)"</span>
                     <textarea class="textarea" rows="3" bind:value=reason></textarea>
                 </label>
-                {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
+                {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
                 <div class="actions">
                     <button type="button" class="b" on:click=move |_| open.set(false)>"Keep running"</button>
                     <Button class="b stop" off=busy>{move || if busy.get() { "Cancelling…" } else { "Cancel the run" }}</Button>
