@@ -76,6 +76,7 @@ async fn saving_a_flow_keeps_caret_scroll_and_undo() -> BrowserResult<()> {
     let (first, before) = (digest().await?, of_editor(driver, "area.mark = 'the same'; return area.value").await);
     place_caret(driver, "# Line 90.").await;
     type_in(driver, "# Typed.").await?;
+    driver.active_element().await?.send_keys(Key::Tab).await?;
     let place =
         "return [area.mark, area.selectionStart, area.selectionEnd, area.scrollTop, area === document.activeElement]";
     let here = of_editor(driver, place).await;

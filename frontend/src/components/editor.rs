@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use leptos::html;
 use leptos::prelude::*;
 use shared::error::Mistake;
+use wasm_bindgen::JsCast;
 
 /// The height of a line in pixels, as in the style sheet.
 const LINE: u32 = 20;
@@ -78,6 +79,9 @@ pub fn Editor(
             return;
         }
         event.prevent_default();
+        if insert(INDENT) {
+            return;
+        }
         let Some(area) = area.get_untracked() else { return };
         let (Ok(Some(start)), Ok(Some(end))) = (area.selection_start(), area.selection_end()) else { return };
         if area.set_range_text_with_start_and_end(INDENT, start, end).is_ok() {
@@ -123,6 +127,19 @@ pub fn Editor(
                 on:keydown=key></textarea>
         </div>
     }
+}
+
+/// Inserts a text where the focus is, as if it were typed, so that the browser can undo it. Returns whether this
+/// succeeded.
+fn insert(text: &str) -> bool {
+    // Deprecated, but nothing else adds to what the browser can undo; web-sys has it for another type.
+    let document = document();
+    let command = js_sys::Reflect::get(&document, &"execCommand".into());
+    let Some(command) = command.ok().and_then(|command| command.dyn_into::<js_sys::Function>().ok()) else {
+        return false;
+    };
+    let inserted = command.call3(&document, &"insertText".into(), &false.into(), &text.into());
+    inserted.is_ok_and(|inserted| inserted == true)
 }
 
 /// The offset of a line and column, counted from 1 in characters, in UTF-16 units as browsers count.
