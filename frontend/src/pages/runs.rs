@@ -146,9 +146,9 @@ fn Rows(shown: Memo<Vec<RunId>>) -> impl IntoView {
 fn RunRow(id: RunId) -> impl IntoView {
     let live = Live::expect();
     let run = Memo::new(move |_| live.runs.with(|runs| runs.get(id).cloned()));
-    let took = move |run: &RunSummary| {
-        let end = run.ended_at.unwrap_or_else(|| live.now.get());
-        words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX))
+    let took = move |run: &RunSummary| match run.ended_at {
+        Some(end) => words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX)),
+        None => words::so_far(live.now.get(), run.created_at),
     };
     move || {
         run.get().map(|run| {

@@ -21,6 +21,12 @@ pub fn left(now: Timestamp, at: Timestamp) -> Option<String> {
     (left > 0).then(|| length(left + SECOND - 1))
 }
 
+/// How long something that began at `at` takes so far, formatted by [`length`]: after a minute, it changes only with
+/// each minute, so that a long list of such times is seldom laid out again.
+pub fn so_far(now: Timestamp, at: Timestamp) -> String {
+    length(now.0.saturating_sub(at.0).max(0))
+}
+
 /// Formats a duration in microseconds, rounded down, with a second unit where the first is coarse: `45 s`, `18 min`, `2
 /// h 5 min`, `14 h`, `1 d 22 h`, `12 d`.
 pub fn length(micros: i64) -> String {
@@ -75,6 +81,9 @@ mod tests {
         assert_eq!(left(now, Timestamp(now.0 + two_days)).as_deref(), Some("1 d 23 h"));
         assert_eq!(ago(now, Timestamp(now.0 - two_days)), "1 d 23 h ago");
         assert_eq!(left(now, now), None);
+        assert_eq!(so_far(now, Timestamp(now.0 - 45 * SECOND)), "45 s");
+        assert_eq!(so_far(now, Timestamp(now.0 - 3 * MINUTE - 5 * SECOND)), "3 min");
+        assert_eq!(so_far(now, Timestamp(now.0 + SECOND)), "0 s", "clocks may differ");
         assert_eq!(duration_ms(4_250), "4.2 s");
     }
 }

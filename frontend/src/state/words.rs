@@ -13,7 +13,7 @@ use shared::review::{AskedHandler, Outcome, Resolution, Review, ReviewKind};
 use shared::run::Part;
 use shared::time::Timestamp;
 
-pub use super::durations::{ago, duration_ms, left, length};
+pub use super::durations::{ago, duration_ms, left, length, so_far};
 use super::sentences::{listed, sentence};
 use super::{action_words, effects, option_fields};
 
