@@ -178,6 +178,7 @@ fn RawJson(
         }
         raw.set(Some(text));
     };
+    let mistake_id = format!("raw-json-mistake-{}", next_key());
     let rows = move || raw.with(|raw| raw.as_deref().map_or(4, |text| text.lines().count().clamp(4, 24)).to_string());
     view! {
         <div class="field" class:bad=move || mistake.with(Option::is_some)>
@@ -186,8 +187,8 @@ fn RawJson(
                 on:input=move |event| typed(event_target_value(&event))
                 disabled=disabled
                 aria-invalid=move || mistake.with(Option::is_some).to_string()
-                aria-describedby="raw-json-mistake"></textarea>
-            <p class="mistake" id="raw-json-mistake" aria-live="polite">{mistake}</p>
+                aria-describedby=mistake_id.clone()></textarea>
+            <p class="mistake" id=mistake_id aria-live="polite">{mistake}</p>
         </div>
     }
 }
