@@ -10,6 +10,8 @@ use super::workspace::{Unanswered, Workspace};
 /// A form whose requests create permanent records. Cheap to copy into closures.
 pub struct Post<B: 'static, A: 'static> {
     action: Action<(B, String), Result<A, Problem>>,
+    /// Made once, since each call of `Action::pending` makes a new memo.
+    pending: Memo<bool>,
     subject: StoredValue<String>,
     unanswered: StoredValue<Unanswered>,
 }
@@ -43,7 +45,7 @@ where
             answer
         }
     });
-    Post { action, subject, unanswered }
+    Post { action, pending: action.pending(), subject, unanswered }
 }
 
 impl<B: Serialize, A> Post<B, A> {
@@ -61,12 +63,12 @@ impl<B: Serialize, A> Post<B, A> {
 
     /// Whether a request is pending, without following it.
     pub fn is_pending(self) -> bool {
-        self.action.pending().get_untracked()
+        self.pending.get_untracked()
     }
 
     /// Whether a request is pending, as a signal.
     pub fn pending(self) -> Memo<bool> {
-        self.action.pending()
+        self.pending
     }
 }
 
