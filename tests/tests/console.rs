@@ -86,6 +86,15 @@ async fn each_page_has_a_name_and_gives_the_focus_to_its_heading() -> BrowserRes
     }
     driver.back().await?;
     wait_for_title(driver, "Audit · Countersign").await;
+    // Where a link leads to nothing, the page says so in the same places.
+    let follow = "const link = document.createElement('a'); link.href = '/runs/01890000-0000-7000-8000-000000000000'; \
+        document.querySelector('main').append(link); link.click()";
+    driver.execute(follow, Vec::new()).await?;
+    wait_for_title(driver, "Run not found · Countersign").await;
+    eventually("the heading has the focus", async || {
+        (driver.active_element().await.ok()?.text().await.ok()? == "Run not found").then_some(())
+    })
+    .await;
     driver.goto(format!("{}/reviews/{}", server.base, reviews[0].id)).await?;
     wait_for_title(driver, &format!("Review: {} · Countersign", reviews[0].title)).await;
     browser.quit().await;

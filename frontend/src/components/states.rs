@@ -7,6 +7,7 @@ use leptos::task::spawn_local;
 use shared::error::Problem;
 use wasm_bindgen::JsCast;
 
+use super::arrival;
 use super::button::Button;
 use super::focus::focusable_before;
 use super::glyph::Glyph;
@@ -19,20 +20,33 @@ pub fn Empty(
     /// What is missing.
     #[prop(into)]
     title: String,
-    /// Whether this is all that the page shows; then the title is the page's heading.
+    /// Whether this is all that the page shows; then the title is the page's name and heading.
     #[prop(optional)]
     page: bool,
     /// The reason, and what to do about it.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
+    if page {
+        let title = title.clone();
+        arrival::title(move || title.clone());
+    }
     view! {
         <div class="empty">
             <Glyph icon=icon />
-            {if page { view! { <h1>{title}</h1> }.into_any() } else { view! { <b>{title}</b> }.into_any() }}
+            {heading(title, page)}
             {children.map(|children| children())}
         </div>
     }
+}
+
+/// A title, as the heading of the page if that shows nothing else.
+fn heading(title: String, page: bool) -> AnyView {
+    if !page {
+        return view! { <b>{title}</b> }.into_any();
+    }
+    let heading = arrival::heading::<html::H1>();
+    view! { <h1 node_ref=heading tabindex="-1">{title}</h1> }.into_any()
 }
 
 /// A notice that something could not be loaded, with the error and a button to try again.
@@ -56,7 +70,7 @@ pub fn Failed(
     view! {
         <div class="failed" role="alert">
             <Glyph icon=icondata::LuTriangleAlert />
-            {if page { view! { <h1>{title}</h1> }.into_any() } else { view! { <b>{title}</b> }.into_any() }}
+            {heading(title, page)}
             <p>{problem.to_string()}</p>
             {retry.map(|retry| view! { <button class="b" on:click=move |_| retry.run(())>"Try again"</button> })}
             {children.map(|children| children())}

@@ -2,13 +2,11 @@
 
 use leptos::prelude::*;
 
-use crate::components::arrival;
 use crate::components::states::Empty;
 
 /// The page for an unknown address.
 #[component]
 pub fn NotFoundPage() -> impl IntoView {
-    arrival::title(|| "Nothing here".to_owned());
     view! {
         <main class="empty-page">
             <Empty icon=icondata::LuSearch title="Page not found" page=true>
