@@ -87,7 +87,7 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
         ("runs", "/runs", "Publish release notes"),
         ("flows", "/flows", "Publish release notes"),
         ("launch", "/flows/article", "Start"),
-        ("flow-definition", "/flows/article?tab=definition", "Picture"),
+        ("flow-definition", "/flows/article?tab=definition", "Graph"),
         ("no-flow", "/flows/no-such-flow", "Flow not found"),
         ("insights", "/insights", "Outcomes"),
         ("audit", "/audit", "Verify"),

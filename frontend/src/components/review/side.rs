@@ -111,7 +111,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
                 graph
                     .get()
                     .map(|graph| {
-                        view! { <section><h2 class="sub">"Position in the flow"</h2><FlowGraph graph=graph marks=marks label="Position in the flow" narrow=true /></section> }
+                        view! { <section><h2 class="sub">"Graph"</h2><FlowGraph graph=graph marks=marks label="Graph" narrow=true /></section> }
                     })
             }}
             <Took pane=pane />

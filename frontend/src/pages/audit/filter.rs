@@ -19,7 +19,7 @@ use crate::state::words;
 const ACT: &str = "act:";
 /// The choices at the top of the menu: label and value.
 const OFTEN: [(&str, &str); 5] = [
-    ("Everything", ""),
+    ("Any kind", ""),
     ("Decisions", "act:decision"),
     ("Votes", "act:vote"),
     ("Tool calls", "tool.executed"),

@@ -156,7 +156,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             <aside class="launch-about">
                 {flow.description.map(|text| view! { <p class="soft">{text}</p> })}
                 {flow.graph.map(|graph| view! {
-                    <section class="card"><header><b class="grow">"Overview"</b><span class="muted">{nodes.map(|nodes| words::count(nodes, "node", "nodes"))}</span></header>
+                    <section class="card"><header><b class="grow">"Graph"</b><span class="muted">{nodes.map(|nodes| words::count(nodes, "node", "nodes"))}</span></header>
                         <div class="in"><FlowGraph graph/></div>
                     </section>
                 })}

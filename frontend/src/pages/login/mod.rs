@@ -158,7 +158,7 @@ pub fn LoginPage() -> impl IntoView {
                     {move || provider.get().map(|label| {
                         // Not a page of the console, so the browser must load it.
                         let begin = format!("{BEGIN}?next={}", js_sys::encode_uri_component(&next()));
-                        view! { <a class="b" href=begin target="_self" rel="external">{format!("Sign in with {label}")}</a> }
+                        view! { <a class="b" href=begin target="_self" rel="external">{format!("Log in with {label}")}</a> }
                     })}
                 </Show>
             </form>

@@ -75,9 +75,9 @@ fn Whole(data: RunData) -> impl IntoView {
     let output = Memo::new(move |_| data.run.with(|run| run.as_ref().and_then(|run| run.output.clone())));
     let feedback = RunFeedback::of(data);
     let nothing_changed = Signal::stored(std::collections::BTreeSet::new());
-    let picture = move || {
+    let graph = move || {
         data.graph.get().map(|graph| {
-            let label = format!("Position in the flow: {}", data.run.with_untracked(|run| place(run.as_ref())));
+            let label = format!("Graph: {}", data.run.with_untracked(|run| place(run.as_ref())));
             view! { <FlowGraph graph marks=data.marks label/> }
         })
     };
@@ -91,7 +91,7 @@ fn Whole(data: RunData) -> impl IntoView {
             <div class="run-body">
                 <section class="card run-graph" aria-label="Graph">
                     <header><b>"Graph"</b></header>
-                    <div class="in">{picture}<p class="small soft">{move || data.run.with(|run| place(run.as_ref()))}</p></div>
+                    <div class="in">{graph}<p class="small soft">{move || data.run.with(|run| place(run.as_ref()))}</p></div>
                 </section>
                 <section class="card run-story" aria-label="Timeline">
                     <header><b>"Timeline"</b></header>

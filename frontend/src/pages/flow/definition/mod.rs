@@ -158,11 +158,11 @@ pub fn Definition(
                 <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
                 <Mistakes checked jump/>
             </div>
-            <aside class="definition-picture" aria-label="Picture">
-                <h2 class="sub">"Picture"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"last valid version"</span></Show></h2>
+            <aside class="definition-picture" aria-label="Graph">
+                <h2 class="sub">"Graph"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"last valid version"</span></Show></h2>
                 {move || match graph.get() {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
-                    None => view! { <p class="muted small">"The diagram appears once the file can be parsed."</p> }.into_any(),
+                    None => view! { <p class="muted small">"The graph appears once the file can be parsed."</p> }.into_any(),
                 }}
             </aside>
         </div>
