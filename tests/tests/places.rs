@@ -201,11 +201,11 @@ nodes: { done: { set: { done: true } } }
         launch(&server, "note", json!({})).await;
     }
     let all = eventually("all are asked", async || Some(queue(&admin, 90).await).filter(|all| all.len() == 90)).await;
-    let browser = reading(&server, "admin", &all[0]).await?;
+    let browser = reading(&server, "admin", &all[45]).await?;
     let driver = &browser.driver;
     wait_for_text(driver, "90 pending").await;
 
-    // The row with the focus stays in the page, before or after the rows in sight.
+    // The row of the open review stays in the page, before or after the rows in sight.
     let row = format!("row-{}", all[45].id);
     let scroll = async |to: usize| {
         let script = format!("document.querySelector('.rows').scrollTop = {to}");
