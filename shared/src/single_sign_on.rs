@@ -9,7 +9,7 @@ pub const BEGIN: &str = "/api/v1/session/oidc";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginWays {
-    /// The name of the identity provider, as in "Sign in with …", if there is one.
+    /// The name of the identity provider, as in "Log in with …", if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<String>,
 }

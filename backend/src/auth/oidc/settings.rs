@@ -25,7 +25,7 @@ pub struct OidcSettings {
     /// A file with the client's secret, used if `COUNTERSIGN_OIDC_SECRET` is not set. Without either, the server is a
     /// public client, which has no secret.
     pub client_secret_file: Option<PathBuf>,
-    /// The name of the provider on the login page, as in "Sign in with …".
+    /// The name of the provider on the login page, as in "Log in with …".
     #[serde(default = "default_label")]
     pub label: String,
     /// The scopes to request in addition to `openid`.
