@@ -27,6 +27,7 @@ const SHEETS: &[&str] = &[
     "audit",
     "insights",
     "people",
+    "contrast",
     "print",
 ];
 /// The name of the joined sheet, to which `frontend/index.html` refers.
