@@ -46,14 +46,33 @@ pub fn topic_of(value: &Value) -> Option<String> {
 fn headline(text: &str) -> Option<String> {
     // A text may be one line of megabytes.
     let text = text.char_indices().nth(LOOKED_AT).map_or(text, |(end, _)| &text[..end]);
-    let line = text.lines().map(plain).find(|line| !line.is_empty())?;
+    // A picture or file in a text has no topic.
+    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with("data:")).map(plain);
+    let line = lines.find(|line| !line.is_empty())?;
     Some(cut(&line, LONGEST_TOPIC))
 }
 
-/// Returns a line of Markdown without its marks of headings, lists, emphasis and code.
+/// Returns a line of Markdown without its marks of headings, lists, emphasis and code, and links as their text.
 pub fn plain(line: &str) -> String {
-    let line = line.trim_start_matches(['#', '>', '-', ' ', '\t']);
+    let line = without_addresses(line.trim_start_matches(['#', '>', '-', ' ', '\t']));
     line.chars().filter(|c| !matches!(c, '*' | '`')).collect::<String>().trim().to_owned()
+}
+
+/// A line with `[text](address)` and `![text](address)` as their text.
+fn without_addresses(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let link = before.rsplit_once('[').zip(after.split_once(')'));
+        let Some(((before, text), (_, after))) = link else {
+            out.extend([before, "]("]);
+            rest = after;
+            continue;
+        };
+        out.extend([before.strip_suffix('!').unwrap_or(before), text]);
+        rest = after;
+    }
+    out + rest
 }
 
 /// Shortens a text to this many characters, preferably at the end of a word.
@@ -65,4 +84,23 @@ pub fn cut(text: &str, most: usize) -> String {
         _ => kept,
     };
     format!("{}…", kept.trim_end_matches([' ', ',', '.', ':']))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_its_text_and_a_picture_no_topic() {
+        assert_eq!(
+            plain("Is this right? See [the picture](https://example.com/a.png)."),
+            "Is this right? See the picture."
+        );
+        assert_eq!(plain("![A cat](data:image/png;base64,AAAA) and a [b] (c)"), "A cat and a [b] (c)");
+        assert_eq!(plain("a](b) [c](d"), "a](b) [c](d");
+        assert_eq!(topic_of(&json!("data:image/png;base64,AAAA")), None);
+        assert_eq!(topic_of(&json!({ "a": "data:image/png;base64,AAAA", "b": "A cat" })).as_deref(), Some("A cat"));
+    }
 }
