@@ -4,12 +4,13 @@ use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_query_map};
+use shared::access::Act;
 use shared::api::{Page, RunQuery};
 use shared::id::RunId;
 use shared::run::{RunStatus, RunSummary};
 use shared::time::Timestamp;
 
-use crate::client::{Live, use_api};
+use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::flow_menu::FlowMenu;
 use crate::components::glyph::Glyph;
@@ -51,6 +52,8 @@ pub fn RunsPage() -> impl IntoView {
     let heading = arrival::heading::<html::H1>();
     let api = use_api();
     let live = Live::expect();
+    let session = Session::expect();
+    let may_launch = Memo::new(move |_| session.may(Act::Launch));
     let query = use_query_map();
     let filter = Memo::new(move |_| {
         query.with(|query| {
@@ -93,11 +96,11 @@ pub fn RunsPage() -> impl IntoView {
             <header>
                 <h1 node_ref=heading tabindex="-1">"Runs"</h1>
                 <RunFilters filter/>
-                <a href="/flows" class="b">"Start a run"</a>
+                <Show when=move || may_launch.get()><a href="/flows" class="b">"Start a run"</a></Show>
             </header>
             <div class="in">
                 <PagedList pages failed="The runs could not be loaded" older="Load older runs">
-                    {move || if none.get() { nothing(&filter.get()).into_any() } else { view! { <Rows shown/> }.into_any() }}
+                    {move || if none.get() { nothing(&filter.get(), may_launch.get()).into_any() } else { view! { <Rows shown/> }.into_any() }}
                 </PagedList>
             </div>
         </section>
@@ -180,7 +183,15 @@ fn RunRow(id: RunId) -> impl IntoView {
 }
 
 /// The notice in place of an empty list, with what to do about it.
-fn nothing(filter: &RunFilter) -> impl IntoView + use<> {
+fn nothing(filter: &RunFilter, may_launch: bool) -> impl IntoView + use<> {
+    if *filter == RunFilter::default() && !may_launch {
+        return view! {
+            <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
+                <p>"A run is one execution of a flow. Runs that concern you appear here."</p>
+            </Empty>
+        }
+        .into_any();
+    }
     if *filter == RunFilter::default() {
         return view! {
             <Empty icon=icondata::LuWorkflow title="Nothing has run yet">

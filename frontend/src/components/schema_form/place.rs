@@ -87,9 +87,12 @@ pub fn messages_at(place: FieldPlace, below: bool) -> Memo<String> {
     Memo::new(move |_| {
         place.path.with(|path| {
             let here = |one: &&Mistake| one.path == *path || (below && is_at(one, path));
-            place
-                .errors
-                .with(|errors| errors.iter().filter(here).map(|one| one.message.as_str()).collect::<Vec<_>>().join(" "))
+            // The label right above says what is missing.
+            let says = |one: &Mistake| match one.code.as_str() {
+                "required" if one.path == *path => "This is required.".to_owned(),
+                _ => one.message.clone(),
+            };
+            place.errors.with(|errors| errors.iter().filter(here).map(says).collect::<Vec<_>>().join(" "))
         })
     })
 }

@@ -52,6 +52,10 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     }
     offered.sort();
     offered.dedup();
+    // A token without a role is of no use, so the only one is ticked.
+    if let [only] = &offered[..] {
+        roles.set(BTreeSet::from([only.clone()]));
+    }
     let send = move || {
         let name = name.get_untracked().trim().to_owned();
         if name.is_empty() {
@@ -98,10 +102,25 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     }
 }
 
-/// The secret of the new token, with a button to copy it.
+/// A first request with a token, ready for a terminal, after what it does. Only developers' programs may ask people.
+fn first_request(origin: &str, secret: &str, may_ask: bool) -> (&'static str, String) {
+    let send = |url: &str| format!("curl \"{origin}{url}\" \\\n  -H \"Authorization: Bearer {secret}\"");
+    if !may_ask {
+        return ("Try it in a terminal: this lists what waits for a decision.", send("/api/v1/reviews?status=pending"));
+    }
+    let question = r#"{"kind": "clarification", "question": "Can you read this?", "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]}"#;
+    let asks = format!("{} -H \"Content-Type: application/json\" \\\n  -d '{question}'", send("/api/v1/reviews"));
+    ("Try it in a terminal: this asks your first question, which then appears in the inbox.", asks)
+}
+
+/// The secret of the new token, with a button to copy it, and a first request with it.
 #[component]
 fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
     let secret = token.secret.unwrap_or_default();
+    let origin = window().location().origin().unwrap_or_default();
+    let may_ask = token.roles.iter().any(|role| [ADMIN, DEVELOPER].contains(&role.as_str()));
+    let (does, request) = first_request(&origin, &secret, may_ask);
+    let shown = request.clone();
     view! {
         <div class="in">
             <p>"This is the secret of "<b>{token.name}</b>". It is shown only now: copy it to where it is needed."</p>
@@ -109,6 +128,12 @@ fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
                 <code>{secret.clone()}</code>
                 <CopyButton text=secret class="b" around=".secret" shown="code"/>
             </div>
+            <p>{does}</p>
+            <div class="secret first">
+                <pre>{shown}</pre>
+                <CopyButton text=request class="b" around=".secret.first" shown="pre"/>
+            </div>
+            <p class="hint"><a href="/api/openapi.json" target="_blank" rel="noopener">"Every request of this server"</a>", as OpenAPI"</p>
             <div class="actions"><button class="b primary" on:click=move |_| open.set(false)>"Done"</button></div>
         </div>
     }
