@@ -48,7 +48,7 @@ async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -
     let card = text_of(&ana.driver, "section.action").await;
     assert!(card.contains("blocked, did not run") && !card.contains("would b"), "{card}");
     assert!(!card.contains("will be sent"), "nothing was: {card}");
-    wait_for_text(&ana.driver, "Blocked by code-safety.").await;
+    wait_for_text(&ana.driver, "Blocked by code-safety, though").await;
     let bar = ana.driver.find(By::Css(".decide .banner.stop")).await?.text().await?;
     assert!(bar.contains("tom approved") && bar.contains("(rm -rf)"), "{bar}");
     ana.quit().await;

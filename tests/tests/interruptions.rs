@@ -261,7 +261,7 @@ async fn a_newer_revision_is_shown_beside_what_one_is_writing() -> BrowserResult
     edit_text(driver, TYPED).await?;
     wait_for_text(driver, "with your edit").await;
     decide(&tom, &review, choose("send"), json!({ "text": "The original, corrected by Tom." })).await;
-    wait_for_text(driver, "This has changed since revision 1, which you edited.").await;
+    wait_for_text(driver, "This has changed since revision 1, which you were reading.").await;
     browser.is_readable("changed", &SCREENS).await;
     browser.screen(1440, 900).await;
     button(driver, "I have seen it").await?.click().await?;

@@ -71,7 +71,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     instructions.send_keys(" By half.").await?;
     instructions.send_keys(Key::Control + Key::Enter).await?;
     button(driver, "Send now").await?.click().await?;
-    wait_for_text(driver, "Values sent with the decision").await;
+    wait_for_text(driver, "Sent with the decision").await;
     let over = ana.review(review.id).await.expect("it is there");
     assert_eq!(over.status, ReviewStatus::Resolved);
     let Value::Object(given) = json!({ "agent": "editor", "instructions": "Shorter. By half." }) else {

@@ -174,6 +174,73 @@ async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> Bro
     Ok(())
 }
 
+/// An agent that wants to delete three files at once.
+const TIDY: &str = "
+id: tidy
+agents:
+  janitor:
+    model: demo/janitor
+    tools: [delete_file]
+    demo:
+      tool_calls:
+        - - { tool: delete_file, arguments: { title: one, text: a.log } }
+          - { tool: delete_file, arguments: { title: two, text: b.log } }
+          - { tool: delete_file, arguments: { title: three, text: c.log } }
+      replies: [Done.]
+tools: { delete_file: { builtin: demo_publish, description: Deletes a file } }
+gates:
+  before_tool:
+    delete_file: { severity: high, reversible: false, consequences: [The file is gone.] }
+nodes: { clean: { agent: janitor, prompt: Clean up. } }
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_record_says_of_each_call_what_was_decided_and_all_that_was_sent() -> BrowserResult<()> {
+    let server = server(&[TIDY]).await;
+    let ana = server.person("ana", &["reviewer", "admin"]).await;
+    launch(&server, "tidy", json!({})).await;
+    let review = pending(&ana, 1).await.remove(0);
+    let [one, two, three] = &review.actions[..] else { panic!("three calls: {:?}", review.actions) };
+    let decisions = json!({
+        &one.id: { "type": "approve" },
+        &two.id: { "type": "reject", "message": "It is still needed." },
+        &three.id: { "type": "respond", "message": "It was gone already." },
+    });
+    let verdict = json!({ "type": "actions", "decisions": decisions, "instructions": "Keep the newest." });
+    let comment = format!("{}That is all.", "The second one is from this week. ".repeat(6));
+    let request = json!({ "revision": 1, "digest": review.digest, "verdict": verdict, "comment": comment });
+    let request = serde_json::from_value(request).expect("a decision");
+    ana.decide(review.id, &request, None).await.expect("it is accepted");
+    let browser = open(&server, "ana", "/audit?act=decision").await?;
+    let driver = &browser.driver;
+    wait_for_text(driver, "approved delete_file (1 of 3), rejected delete_file (2 of 3)").await;
+    driver.find(By::Css(".audit-row")).await?.click().await?;
+    for (call, outcome, message) in [
+        ("delete_file, 1 of 3", "approved", "a.log"),
+        ("delete_file, 2 of 3", "rejected, does not run", "It is still needed."),
+        ("delete_file, 3 of 3", "answered, does not run", "It was gone already."),
+    ] {
+        let card = text_of(driver, &format!(".audit-detail section[aria-label='{call}']")).await;
+        assert!(card.contains(outcome) && card.contains(message), "{call}: {card}");
+        assert!(
+            card.contains("Deletes a file") && card.contains("demo_publish"),
+            "what it is, and what is sent: {card}"
+        );
+    }
+    let detail = text_of(driver, ".audit-detail").await;
+    for shown in ["Keep the newest.", comment.as_str(), "cannot be undone", "The file is gone."] {
+        assert!(detail.contains(shown), "{shown}: {detail}");
+    }
+    // The bar of the review has room for the beginning of the comment, and leads to all of it.
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(driver, "The second one is from this week.").await;
+    button(driver, "See all that was sent").await?.click().await?;
+    let sent = text_of(driver, ".card.sent:focus").await;
+    assert!(sent.contains(&comment) && sent.contains("Keep the newest."), "{sent}");
+    browser.quit().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent() -> BrowserResult<()> {
     let server = server(&[DOCUMENT, DOUBLED]).await;

@@ -8,9 +8,11 @@ use shared::time::Timestamp;
 
 use super::graph::glyph;
 use super::inert::{inert, inert_code};
+use super::review::sent::sent as sent_list;
 use super::time::{clock, full};
 use crate::client::Live;
 use crate::state::ending::Ending;
+use crate::state::sent;
 use crate::state::sentences::sentence;
 use crate::state::story::{self, EventTone};
 use crate::state::streams::Streams;
@@ -105,13 +107,15 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
         Event::Decided { review, decision } => {
             let (what, tone) = story::decided(&review, &decision);
             let by = format!("{}{}", decision.by, story::channel(decision.via));
-            let words = [story::said(&decision), decision.comment.clone()].into_iter().flatten();
+            let (words, values) = sent::with(&review, &decision).into_iter().partition::<Vec<_>, _>(|one| one.is_words);
+            let words = words.iter().map(|one| view! { <blockquote>{inert(&words::plain(&one.value))}</blockquote> });
             line(
                 at,
                 tone_class(tone),
                 view! {
                     <p><b>{by}</b>" "<a href=format!("/reviews/{}", review.id)>{inert(&what)}</a></p>
-                    {words.map(|words| view! { <blockquote>{inert(&words)}</blockquote> }).collect_view()}
+                    {words.collect_view()}
+                    {(!values.is_empty()).then(|| sent_list(&values))}
                 },
             )
         }

@@ -95,6 +95,19 @@ pub fn is_told(action: &Action) -> bool {
     action.agent.is_some() || action.action_type == ActionType::Agent
 }
 
+/// The kind of an action: `tool call of writer`.
+pub fn kind(action: &Action) -> String {
+    match (action.action_type, &action.agent) {
+        (ActionType::Tool, Some(agent)) => format!("tool call of {agent}"),
+        (ActionType::Tool, None) => "tool call".to_owned(),
+        (ActionType::Agent, _) => "agent about to run".to_owned(),
+        (ActionType::Emergent, Some(agent)) => format!("new specialist of {agent}"),
+        (ActionType::Emergent, None) => "new specialist".to_owned(),
+        (ActionType::Output, _) => "final output".to_owned(),
+        (ActionType::StrategyOverride, _) => "change of strategy".to_owned(),
+    }
+}
+
 /// The name of an action on buttons and in the record.
 pub fn name(action: &Action) -> String {
     match action.action_type {

@@ -2,6 +2,7 @@
 //! browser, so it is tested natively.
 
 pub mod action_words;
+pub mod calls;
 pub mod changes;
 pub mod diffs;
 pub mod drafts;
@@ -18,10 +19,12 @@ pub mod markdown;
 pub mod notification_rules;
 pub mod option_fields;
 pub mod outbox;
+pub mod outcomes;
 pub mod reconnect;
 pub mod record;
 pub mod report;
 pub mod runs;
+pub mod sent;
 pub mod sentences;
 pub mod story;
 pub mod streams;

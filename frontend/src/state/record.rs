@@ -1,5 +1,7 @@
 //! The recorded outcome of a review: the accepted values, and the outcome of each call. Drafts do not matter here.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::{ActionDecision, Decision, Verdict};
@@ -80,28 +82,52 @@ pub fn accepted_edit(review: &Review, key: &str) -> Option<Value> {
 /// The outcome for a call; `None` while the review is pending.
 pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
     let resolution = review.resolution.as_ref()?;
-    Some(match said(review) {
-        Some(Verdict::Actions { decisions, .. }) => match decisions.get(&action.id) {
+    let said = said(review).and_then(|verdict| outcome_by(review, action, verdict));
+    // No verdict of a person: a handler said yes or no, or the timer applied `on_timeout`.
+    Some(said.unwrap_or_else(|| match (resolution.outcome, &review.on_timeout) {
+        (Outcome::Expired, Some(OnTimeout::Approve)) => CallOutcome::Approved,
+        (Outcome::Decided, _) => handled(review, action, resolution.reason.clone()),
+        _ => CallOutcome::Undecided,
+    }))
+}
+
+/// What a verdict, such as that of a vote, says of a call; `None` for one that is not about calls.
+pub fn outcome_by(review: &Review, action: &Action, verdict: &Verdict) -> Option<CallOutcome> {
+    Some(match verdict {
+        Verdict::Actions { decisions, .. } => match decisions.get(&action.id) {
             Some(ActionDecision::Approve { .. }) => CallOutcome::Approved,
             Some(ActionDecision::Edit { arguments }) if *arguments == action.arguments => CallOutcome::Approved,
             Some(ActionDecision::Edit { arguments }) => CallOutcome::Edited(arguments.clone()),
             Some(ActionDecision::Reject { message }) => CallOutcome::Rejected(message.clone()),
             Some(ActionDecision::Respond { message }) => CallOutcome::Answered(message.clone()),
-            Some(ActionDecision::Choose { alternative, .. }) => {
+            Some(ActionDecision::Choose { alternative, message }) => {
                 let choice = review.choices_for(action).find(|choice| choice.id == *alternative);
-                CallOutcome::Instead(choice.map_or_else(|| alternative.clone(), ToString::to_string))
+                let says = choice.map_or_else(|| alternative.clone(), ToString::to_string);
+                CallOutcome::Instead(says + &message.as_ref().map(|said| format!(": {said}")).unwrap_or_default())
             }
             None => CallOutcome::Undecided,
         },
         // Free text rejects all calls.
-        Some(Verdict::Text { text }) => CallOutcome::Rejected(Some(text.clone())),
-        // No verdict of a person: a handler said yes or no, or the timer applied `on_timeout`.
-        Some(Verdict::Choose { .. }) | None => match (resolution.outcome, &review.on_timeout) {
-            (Outcome::Expired, Some(OnTimeout::Approve)) => CallOutcome::Approved,
-            (Outcome::Decided, _) => handled(review, action, resolution.reason.clone()),
-            _ => CallOutcome::Undecided,
-        },
+        Verdict::Text { text } => CallOutcome::Rejected(Some(text.clone())),
+        Verdict::Choose { .. } => return None,
     })
+}
+
+/// Whether all calls of a resolved review were approved, or all were rejected; `None` if neither.
+pub fn is_approved(review: &Review) -> Option<bool> {
+    let approved = |action| match outcome_of(review, action)? {
+        CallOutcome::Approved | CallOutcome::Edited(_) => Some(true),
+        CallOutcome::Rejected(_) => Some(false),
+        _ => None,
+    };
+    let (first, rest) = review.actions.split_first()?;
+    approved(first).filter(|_| rest.iter().all(|action| approved(action) == approved(first)))
+}
+
+/// The guardrails that blocked what was approved, without duplicates.
+pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
+    let vetoes = review.resolution.iter().flat_map(|resolution| &resolution.vetoes);
+    vetoes.map(|veto| veto.guardrail.as_str()).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// Whether the review has actions, and all of them were rejected or left undecided.

@@ -1,6 +1,5 @@
 //! Events in words: decisions and resolutions, for the timeline of a run and for the audit log.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
@@ -10,7 +9,7 @@ use shared::review::{Outcome, Resolution, Review, ReviewKind, ReviewOption};
 
 use super::ending::Ending;
 use super::sentences::{listed, quoted};
-use super::{action_words, effects, option_fields, words};
+use super::{calls, effects, option_fields, outcomes, record, words};
 
 /// The tone of an event, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +22,6 @@ pub enum EventTone {
     Stop,
     /// None of these.
     Plain,
-}
-
-/// The free text of a decision.
-pub fn said(decision: &Decision) -> Option<String> {
-    match &decision.verdict {
-        Verdict::Text { text } => Some(text.clone()),
-        Verdict::Actions { instructions, .. } => instructions.clone(),
-        Verdict::Choose { .. } => None,
-    }
 }
 
 /// A decision in words, without the person: `approved “Review the draft”, with an edit to draft`.
@@ -54,7 +44,10 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
         Verdict::Text { .. } if !review.actions.is_empty() => (format!("rejected {title}"), EventTone::Stop),
         Verdict::Text { .. } if review.answers_in_words() => (format!("answered {title}"), EventTone::Go),
         Verdict::Text { .. } => (format!("asked for changes to {title}"), EventTone::Again),
-        Verdict::Actions { decisions, .. } => actions(review, decisions),
+        Verdict::Actions { decisions, .. } => {
+            let refuses = decisions.values().any(|decision| matches!(decision, ActionDecision::Reject { .. }));
+            (calls::decided(review, decisions), if refuses { EventTone::Stop } else { EventTone::Go })
+        }
     };
     if decision.grant.is_some() {
         let _ = write!(text, " under the remembered approval of {}", decision.by);
@@ -62,11 +55,13 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, EventTone) {
     if let Some(owner) = &decision.on_behalf_of {
         text = format!("{text} on behalf of {owner}");
     }
-    let vetoes: Vec<&str> = vetoes(review).collect();
-    let tone = if vetoes.is_empty() { tone } else { EventTone::Stop };
-    if !vetoes.is_empty() {
-        text = format!("{text}, and {} blocked it", listed(&vetoes));
-    }
+    let tone = match blocked(review) {
+        Some(blocked) => {
+            text += &blocked;
+            EventTone::Stop
+        }
+        None => tone,
+    };
     if !decision.edits.is_empty() {
         let keys: Vec<&str> = decision.edits.keys().map(String::as_str).collect();
         let what = if keys.len() == 1 { "an edit" } else { "edits" };
@@ -96,53 +91,10 @@ pub fn is_one_of_several(review: &Review) -> bool {
     review.options.iter().filter(accepts).count() > 1
 }
 
-/// The guardrails that blocked what was approved, without duplicates.
-pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
-    let all: BTreeSet<&str> = review
-        .resolution
-        .iter()
-        .flat_map(|resolution| &resolution.vetoes)
-        .map(|veto| veto.guardrail.as_str())
-        .collect();
-    all.into_iter()
-}
-
-/// Decisions on calls in words: `approved publish and rejected delete_file`.
-fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (String, EventTone) {
-    let mut verbs: Vec<((&str, &str), Vec<String>)> = Vec::new();
-    let mut answered = Vec::new();
-    let mut tone = EventTone::Go;
-    for action in &review.actions {
-        let verb = match decisions.get(&action.id) {
-            Some(ActionDecision::Approve { .. }) => ("approved", ""),
-            Some(ActionDecision::Edit { .. }) => ("approved", " with an edit"),
-            Some(ActionDecision::Reject { .. }) => {
-                tone = EventTone::Stop;
-                ("rejected", "")
-            }
-            Some(ActionDecision::Respond { .. }) => {
-                answered.push(action_words::responds(action, true));
-                continue;
-            }
-            Some(ActionDecision::Choose { alternative, .. }) => {
-                let choice = review.choices_for(action).find(|choice| choice.id == *alternative);
-                let says = choice.map_or(alternative, |choice| &choice.description);
-                answered.push(format!("chose “{says}” in place of {}", action_words::name(action)));
-                continue;
-            }
-            None => continue,
-        };
-        let name = action_words::name(action);
-        match verbs.iter_mut().find(|(known, _)| *known == verb) {
-            Some((_, names)) => names.push(name),
-            None => verbs.push((verb, vec![name])),
-        }
-    }
-    let names = |names: &[String]| listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let parts = verbs.iter().map(|((verb, how), of)| format!("{verb} {}{how}", names(of)));
-    let parts: Vec<String> = parts.chain(answered).collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    (listed(&parts), tone)
+/// That guardrails blocked what was approved, to follow a sentence; `None` if they did not.
+fn blocked(review: &Review) -> Option<String> {
+    let vetoes: Vec<&str> = record::vetoes(review).collect();
+    (!vetoes.is_empty()).then(|| format!(", and {} blocked it", listed(&vetoes)))
 }
 
 /// The outcome of a review in words if it has no person's decision: by a timer, a withdrawal or a handler.
@@ -159,18 +111,32 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, EventTone)
             };
             (format!("the time for {title} was up: {}", effects::timed_out(review)), tone)
         }
-        (outcome, _) => {
+        (outcome, via) => {
             let (verb, tone) = match outcome {
-                Outcome::Accepted if words::accepted(review) != "accepted" => (words::accepted(review), EventTone::Go),
+                Outcome::Accepted if outcomes::accepted(review) != "accepted" => {
+                    (outcomes::accepted(review), EventTone::Go)
+                }
                 Outcome::Accepted => ("approved", EventTone::Go),
                 Outcome::Corrected => ("sent back", EventTone::Again),
                 Outcome::Stopped => ("rejected", EventTone::Stop),
                 Outcome::Answered => ("answered", EventTone::Go),
-                Outcome::Decided => ("decided", EventTone::Plain),
+                Outcome::Decided => match (record::is_approved(review), outcomes::on_calls(review)) {
+                    (Some(true), verb) => (verb, EventTone::Go),
+                    (Some(false), verb) => (verb, EventTone::Stop),
+                    (None, verb) => (verb, EventTone::Plain),
+                },
                 Outcome::Expired => ("expired", EventTone::Stop),
                 Outcome::Withdrawn => ("withdrawn", EventTone::Plain),
             };
-            (format!("{title} was {verb}{}{reason}", channel(resolution.via)), tone)
+            let by = match outcomes::handler(review) {
+                Some(judge) if via == Via::Judge => format!(" by {judge}"),
+                _ => channel(via).to_owned(),
+            };
+            // What a handler said of something that was then blocked is in the details.
+            match blocked(review) {
+                Some(blocked) => (format!("{title} was {verb}{by}{blocked}"), EventTone::Stop),
+                None => (format!("{title} was {verb}{by}{reason}"), tone),
+            }
         }
     }
 }
@@ -362,6 +328,8 @@ pub fn channel(via: Via) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -376,6 +344,29 @@ mod tests {
         assert_eq!(said(ReviewKind::Escalation), "chose “Looks good” for “Review the draft”");
         assert_eq!(said(ReviewKind::Edit), "finished “Review the draft”");
         assert_eq!(said(ReviewKind::Handoff), "took “Review the draft”");
+    }
+
+    #[test]
+    fn what_a_judge_decided_is_told_as_what_it_was() {
+        let mut judged = crate::state::fixtures::calls(1, 2);
+        let mut told = |approved: bool, vetoes: serde_json::Value| {
+            let judgement = json!({ "approved": approved, "confidence": 0.95, "threshold": 0.7 });
+            judged.advice =
+                serde_json::from_value(json!([{ "by": "demo", "via": "judge", "at": "2026-11-20T10:05:00Z",
+                "verdict": judgement, "reason": "Because." }]))
+                .unwrap();
+            let resolution: Resolution = serde_json::from_value(json!({ "status": "resolved", "outcome": "decided",
+                "by": [], "at": "2026-11-20T10:05:00Z", "via": "judge", "reason": "Because.", "vetoes": vetoes }))
+            .unwrap();
+            judged.resolution = Some(resolution.clone());
+            resolved(&judged, &resolution)
+        };
+        let own = |text: &str, tone| (format!("“Review the draft” was {text}"), tone);
+        assert_eq!(told(true, json!([])), own("approved by a judge (95% sure): Because.", EventTone::Go));
+        assert_eq!(told(false, json!([])), own("rejected by a judge (95% sure): Because.", EventTone::Stop));
+        let veto = json!([{ "action": "a1", "guardrail": "code-safety", "reason": "A shell." }]);
+        let blocked = own("approved by a judge (95% sure), and code-safety blocked it", EventTone::Stop);
+        assert_eq!(told(true, veto), blocked);
     }
 
     fn resolved_by_tom() -> Review {

@@ -3,6 +3,7 @@
 
 use shared::review::Review;
 
+use super::outcomes::{self, Quotes};
 use super::sentences::sentence;
 use super::words;
 
@@ -19,7 +20,7 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
         }
         for vote in &review.decisions {
             let who = words::person_first(&vote.by, me);
-            parts.push(format!("{who} {}", words::verdict(review, vote)));
+            parts.push(format!("{who} {}", outcomes::verdict(review, vote, Quotes::Beginning)));
         }
         if !voting.voided.is_empty() {
             let whose = words::people_first(&voting.voided, me);

@@ -1,21 +1,19 @@
-//! Verdicts, resolutions, people and numbers in words; lengths of time are in `durations`.
+//! People, reviews and numbers in words; lengths of time are in `durations`, verdicts and resolutions in `outcomes`.
 
 use std::fmt::Display;
 
 use serde_json::Value;
 use shared::api::User;
-use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::decision::Via;
 use shared::definition::Reviewers;
-use shared::grant::GrantScope;
 use shared::id::Username;
 use shared::log::ReviewAct;
-use shared::review::{AskedHandler, Outcome, Resolution, Review, ReviewKind};
+use shared::review::{AskedHandler, Review, ReviewKind};
 use shared::run::Part;
 use shared::time::Timestamp;
 
 pub use super::durations::{ago, duration_ms, left, length, so_far};
 use super::sentences::{listed, sentence};
-use super::{action_words, effects, option_fields};
 
 /// The names of the months, short.
 pub const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -90,137 +88,6 @@ pub fn people_first(names: &[Username], me: Option<&str>) -> String {
     if names.first().is_some_and(|name| me == Some(name.as_str())) { sentence(&text) } else { text }
 }
 
-/// What a person decided: `chose “Looks good”`, `approved publish`.
-pub fn verdict(review: &Review, decision: &Decision) -> String {
-    let owner = decision.on_behalf_of.as_ref();
-    let before = if decision.grant.is_some() { " beforehand" } else { "" };
-    let owner = owner.map(|owner| format!(" on behalf of {owner}")).unwrap_or_default();
-    let comment = decision.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
-    let comment = comment.map(|comment| format!(": “{}”", cut(comment))).unwrap_or_default();
-    said(review, decision) + before + &owner + &comment
-}
-
-fn said(review: &Review, decision: &Decision) -> String {
-    match &decision.verdict {
-        Verdict::Choose { option, fields } => {
-            let edits = match decision.edits.len() {
-                0 => String::new(),
-                1 => ", with an edit".to_owned(),
-                more => format!(", with {more} edits"),
-            };
-            let verb = if review.kind == ReviewKind::Clarification { "answered" } else { "chose" };
-            format!("{verb} {}{edits}", option_fields::answers(review, option, fields))
-        }
-        Verdict::Text { text } if !review.actions.is_empty() => format!("rejected it: “{}”", cut(text)),
-        Verdict::Text { text } if review.answers_in_words() => format!("answered “{}”", cut(text)),
-        Verdict::Text { text } => format!("asked for a change: “{}”", cut(text)),
-        Verdict::Actions { decisions, .. } => {
-            let name = |id: &String| {
-                let action = review.actions.iter().find(|action| action.id == *id);
-                action.map_or_else(|| id.clone(), action_words::name)
-            };
-            if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
-                return match decision {
-                    ActionDecision::Approve { remember: None } => format!("approved {}", name(id)),
-                    ActionDecision::Approve { remember: Some(remember) } => {
-                        let place = match remember.scope {
-                            GrantScope::Run => "this run",
-                            GrantScope::Flow => "this flow",
-                        };
-                        format!("approved {}, and later calls in {place}", name(id))
-                    }
-                    ActionDecision::Edit { .. } => format!("approved {} with an edit", name(id)),
-                    ActionDecision::Reject { message: Some(message) } => {
-                        format!("rejected {}: “{}”", name(id), cut(message))
-                    }
-                    ActionDecision::Reject { message: None } => format!("rejected {}", name(id)),
-                    ActionDecision::Choose { alternative, .. } => {
-                        let action = review.actions.iter().find(|action| action.id == *id);
-                        let mut choices = action.into_iter().flat_map(|action| review.choices_for(action));
-                        let choice = choices.find(|choice| choice.id == *alternative);
-                        let says = choice.map_or(alternative, |choice| &choice.description);
-                        format!("chose “{}” in place of {}", cut(says), name(id))
-                    }
-                    ActionDecision::Respond { message } => {
-                        let action = review.actions.iter().find(|action| action.id == *id);
-                        let responded = action.map(|action| action_words::responds(action, true));
-                        format!("{}: “{}”", responded.unwrap_or_else(|| format!("responded to {id}")), cut(message))
-                    }
-                };
-            }
-            counted(decisions.values())
-        }
-    }
-}
-
-/// What was decided about several calls: `approved all 3 calls`, `approved 1 and answered 2 of 3 calls`.
-fn counted<'a>(decisions: impl Iterator<Item = &'a ActionDecision>) -> String {
-    let mut counts = [("approved", 0_usize), ("rejected", 0), ("answered", 0), ("replaced", 0)];
-    for decision in decisions {
-        let verb = match decision {
-            ActionDecision::Approve { .. } | ActionDecision::Edit { .. } => 0,
-            ActionDecision::Reject { .. } => 1,
-            ActionDecision::Respond { .. } => 2,
-            ActionDecision::Choose { .. } => 3,
-        };
-        counts[verb].1 += 1;
-    }
-    let all: usize = counts.iter().map(|(_, count)| count).sum();
-    let said: Vec<_> = counts.iter().filter(|(_, count)| *count > 0).collect();
-    if let [(verb, count)] = said[..] {
-        return format!("{verb} all {count} calls");
-    }
-    let parts: Vec<String> = said.iter().map(|(verb, count)| format!("{verb} {count}")).collect();
-    format!("{} of {all} calls", listed(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
-}
-
-/// The outcome of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`.
-pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
-    let reason =
-        resolution.reason.as_deref().map(|reason| format!(": {}", reason.trim_end_matches('.'))).unwrap_or_default();
-    match (resolution.outcome, &resolution.decision) {
-        (Outcome::Withdrawn, _) if resolution.by.is_empty() => format!("withdrawn{reason}"),
-        (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", people(&resolution.by, me)),
-        _ if resolution.via == Via::Timeout => format!("the time was up: {}", effects::timed_out(review)),
-        (_, Some(decision)) if !resolution.by.is_empty() => {
-            format!("{} {}", people(&resolution.by, me), verdict(review, decision))
-        }
-        (outcome, _) => {
-            let what = match outcome {
-                Outcome::Accepted => accepted(review),
-                Outcome::Corrected => "sent back with a correction",
-                Outcome::Stopped => "stopped",
-                Outcome::Answered => "answered",
-                _ => "decided",
-            };
-            if let Some(handler) = review.deciding_handler() {
-                format!("{what} by {handler}{reason}")
-            } else if resolution.by.is_empty() {
-                format!("{what}{reason}")
-            } else {
-                format!("{what} by {}", people(&resolution.by, me))
-            }
-        }
-    }
-}
-
-/// Like [`resolution`], as a sentence. Usernames are not capitalized.
-pub fn resolution_first(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
-    let text = self::resolution(review, resolution, me);
-    let starts_with_name =
-        resolution.by.first().is_some_and(|name| me != Some(name.as_str()) && text.starts_with(name.as_str()));
-    if starts_with_name { text } else { sentence(&text) }
-}
-
-/// The verb for an accepted review without a person's decision: a question is answered, not approved.
-pub fn accepted(review: &Review) -> &'static str {
-    match review.kind {
-        ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint => "answered",
-        ReviewKind::Handoff => "taken",
-        _ => "accepted",
-    }
-}
-
 /// The names of those who may decide: roles, and people. A name that is both appears once.
 pub fn whom(reviewers: &Reviewers) -> Vec<String> {
     let is_both = |name: &str| reviewers.users.iter().any(|user| user.as_str() == name);
@@ -266,6 +133,17 @@ pub fn dollars(usd: f64) -> String {
     }
 }
 
+/// An amount of money: `12.60 EUR`, `5,000 EUR`.
+pub fn amount(amount: f64, currency: &str) -> String {
+    let whole = if amount.fract() == 0.0 { amount.to_string().parse().ok() } else { None };
+    match whole {
+        Some(whole) => format!("{} {currency}", thousands(whole)),
+        // Less than a hundredth would be rounded away.
+        None if amount.abs() < 0.01 => format!("{amount} {currency}"),
+        None => format!("{amount:.2} {currency}"),
+    }
+}
+
 /// A value as JSON.
 pub fn json(value: &Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
@@ -305,45 +183,6 @@ pub fn review_act(act: ReviewAct) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::fixtures;
-
-    #[test]
-    fn a_resolution_says_who_did_what() {
-        let review = fixtures::resolved(1, 2, "tom");
-        let outcome = review.resolution.as_ref().unwrap();
-        assert_eq!(resolution(&review, outcome, Some("ana")), "tom chose “Looks good”");
-        assert_eq!(resolution(&review, outcome, Some("tom")), "you chose “Looks good”");
-        assert_eq!(resolution_first(&review, outcome, Some("ana")), "tom chose “Looks good”", "a name stays as it is");
-        assert_eq!(resolution_first(&review, outcome, Some("tom")), "You chose “Looks good”");
-        let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome.clone() };
-        assert_eq!(resolution_first(&review, &by_nobody, None), "Accepted");
-    }
-
-    #[test]
-    fn a_question_is_answered_and_not_approved() {
-        let mut question = fixtures::resolved(1, 2, "tom");
-        question.kind = ReviewKind::Clarification;
-        let outcome = question.resolution.clone().unwrap();
-        assert_eq!(resolution(&question, &outcome, None), "tom answered “Looks good”");
-        let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome };
-        assert_eq!(resolution(&question, &by_nobody, None), "answered");
-    }
-
-    #[test]
-    fn calls_are_counted_by_what_was_said_of_each() {
-        let counted = |decisions: Value| {
-            let decisions: Vec<ActionDecision> = serde_json::from_value(decisions).unwrap();
-            counted(decisions.iter())
-        };
-        let [approve, reject] = ["approve", "reject"].map(|kind| serde_json::json!({ "type": kind }));
-        let respond = serde_json::json!({ "type": "respond", "message": "Not today" });
-        assert_eq!(counted(serde_json::json!([approve, approve])), "approved all 2 calls");
-        assert_eq!(counted(serde_json::json!([respond, respond])), "answered all 2 calls");
-        assert_eq!(
-            counted(serde_json::json!([reject, approve, respond])),
-            "approved 1, rejected 1 and answered 1 of 3 calls"
-        );
-    }
 
     #[test]
     fn a_role_and_a_person_of_one_name_are_said_once() {
@@ -380,5 +219,7 @@ mod tests {
             ("$0.004", "$1.20", "1,234,567")
         );
         assert_eq!((dollars(12.006), dollars(0.009_96)), ("$12.01".into(), "$0.010".into()));
+        let said = [12.6, 5000.0, 0.004].map(|euros| amount(euros, "EUR"));
+        assert_eq!(said, ["12.60 EUR", "5,000 EUR", "0.004 EUR"]);
     }
 }

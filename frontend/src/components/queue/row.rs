@@ -12,6 +12,7 @@ use crate::client::{GlobalSignal, Live};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::state::inbox::InboxRow;
+use crate::state::outcomes::{self, Quotes};
 use crate::state::subject::subject;
 use crate::state::{record, story, words};
 
@@ -213,7 +214,7 @@ fn detail(row: &InboxRow, about: Option<String>, me: Option<&str>, now: Timestam
         return "you no longer have access".to_owned();
     }
     if let Some(resolution) = &review.resolution {
-        return words::resolution_first(review, resolution, me);
+        return outcomes::resolution_first(review, resolution, me, Quotes::Beginning);
     }
     if review.status != ReviewStatus::Pending {
         return review.status.as_str().to_owned();

@@ -18,7 +18,7 @@ use crate::state::option_fields::PLACE;
 use crate::state::outbox::held_until;
 use crate::state::sentences::listed;
 use crate::state::verdict::{self, Intent, keys};
-use crate::state::{action_words, effects, guardrail_notes, votes};
+use crate::state::{action_words, calls, effects, guardrail_notes, votes};
 
 /// The bar at the bottom.
 #[component]
@@ -76,6 +76,9 @@ struct Act {
     opens: bool,
 }
 
+/// Beside an option that accepts, while there is a text that could also ask for a change.
+const ONLY_A_NOTE: &str = "What you wrote goes along only as a note.";
+
 fn acts(pane: Pane) -> Vec<Act> {
     let draft = pane.draft();
     let review = pane.review.get();
@@ -86,6 +89,8 @@ fn acts(pane: Pane) -> Vec<Act> {
     let shown = |option: &ReviewOption| filled.as_ref().is_none_or(|filled| *filled == option.id);
     // The form right above says it already.
     let is_said = filled.is_some() && review.voting.is_none();
+    // Whoever typed a change must not take the first button for the one that asks for it.
+    let may_be_change = written && review.free_text && no_correction.is_none() && !review.answers_in_words();
     for (index, option) in review.options.iter().enumerate().filter(|(_, option)| shown(option)) {
         let opens = option.fields.is_some() && filled.is_none();
         let says = verdict::option_says(&review, &draft, option);
@@ -95,9 +100,12 @@ fn acts(pane: Pane) -> Vec<Act> {
         acts.push(Act {
             intent: Intent::Choose(option.id.clone()),
             says: if opens { format!("{says}…") } else { says },
-            does: match option.description {
-                Some(_) if is_said => String::new(),
-                _ => votes::does(&review, accepts, effects::of_option(&review, option)),
+            does: {
+                let does = match option.description {
+                    Some(_) if is_said => String::new(),
+                    _ => votes::does(&review, accepts, effects::of_option(&review, option)),
+                };
+                if accepts && may_be_change { format!("{} {ONLY_A_NOTE}", sentence_end(&does)) } else { does }
             },
             key: if filled.is_some() { Some("Ctrl ⏎".into()) } else { keys::of_option(&review, index) },
             class: match option.kind {
@@ -160,7 +168,8 @@ fn acts(pane: Pane) -> Vec<Act> {
             }
             _ if in_vain => "Nothing would run: a guardrail would block it.".to_owned(),
             _ if !blocked.is_empty() => {
-                let names: Vec<&str> = blocked.iter().map(|action| action.name.as_str()).collect();
+                let names: Vec<String> = blocked.iter().map(|action| calls::named(&review, action)).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 format!("Approved calls run, but a guardrail would block {}.", listed(&names))
             }
             Some(consequence) => consequence,

@@ -45,8 +45,12 @@ pub fn Changed(pane: Pane) -> impl IntoView {
     let kept = move || !pane.draft().is_empty();
     // Either the review changed while it was open here, or the person returns to a draft on an older revision.
     let since = move || match pane.before.get() {
-        Some(before) if kept() => format!("This has changed since revision {}, which you edited. ", before.revision),
-        None if kept() => format!("This has changed since revision {}, which you edited. ", pane.draft().revision),
+        Some(before) if kept() => {
+            format!("This has changed since revision {}, which you were reading. ", before.revision)
+        }
+        None if kept() => {
+            format!("This has changed since revision {}, which you were reading. ", pane.draft().revision)
+        }
         _ => "This changed while you were reading. ".to_owned(),
     };
     view! {

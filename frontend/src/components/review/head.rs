@@ -2,13 +2,13 @@
 
 use leptos::html;
 use leptos::prelude::*;
-use shared::definition::{Severity, Stakes};
 use shared::id::NodeId;
 use shared::inbox::SOON;
 use shared::review::Review;
 
 use super::more::More;
 use super::pane::Pane;
+use super::stakes::at_stake;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::button::Button;
@@ -74,22 +74,6 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     }
 }
 
-/// What is at stake, as CSS classes and texts of tags. `category` is in words.
-pub(super) fn at_stake(stakes: &Stakes, category: Option<String>) -> Vec<(&'static str, String)> {
-    let mut facts = Vec::new();
-    match stakes.severity {
-        Severity::Critical => facts.push(("tag stop", "critical".to_owned())),
-        Severity::High => facts.push(("tag warn", "high".to_owned())),
-        Severity::Medium => {}
-        Severity::Low => facts.push(("tag", "low".to_owned())),
-    }
-    if stakes.reversible == Some(false) {
-        facts.push(("tag stop", "cannot be undone".to_owned()));
-    }
-    facts.extend(category.map(|category| ("tag", category)));
-    facts
-}
-
 fn facts(review: &Review) -> Vec<(&'static str, String)> {
     let mut facts = at_stake(&review.stakes, words::category(review));
     facts.extend(words::round(review).map(|round| ("tag", round)));
@@ -104,9 +88,6 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
                 format!("{tokens} tokens")
             },
         ));
-    }
-    if let Some(cost) = &review.stakes.estimated_cost {
-        facts.push(("tag warn", format!("about {} {}", cost.amount, cost.currency)));
     }
     facts
 }

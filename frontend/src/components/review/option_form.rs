@@ -1,5 +1,4 @@
-//! The form of an option with fields, which is filled in before the decision; and the values that were sent, once the
-//! review is resolved.
+//! The form of an option with fields, which is filled in before the decision.
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -7,11 +6,10 @@ use shared::review::ReviewOption;
 
 use super::form::DraftForm;
 use super::pane::Pane;
-use super::value::texts;
 use crate::components::focus::{FIELD, focus_on};
 use crate::components::inert::{inert, named};
 use crate::components::schema_form::{SchemaForm, untouched};
-use crate::state::option_fields::{self, PLACE};
+use crate::state::option_fields::PLACE;
 use crate::state::verdict::Intent;
 
 impl Pane {
@@ -89,21 +87,5 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
                 sound=sound flaw=flaw
             />
         </section>
-    }
-}
-
-/// The values that were sent with the chosen option.
-#[component]
-pub fn WhatWentWithIt(pane: Pane) -> impl IntoView {
-    let fields = Memo::new(move |_| pane.review.with(|review| option_fields::on_record(review)));
-    move || {
-        fields.get().map(|fields| {
-            view! {
-                <section class="card" aria-label="Values sent with the decision">
-                    <header><b>"Values sent with the decision"</b></header>
-                    {texts(fields.iter().map(|(name, value)| (name, value)))}
-                </section>
-            }
-        })
     }
 }

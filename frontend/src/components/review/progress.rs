@@ -8,6 +8,7 @@ use shared::review::{Outcome, Review, ReviewStatus};
 use shared::run::{RunStatus, RunSummary};
 
 use super::pane::Pane;
+use super::sent::ReadIt;
 use crate::client::{Live, Session, use_api};
 use crate::components::copy::CopyButton;
 use crate::components::glyph::Glyph;
@@ -16,10 +17,9 @@ use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::ending::Ending;
 use crate::state::outbox::{Reason, Sending, Stage, UNDO};
+use crate::state::outcomes::{self, Quotes};
 use crate::state::record;
-use crate::state::sentences::listed;
-use crate::state::story;
-use crate::state::words;
+use crate::state::sent;
 
 /// The stage of this person's decision, or the outcome of the review without one.
 #[component]
@@ -52,7 +52,16 @@ pub fn Progress(pane: Pane) -> impl IntoView {
 #[component]
 fn Held(pane: Pane, until: i64) -> impl IntoView {
     let live = Live::expect();
-    let says = pane.workspace.outbox.with_untracked(|outbox| outbox.get(pane.id).map(|sending| sending.says.clone()));
+    let (says, quotes) = pane
+        .workspace
+        .outbox
+        .with_untracked(|outbox| {
+            let sending = outbox.get(pane.id)?;
+            let quotes = pane.review.with_untracked(|review| sent::quotes(review, &sending.request));
+            Some((sending.says.clone(), quotes))
+        })
+        .unzip();
+    let quotes = quotes.flatten().map(|quotes| view! { " "<span class="quotes">{inert(&quotes)}</span> });
     // The remaining seconds, rounded up. The bar is animated by the style sheet.
     let left = move || (until - live.server_now().0.max(live.now.get().0)).clamp(0, UNDO);
     let seconds = move || (left() + 999_999) / 1_000_000;
@@ -60,7 +69,8 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
     view! {
         <div class="banner accent held" role="status">
             <span class="grow">
-                <b>{says.map(|says| inert(&says))}</b>
+                <b>{says.map(|says: String| inert(&says))}</b>
+                {quotes}
                 <span class="sr">", sent in a moment or when you leave this tab, press u to undo"</span>
                 <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave this tab", seconds())}</span>
             </span>
@@ -89,7 +99,7 @@ fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
             <Glyph icon=icon_of(class) />
             <span class="grow">
                 <b>{text}</b>" "
-                {over.then(|| view! { <Resolution pane=pane /> })}
+                {over.then(|| view! { <Resolution pane=pane /><ReadIt pane=pane /> })}
                 <RunState pane=pane />
             </span>
         </div>
@@ -104,10 +114,10 @@ fn Resolution(pane: Pane) -> impl IntoView {
         let me = session.username();
         pane.review.with(|review| {
             review.resolution.as_ref().map(|resolution| {
-                let text = words::resolution_first(review, resolution, me.as_deref());
-                let vetoes: Vec<&str> = story::vetoes(review).collect();
-                let blocked = (!vetoes.is_empty()).then(|| format!("Blocked by {}. ", listed(&vetoes)));
-                view! { <span title=full(resolution.at)>{inert(&text)}" "<Ago at=resolution.at />". "{blocked}</span> }
+                let text = outcomes::resolution_first(review, resolution, me.as_deref(), Quotes::Beginning);
+                // A reason is a sentence of its own.
+                let stop = if resolution.reason.is_some() { ". " } else { " " };
+                view! { <span title=full(resolution.at)>{inert(&text)}{stop}<Ago at=resolution.at />". "</span> }
             })
         })
     }
@@ -266,6 +276,7 @@ fn Over(pane: Pane) -> impl IntoView {
             <span class="grow">
                 {move || lost.get().map(|lost| view! { <b>{lost}</b> })}
                 <Resolution pane=pane />
+                <ReadIt pane=pane />
                 <RunState pane=pane />
             </span>
         </div>
@@ -282,7 +293,7 @@ fn Over(pane: Pane) -> impl IntoView {
 
 /// Whether a guardrail blocked what was approved.
 fn is_blocked(review: &Review) -> bool {
-    story::vetoes(review).next().is_some()
+    record::vetoes(review).next().is_some()
 }
 
 /// The CSS class of the banner of a resolved review. A run that has failed since is shown as a failure, whatever was

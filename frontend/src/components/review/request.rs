@@ -8,7 +8,7 @@ use shared::request::Request;
 use super::value::json;
 
 /// The request of a call with these arguments. Once its review is `over`, it is not described as a future one.
-pub fn request(request: &Request, arguments: &Value, over: Memo<bool>) -> AnyView {
+pub fn request(request: &Request, arguments: &Value, over: Signal<bool>) -> AnyView {
     let mut shown = JsonMap::new();
     let text = |text: &str| Value::String(text.to_owned());
     let mut body = None;

@@ -10,7 +10,7 @@ use shared::access::{Access, Act};
 use shared::decision::Verdict;
 use shared::error::Code;
 use shared::id::ReviewId;
-use shared::review::{Action, Item, Review};
+use shared::review::{Action, Item, Review, ReviewOption};
 
 use super::action::ActionCard;
 use super::bar::Bar;
@@ -18,8 +18,9 @@ use super::changed::{Changed, LastRound};
 use super::head::Head;
 use super::item::ItemCard;
 use super::keys;
-use super::option_form::WhatWentWithIt;
+use super::options::options;
 use super::pane::Pane;
+use super::sent::SentWithIt;
 use super::side::Side;
 use crate::client::{Live, Session, Workspace, use_api};
 use crate::components::arrival;
@@ -195,6 +196,11 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
     let asks = Memo::new(move |_| review.with(|review| words::who_asks(review)));
     let items = Memo::new(move |_| review.with(|review| review.items.clone()));
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
+    // The bar has room for the description of one option at a time.
+    let described = Memo::new(move |_| {
+        let is_described = |option: &ReviewOption| option.description.is_some();
+        review.with(|review| if review.options.iter().any(is_described) { review.options.clone() } else { Vec::new() })
+    });
     view! {
         <Head pane=pane back=back />
         // On small screens this part scrolls. It must take the focus for that, as it may contain nothing focusable.
@@ -212,7 +218,8 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
                 <For each=move || actions.get() key=action_key let:action>
                     <ActionCard pane=pane action=action />
                 </For>
-                <WhatWentWithIt pane=pane />
+                {move || described.with(|described| (!described.is_empty()).then(|| options(described)))}
+                <SentWithIt pane=pane />
             </div>
             <Show when=move || beside.get()>
                 <Side pane=pane />

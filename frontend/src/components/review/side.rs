@@ -17,6 +17,7 @@ use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::time::{Ago, full};
+use crate::state::outcomes::{self, Quotes};
 use crate::state::{earlier, words};
 
 /// The kinds of steps that are not listed: reviews are listed by their resolution, and the others only move values.
@@ -140,7 +141,7 @@ fn why(review: &Review) -> String {
     let not = if review.reviewers.not_requester { " Not the person who started the run." } else { "" };
     let how = match review.kind {
         ReviewKind::Handoff => "to take care of it",
-        _ if review.voting.is_some() => "who decide by vote",
+        _ if review.voting.is_some() => "by vote",
         _ => "the first decision wins",
     };
     format!("{}{whom} · {who}, {how}.{not}{handed}", review.requested_by)
@@ -169,9 +170,9 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
         let Some(resolution) = &earlier.resolution else { continue };
         let (who, what) = match &resolution.decision {
             Some(decision) if !resolution.by.is_empty() => {
-                (words::people_first(&resolution.by, me), words::verdict(earlier, decision))
+                (words::people_first(&resolution.by, me), outcomes::verdict(earlier, decision, Quotes::Beginning))
             }
-            _ => (earlier.title.clone(), words::resolution(earlier, resolution, me)),
+            _ => (earlier.title.clone(), outcomes::resolution(earlier, resolution, me, Quotes::Beginning)),
         };
         let visit = words::visit(earlier.part, earlier.visit.unwrap_or(1));
         all.push(Past { at: resolution.at, who, what: with(what, &visit), person: true });

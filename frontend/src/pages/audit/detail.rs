@@ -5,13 +5,15 @@ use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict};
 use shared::definition::ContentType;
 use shared::log::{Entry, EventData, ToolExecuted};
-use shared::review::{Action, Item, Review};
+use shared::review::Review;
 
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
-use crate::components::review::value::ValueView;
+use crate::components::review::recorded::recorded;
+use crate::components::review::sent::sent as sent_list;
 use crate::state::diffs::text_of;
-use crate::state::story::{channel, decision_of, said};
+use crate::state::story::{channel, decision_of};
+use crate::state::{calls, sent};
 
 /// The details below an entry's row.
 #[component]
@@ -46,7 +48,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             None => review
                 .as_ref()
                 .is_some_and(|review| review.digest == *digest)
-                .then(|| "Digest matches the content below.".to_owned()),
+                .then(|| "Digest matches the content of this entry, which is shown below.".to_owned()),
         };
         // The person who gave the remembered approval did not see this review.
         let grant = decision.grant.map(|grant| view! {
@@ -78,10 +80,15 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
 /// The content that a review showed, the text of the decision, and its changes.
 #[component]
 fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
-    let said = decision.as_ref().map(|decision| {
-        let words = said(decision).into_iter().chain(decision.comment.clone());
-        let words: Vec<_> = words.map(|words| view! { <blockquote>{inert(&words)}</blockquote> }).collect();
-        (!words.is_empty()).then(|| view! { <h2 class="sub">"What they said"</h2>{words} })
+    let said = match &decision {
+        Some(decision) => sent::with(&review, decision),
+        None => sent::by_program(&review),
+    };
+    // What a judge or a program said is no words of a person.
+    let advice = review.deciding_advice().filter(|_| decision.is_none());
+    let advice = advice.map(|advice| view! { <blockquote>{inert(&advice.to_string())}</blockquote> });
+    let said = (advice.is_some() || !said.is_empty()).then(|| {
+        view! { <h2 class="sub">"What they said"</h2>{advice}{(!said.is_empty()).then(|| sent_list(&said))} }
     });
     let mut review = review;
     // After a vote with changes, the review contains the new values, so those seen before it are restored.
@@ -104,9 +111,7 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
         {said}
         {changed}
         <h2 class="sub">"What was shown"</h2>
-        <p class="prompt">{inert(&review.prompt)}</p>
-        {review.items.into_iter().map(item_view).collect_view()}
-        {review.actions.into_iter().map(action_view).collect_view()}
+        {recorded(review, decision.as_ref())}
     }
 }
 
@@ -125,30 +130,11 @@ fn changes(review: &Review, decision: &Decision) -> Vec<EditedValue> {
         for action in &review.actions {
             if let Some(ActionDecision::Edit { arguments }) = decisions.get(&action.id) {
                 let (old, new) = (Value::Object(action.arguments.clone()), Value::Object(arguments.clone()));
-                changes.push((action.name.clone(), ContentType::Json, old, new));
+                changes.push((calls::named(review, action), ContentType::Json, old, new));
             }
         }
     }
     changes
-}
-
-fn item_view(item: Item) -> impl IntoView {
-    view! {
-        <section class="card">
-            <header><code>{item.key}</code>{item.label.map(|label| view! { <span class="muted">{label}</span> })}</header>
-            <ValueView content_type=item.content_type value=item.value/>
-        </section>
-    }
-}
-
-fn action_view(action: Action) -> impl IntoView {
-    view! {
-        <section class="card">
-            <header><code>{action.name}</code><span class="muted">{action.agent.map(|agent| format!("for {agent}"))}</span></header>
-            <ValueView content_type=ContentType::Json value=Value::Object(action.arguments)/>
-            {action.request.and_then(|request| request.text()).map(|text| view! { <pre class="value-code">{inert(&text)}</pre> })}
-        </section>
-    }
 }
 
 /// A tool call: its arguments, its request, and the result or error.

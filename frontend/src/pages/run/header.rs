@@ -16,6 +16,7 @@ use crate::components::inert::{inert, inert_code};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
 use crate::state::ending::Ending;
+use crate::state::outcomes::{self, Quotes};
 use crate::state::sentences::sentence;
 use crate::state::{effects, words};
 
@@ -95,7 +96,7 @@ pub fn Outcome(data: RunData) -> impl IntoView {
                             let at = |review: &Review| review.resolution.as_ref().map(|resolution| resolution.at);
                             let last = reviews.iter().filter(|review| review.node == error.node).max_by_key(|one| at(one))?;
                             let resolution = last.resolution.as_ref()?;
-                            let said = words::resolution_first(last, resolution, me.as_deref());
+                            let said = outcomes::resolution_first(last, resolution, me.as_deref(), Quotes::Whole);
                             // The reason is added, unless the text has it already; an expiry has no reason.
                             let is_told = resolution.outcome == review::Outcome::Expired
                                 || said.contains(error.message.trim_end_matches('.'));

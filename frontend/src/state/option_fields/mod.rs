@@ -135,23 +135,15 @@ fn label_of(schema: &Value, value: &Value) -> Option<String> {
     own.get("title").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The values that were sent with the chosen option of a resolved review, with the titles of their fields. `None` if
-/// there are none.
-pub fn on_record(review: &Review) -> Option<Vec<(String, Value)>> {
-    let decision = review.resolution.as_ref()?.decision.as_deref();
-    let said = decision.map(|decision| &decision.verdict);
-    let Verdict::Choose { option, fields } =
-        said.or_else(|| review.deciding_advice()?.answer.as_deref()?.verdict.as_ref())?
-    else {
-        return None;
-    };
-    let schema = review.options.iter().find(|known| known.id == *option).and_then(|known| known.fields.as_ref());
+/// The values that were sent with an option, with the titles of their fields.
+pub fn named(review: &Review, option: &str, fields: &JsonMap) -> Vec<(String, Value)> {
+    let schema = review.options.iter().find(|known| known.id == option).and_then(|known| known.fields.as_ref());
     let field = |(name, value): (&String, &Value)| {
         let schema = schema.and_then(|schema| schema.get("properties")?.get(name)).unwrap_or(&Value::Null);
         let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
         (title.to_owned(), in_words(schema, value))
     };
-    (!fields.is_empty()).then(|| fields.iter().map(field).collect())
+    fields.iter().map(field).collect()
 }
 
 /// A value by its titles in the schema, if all its parts have one; otherwise the value itself.

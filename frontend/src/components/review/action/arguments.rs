@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{ActionKind, ContentType};
-use shared::review::ActionType;
+use shared::review::{Action, ActionType};
 
 use super::super::form::DraftForm;
 use super::super::hidden::HiddenWarning;
@@ -23,21 +23,23 @@ use crate::state::{action_words, extent};
 pub fn Arguments(shown: ShownAction) -> impl IntoView {
     let hidden = move || shown.open.get() && shown.chosen.get() == Some(ActionKind::Edit);
     shown.action.with_value(|action| {
-        let is_read = action_words::is_read(action.action_type);
         let arguments = Value::Object(action.arguments.clone());
         // Only tool calls send a request; other actions take effect inside the run.
         let sent = action.request.as_ref().filter(|_| action.action_type == ActionType::Tool);
         view! {
-            <div class:json=!is_read hidden=hidden>
-                {match action.arguments.is_empty() {
-                    true => view! { <p class="none">{action_words::words(action.action_type).nothing}</p> }.into_any(),
-                    false if is_read => texts(&action.arguments),
-                    false => json(&arguments),
-                }}
-            </div>
-            {sent.map(|sent| request(sent, &arguments, shown.over))}
+            <div class:json=!action_words::is_read(action.action_type) hidden=hidden>{asked(action)}</div>
+            {sent.map(|sent| request(sent, &arguments, shown.over.into()))}
         }
     })
+}
+
+/// The arguments as requested.
+pub fn asked(action: &Action) -> AnyView {
+    match action.arguments.is_empty() {
+        true => view! { <p class="none">{action_words::words(action.action_type).nothing}</p> }.into_any(),
+        false if action_words::is_read(action.action_type) => texts(&action.arguments),
+        false => json(&Value::Object(action.arguments.clone())),
+    }
 }
 
 /// The form for editing the arguments.

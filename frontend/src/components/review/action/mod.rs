@@ -7,19 +7,20 @@ mod shown;
 use leptos::html;
 use leptos::prelude::*;
 use shared::definition::ActionKind;
-use shared::review::{Action, ActionType};
+use shared::review::{Action, Review};
 
 use self::answers::{Alternatives, Answers, Message, Remember};
+pub use self::arguments::asked;
 use self::arguments::{Arguments, EditForm, Edited};
 use self::shown::ShownAction;
 use super::guardrails::GuardrailNotes;
-use super::head::at_stake;
 use super::pane::Pane;
+use super::stakes::stakes;
 use crate::components::focus::{FIELD, focus_within};
-use crate::components::inert::inert;
-use crate::state::action_words;
+use crate::components::inert::{inert, named};
 use crate::state::drafts::Chosen;
 use crate::state::guardrail_notes::{self, Leave, NotePlace};
+use crate::state::{action_words, calls};
 
 /// The card of an action that a gate holds back: what it does, and the answers to choose from.
 #[component]
@@ -43,8 +44,10 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             choose.run(ActionKind::Edit);
         }
     });
-    // If the calls must be decided one by one, a card has to be opened before it can be decided.
-    let opened = RwSignal::new(!pane.review.with_untracked(|review| review.is_one_by_one()));
+    // If the calls must be decided one by one, a card has to be opened before it can be decided. One that was answered
+    // was open, before the page was loaded again.
+    let is_answered = shown.decided.get_untracked();
+    let opened = RwSignal::new(is_answered || !pane.review.with_untracked(|review| review.is_one_by_one()));
     let folded = Memo::new(move |_| open.get() && !opened.get());
     let open_it = move || {
         opened.set(true);
@@ -57,27 +60,29 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         let outcome = shown.outcome.get()?;
         Some(view! { <p class="describes">{inert(outcome.message()?)}</p> })
     };
-    let stakes = action.stakes.as_deref().map(|stakes| {
-        let tags = at_stake(stakes, stakes.category.clone());
-        let tags = tags.into_iter().map(|(class, text)| view! { <span class=class>{inert(&text)}</span> });
-        let follows = stakes.consequences.iter().map(|text| view! { <span class="muted">{inert(text)}</span> });
-        view! { <div class="facts">{tags.collect_view()}{follows.collect_view()}</div> }
+    let name = pane.review.with_untracked(|review| calls::named(review, &action));
+    let place = pane.review.with_untracked(|review| place(review, &action));
+    let unfold = pane.review.with_untracked(|review| {
+        let own = review.actions.iter().position(|other| other.id == action.id).unwrap_or_default() + 1;
+        format!("Open call {own} of {} to decide it", review.actions.len())
     });
+    let own_stakes = action.stakes.as_deref().and_then(|own| stakes(own, own.category.clone()));
     view! {
-        <section node_ref=card class="card action" class:folded=folded class:decided=shown.decided aria-label=action.name.clone()>
+        <section node_ref=card class="card action" class:folded=folded class:decided=shown.decided aria-label=named(&name)>
             <header>
                 <code>{inert(&action.name)}</code>
-                <span class="muted cut">{kind_of(&action)}</span>
+                {place}
+                <span class="muted cut">{action_words::kind(&action)}</span>
                 <span class="grow"></span>
                 <Status shown />
             </header>
             <Show when=move || folded.get()>
                 <button type="button" class="b sm unfold" aria-expanded="false" on:click=move |_| open_it()>
-                    "Open this call to decide it"
+                    {unfold.clone()}
                 </button>
             </Show>
             {message}
-            {stakes}
+            {own_stakes}
             {action.description.as_ref().map(|text| view! { <p class="describes">{inert(text)}</p> })}
             <Arguments shown />
             <GuardrailNotes pane=pane place=NotePlace::Action(action.id) />
@@ -93,17 +98,10 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     }
 }
 
-/// The kind of an action in words: `tool call of writer`.
-fn kind_of(action: &Action) -> String {
-    match (&action.action_type, &action.agent) {
-        (ActionType::Tool, Some(agent)) => format!("tool call of {agent}"),
-        (ActionType::Tool, None) => "tool call".to_owned(),
-        (ActionType::Agent, _) => "agent about to run".to_owned(),
-        (ActionType::Emergent, Some(agent)) => format!("new specialist of {agent}"),
-        (ActionType::Emergent, None) => "new specialist".to_owned(),
-        (ActionType::Output, _) => "final output".to_owned(),
-        (ActionType::StrategyOverride, _) => "change of strategy".to_owned(),
-    }
+/// The place of a call among others of its name: `2 of 6`.
+pub fn place(review: &Review, action: &Action) -> Option<AnyView> {
+    let (own, all) = calls::place(review, action)?;
+    Some(view! { <span class="nowrap">{format!("{own} of {all}")}</span> }.into_any())
 }
 
 /// The outcome of the action, or the effect of the current choice.
