@@ -61,9 +61,9 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{FFF0}'..='\u{FFF8}'
         | '\u{1BCA0}'..='\u{1BCA3}'
         | '\u{1D173}'..='\u{1D17A}'
-        | '\u{E0000}'..='\u{E0FFF}' => true,
+        | '\u{E0000}'..='\u{E0FFF}'
         // The separators of lines, paragraphs and annotations; the empty pattern of Braille, and the empty note.
-        '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{2800}' | '\u{1D159}' => true,
+        | '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{2800}' | '\u{1D159}' => true,
         c => c.is_control(),
     }
 }

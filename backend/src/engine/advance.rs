@@ -26,20 +26,6 @@ impl Builder<'_> {
     /// Advances the run until every branch waits for a task, a person or a join. `max_visits` bounds this; since nested
     /// flows multiply their visits, `MAX_BRANCHES` and `MAX_STEPS_AT_ONCE` do too.
     pub(super) fn advance(&mut self) {
-        loop {
-            self.advance_branches();
-            if self.state.outcome.is_some() {
-                return;
-            }
-            self.refresh_reviews();
-            // It may end votes, and so let branches continue.
-            if !self.bar_new_deciders() {
-                return;
-            }
-        }
-    }
-
-    fn advance_branches(&mut self) {
         self.deliver();
         while self.state.outcome.is_none() {
             if let Some(message) = self.too_much() {
@@ -56,6 +42,9 @@ impl Builder<'_> {
                 }
             }
             self.deliver();
+        }
+        if self.state.outcome.is_none() {
+            self.refresh_reviews();
         }
     }
 

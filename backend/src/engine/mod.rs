@@ -75,7 +75,7 @@ use crate::flow::Compiled;
 pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = launch::start(flow, launch, moment)?;
     builder.grants = grants;
-    builder.advance();
+    advance(&mut builder);
     Ok(builder.finish(None))
 }
 
@@ -85,13 +85,14 @@ pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Mom
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = resume(flow, snapshot, moment);
     let expired = expire_overdue(&mut builder);
-    let recounted = recount(&mut builder, matches!(input, Input::Recount));
+    let to_recount = builder.to_recount(matches!(input, Input::Recount));
+    let recounted = recount(&mut builder, to_recount);
     if expired || recounted {
-        builder.advance();
+        advance(&mut builder);
     }
     match carry_out(&mut builder, input, recounted) {
         Ok(()) => {
-            builder.advance();
+            advance(&mut builder);
             Ok(builder.finish(None))
         }
         Err(refusal) if expired || recounted => Ok(builder.finish(Some(refusal))),
@@ -118,10 +119,22 @@ fn expire_overdue(builder: &mut Builder<'_>) -> bool {
     expired
 }
 
-/// Rechecks who may vote. `all` includes reviews of people who are only named. Returns whether anything changed.
-fn recount(builder: &mut Builder<'_>, all: bool) -> bool {
+/// Advances the run until it has to wait, and bars those who have decided a step meanwhile from the reviews that check
+/// it. That may end votes, and so let the run continue.
+fn advance(builder: &mut Builder<'_>) {
+    loop {
+        builder.advance();
+        let outdated = if builder.state.outcome.is_none() { builder.checks_with_new_deciders() } else { Vec::new() };
+        if !recount(builder, outdated) {
+            return;
+        }
+    }
+}
+
+/// Rechecks who may decide these reviews. Returns whether anything changed.
+fn recount(builder: &mut Builder<'_>, reviews: Vec<ReviewId>) -> bool {
     let mut changed = false;
-    for review in builder.to_recount(all) {
+    for review in reviews {
         changed |= builder.recount(review);
         builder.deliver();
     }

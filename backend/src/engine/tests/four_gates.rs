@@ -148,8 +148,7 @@ fn free_text_rejects_at_each_gate_with_what_it_says() {
         let mut play = gate.holds("true");
         play.decide(say("Not now."));
         let comes = match gate {
-            Agent => "fails: FLOW_HUMAN_REJECTED: Not now.",
-            Return => "fails: FLOW_HUMAN_REJECTED: Not now.",
+            Agent | Return => "fails: FLOW_HUMAN_REJECTED: Not now.",
             Emergent | Strategy => "told: TOOL_PERMISSION_DENIED: Not now.",
         };
         assert_eq!(gate.came(&play), comes, "{gate:?}");
@@ -198,8 +197,7 @@ fn instructions_for_an_agent_that_does_not_begin_are_refused_not_dropped() {
 fn when_nobody_answers_each_gate_does_what_its_timer_says() {
     let late = "nobody decided in time";
     let rejected = |gate: Gate| match gate {
-        Agent => format!("fails: FLOW_HUMAN_REJECTED: {late}"),
-        Return => format!("fails: FLOW_HUMAN_REJECTED: {late}"),
+        Agent | Return => format!("fails: FLOW_HUMAN_REJECTED: {late}"),
         Emergent | Strategy => format!("told: TOOL_PERMISSION_DENIED: {late}"),
     };
     for gate in ALL {

@@ -113,9 +113,12 @@ impl Templates {
         let functions = uses.functions.iter().filter(|name| !has_function(name));
         let filters = filters.map(|name| format!("there is no filter `{name}`"));
         let tests = tests.map(|name| format!("there is no test `{name}`"));
-        let functions = functions.map(|name| match has_filter(name) {
-            true => format!("`{name}` is a filter, not a function: write `value | {name}`"),
-            false => format!("there is no function `{name}`"),
+        let functions = functions.map(|name| {
+            if has_filter(name) {
+                format!("`{name}` is a filter, not a function: write `value | {name}`")
+            } else {
+                format!("there is no function `{name}`")
+            }
         });
         filters.chain(tests).chain(functions).collect()
     }

@@ -42,20 +42,14 @@ impl Builder<'_> {
         self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect()
     }
 
-    /// Bars from the pending reviews that check a step those who have decided it since. Returns whether any changed.
-    pub(in crate::engine) fn bar_new_deciders(&mut self) -> bool {
+    /// Returns the pending reviews that check a step which somebody new has decided since.
+    pub(in crate::engine) fn checks_with_new_deciders(&self) -> Vec<ReviewId> {
         if self.state.deciders.is_empty() {
-            return false;
+            return Vec::new();
         }
         let asked = self.state.questions.iter().filter_map(|question| self.reviews.get(&question.review));
         let outdated = asked.filter(|review| review.barred != self.deciders_checked_by(review));
-        let outdated: Vec<ReviewId> = outdated.map(|review| review.id).collect();
-        let mut changed = false;
-        for review in outdated {
-            changed |= self.recount(review);
-            self.deliver();
-        }
-        changed
+        outdated.map(|review| review.id).collect()
     }
 
     /// Adds the people of a role to the voters of a review. Returns the review; `None` if it does not depend on people.
