@@ -53,7 +53,7 @@ fn each_kind() -> Vec<(Value, Value, Value)> {
         (
             draft,
             json!({ "verdict": { "type": "choose", "option": "done" }, "edits": { "content": "Dear Ann" } }),
-            json!({ "content": "Dear Ann", "changed": true, "summary": "1 words added, 1 removed" }),
+            json!({ "content": "Dear Ann", "changed": true, "summary": "1 word added, 1 removed" }),
         ),
         (
             stuck.clone(),

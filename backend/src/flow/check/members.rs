@@ -25,28 +25,28 @@ const RESPONSE: [&str; 4] = ["option", "text", "edits", "metadata"];
 pub fn read(checker: &mut Checker<'_>, path: &str, read: &BTreeSet<MemberPath>) {
     let flow = checker.flow;
     let asking: Vec<&str> = asking(checker).map(|(id, _)| id.as_str()).collect();
+    // Of a longer path, the shorter ones are read too.
     for member in read {
-        let [name, field, rest @ ..] = &member[..] else { continue };
-        if name == "decisions" && checker.nodes_whole && !asking.contains(&field.as_str()) {
-            let guess = checker.guess(field, asking.iter().copied());
-            checker.warn(
-                path,
-                format!("no person is asked at a node `{field}`, so `decisions.{field}` is missing{guess}"),
-            );
-        }
-        let (of, known, field) = match (name.as_str(), rest) {
-            ("decision", _) => (name.clone(), DECISION.to_vec(), field),
-            ("decisions", [of_decision, ..]) => (format!("decisions.{field}"), DECISION.to_vec(), of_decision),
-            ("context", _) => (name.clone(), CONTEXT.to_vec(), field),
-            ("run", _) => (name.clone(), RUN.to_vec(), field),
-            ("response", _) => (name.clone(), RESPONSE.to_vec(), field),
-            ("input", _) => match flow.input.as_ref().and_then(properties) {
-                Some(known) => (name.clone(), known, field),
+        let parts: Vec<&str> = member.iter().map(String::as_str).collect();
+        let (of, known, field) = match parts[..] {
+            ["decisions", node] if checker.nodes_whole && !asking.contains(&node) => {
+                let guess = checker.guess(node, asking.iter().copied());
+                let message = format!("no person is asked at a node `{node}`, so `decisions.{node}` is missing{guess}");
+                checker.warn(path, message);
+                continue;
+            }
+            ["decisions", node, field] => (format!("decisions.{node}"), DECISION.to_vec(), field),
+            ["decision", field] => ("decision".to_owned(), DECISION.to_vec(), field),
+            ["context", field] => ("context".to_owned(), CONTEXT.to_vec(), field),
+            ["run", field] => ("run".to_owned(), RUN.to_vec(), field),
+            ["response", field] => ("response".to_owned(), RESPONSE.to_vec(), field),
+            ["input", field] => match flow.input.as_ref().and_then(properties) {
+                Some(known) => ("input".to_owned(), known, field),
                 None => continue,
             },
             _ => continue,
         };
-        if !known.contains(&field.as_str()) {
+        if !known.contains(&field) {
             let guess = checker.guess(field, known.iter().copied());
             checker.warn(path, format!("`{of}` has no `{field}`{guess}"));
         }
