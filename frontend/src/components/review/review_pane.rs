@@ -203,9 +203,10 @@ fn LoadedReview(id: ReviewId, row: Memo<Option<crate::state::inbox::InboxRow>>, 
     });
     view! {
         <Head pane=pane back=back />
-        // On small screens this part scrolls. It must take the focus for that, as it may contain nothing focusable.
+        // What scrolls must take the focus for that, as it may contain nothing focusable: on small screens all of it,
+        // otherwise the content beside the side column.
         <div class="body" tabindex=move || (!pane.is_open()).then_some("0")>
-            <div class="main">
+            <div class="main" tabindex="0" role="group" aria-label="Content">
                 <Changed pane=pane />
                 <LastRound pane=pane />
                 <div class="prompt">
