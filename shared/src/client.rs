@@ -23,7 +23,7 @@ use crate::definition::Flow;
 use crate::deputy::{Delegate, Deputyship, NewDeputy};
 use crate::error::{Code, Problem};
 use crate::grant::Grant;
-use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId};
+use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId, Username};
 use crate::inbox::Facets;
 use crate::log::Entry;
 use crate::notification::{Channel, Delivery, Notifications, TestNotification};
@@ -315,6 +315,16 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `PUT /api/v1/notifications`: replaces the caller's notification settings, and returns them as saved.
     pub async fn choose_notifications(&self, chosen: &Notifications) -> ApiResult<Notifications> {
         self.send("PUT", "/api/v1/notifications".into(), chosen, None).await
+    }
+
+    /// `GET /api/v1/notifications?user=`: the notification settings of another person; admins only.
+    pub async fn notifications_of(&self, person: &Username) -> ApiResult<Notifications> {
+        self.get(format!("/api/v1/notifications?user={person}")).await
+    }
+
+    /// `PUT /api/v1/notifications?user=`: replaces the notification settings of another person; admins only.
+    pub async fn choose_notifications_of(&self, person: &Username, chosen: &Notifications) -> ApiResult<Notifications> {
+        self.send("PUT", format!("/api/v1/notifications?user={person}"), chosen, None).await
     }
 
     /// `POST /api/v1/notifications/test`: sends the caller a test message; `429` within 10 seconds of the last.

@@ -8,6 +8,7 @@ mod notifications;
 mod roles;
 mod rows;
 mod security;
+mod slack_member;
 mod token_form;
 mod tokens;
 mod user_form;

@@ -8,6 +8,7 @@ use shared::error::{Code, Mistake, Problem};
 use shared::id::Username;
 
 use super::roles::{OwnRoles, SystemRoles};
+use super::slack_member::SlackMember;
 use super::{Field, elsewhere, mistake_at};
 use crate::client::{Session, use_api};
 use crate::components::button::Button;
@@ -143,5 +144,6 @@ pub fn UserForm(
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="actions"><Button class="b primary" off=busy>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</Button></div>
         </form>
+        {user.get_value().filter(|_| !own).map(|user| view! { <SlackMember person=user.username/> })}
     }
 }
