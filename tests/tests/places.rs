@@ -68,7 +68,7 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
     assert!(before.is_number(), "it is in sight");
 
     driver.find(By::Css("a[href='/runs']")).await?.click().await?;
-    wait_for_text(driver, "Start a run").await;
+    wait_for_text(driver, "Load older runs").await;
     driver.back().await?;
     eventually("the row stands where it stood", async || (value(driver, &place).await == before).then_some(())).await;
     let open = format!("return document.getElementById('{row}').ariaCurrent");
@@ -76,7 +76,7 @@ async fn the_list_is_where_it_was_for_who_comes_back() -> BrowserResult<()> {
 
     // A link to the inbox leads to the top of the list.
     driver.find(By::Css("a[href='/runs']")).await?.click().await?;
-    wait_for_text(driver, "Start a run").await;
+    wait_for_text(driver, "Load older runs").await;
     driver.find(By::Css("a[href='/inbox']")).await?.click().await?;
     driver.query(By::Id(format!("row-{}", all[0].id))).first().await?;
     assert_eq!(value(driver, "return document.querySelector('.rows').scrollTop").await, 0);
