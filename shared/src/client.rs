@@ -307,24 +307,21 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("DELETE", format!("/api/v1/grants/{id}"), &(), None).await
     }
 
-    /// `GET /api/v1/notifications`: the caller's notification settings, and the channels that the server has.
-    pub async fn notifications(&self) -> ApiResult<Notifications> {
-        self.get("/api/v1/notifications".into()).await
+    /// `GET /api/v1/notifications`: the notification settings of the caller or, for admins, of somebody else, and the
+    /// channels that the server has.
+    pub async fn notifications(&self, of: Option<&Username>) -> ApiResult<Notifications> {
+        let user = query_string(&serde_json::json!({ "user": of }));
+        self.get(format!("/api/v1/notifications{user}")).await
     }
 
-    /// `PUT /api/v1/notifications`: replaces the caller's notification settings, and returns them as saved.
-    pub async fn choose_notifications(&self, chosen: &Notifications) -> ApiResult<Notifications> {
-        self.send("PUT", "/api/v1/notifications".into(), chosen, None).await
-    }
-
-    /// `GET /api/v1/notifications?user=`: the notification settings of another person; admins only.
-    pub async fn notifications_of(&self, person: &Username) -> ApiResult<Notifications> {
-        self.get(format!("/api/v1/notifications?user={person}")).await
-    }
-
-    /// `PUT /api/v1/notifications?user=`: replaces the notification settings of another person; admins only.
-    pub async fn choose_notifications_of(&self, person: &Username, chosen: &Notifications) -> ApiResult<Notifications> {
-        self.send("PUT", format!("/api/v1/notifications?user={person}"), chosen, None).await
+    /// `PUT /api/v1/notifications`: replaces these settings, and returns them as saved.
+    pub async fn choose_notifications(
+        &self,
+        of: Option<&Username>,
+        chosen: &Notifications,
+    ) -> ApiResult<Notifications> {
+        let user = query_string(&serde_json::json!({ "user": of }));
+        self.send("PUT", format!("/api/v1/notifications{user}"), chosen, None).await
     }
 
     /// `POST /api/v1/notifications/test`: sends the caller a test message; `429` within 10 seconds of the last.

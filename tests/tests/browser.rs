@@ -192,7 +192,7 @@ async fn each_person_chooses_what_they_are_told_and_after_how_long() -> BrowserR
     button(driver, "Save").await?.click().await?;
     wait_for_text(driver, "Saved.").await;
 
-    let chosen = ana.notifications().await.expect("what ana chose");
+    let chosen = ana.notifications(None).await.expect("what ana chose");
     let rule = serde_json::json!([{
         "channel": "email", "events": ["review.requested", "review.expiring"], "after": "10m",
         "severities": ["medium", "high", "critical"]

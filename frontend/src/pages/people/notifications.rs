@@ -23,7 +23,7 @@ use crate::state::words;
 pub fn NotificationsTab() -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
-    let known = LocalResource::new(move || async move { api.notifications().await });
+    let known = LocalResource::new(move || async move { api.notifications(None).await });
     let choice = |known: Notifications| {
         if known.available.is_empty() && known.rules.is_empty() {
             return view! {
@@ -75,7 +75,7 @@ fn Choice(known: Notifications) -> impl IntoView {
         let chosen_now = chosen_now.clone();
         problem.set(None);
         async move {
-            let answer = api.choose_notifications(&chosen_now).await;
+            let answer = api.choose_notifications(None, &chosen_now).await;
             match &answer {
                 Ok(now) => {
                     saved.set(now.clone());

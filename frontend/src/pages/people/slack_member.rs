@@ -19,7 +19,7 @@ pub fn SlackMember(person: Username) -> impl IntoView {
     let asked = person.clone();
     let known = LocalResource::new(move || {
         let person = asked.clone();
-        async move { api.notifications_of(&person).await }
+        async move { api.notifications(Some(&person)).await }
     });
     let field = move |known: Notifications| {
         known.available.contains(&Channel::Slack).then(|| view! { <MemberId person=person.clone() known/> })
@@ -38,7 +38,7 @@ fn MemberId(person: Username, known: Notifications) -> impl IntoView {
         let chosen = Notifications { slack_user_id: Some(id.get_untracked()), ..known.clone() };
         problem.set(None);
         async move {
-            match api.choose_notifications_of(&person, &chosen).await {
+            match api.choose_notifications(Some(&person), &chosen).await {
                 Ok(_) => notices.good(format!("The member ID of {person} is saved.")),
                 Err(refused) => problem.set(Some(refused)),
             }
