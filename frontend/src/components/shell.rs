@@ -237,7 +237,6 @@ fn Menu() -> impl IntoView {
     });
     let leaving = leave.pending();
     let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
-    let warned_of = StoredValue::new((Vec::new(), 0));
     let log_out = move |_| {
         // Drafts are those of all tabs.
         let drafts = workspace.drafts.with_untracked(Drafts::count);
@@ -247,10 +246,12 @@ fn Menu() -> impl IntoView {
             (drafts > 0).then(|| words::count(drafts, "draft", "drafts")),
         ];
         let lost = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let lose = (unsent, drafts);
-        if !lost.is_empty() && warned_of.with_value(|warned_of| *warned_of != lose) {
-            stays.set(Some(format!("{lost}. Log out again to discard what was not sent.")));
-            warned_of.set_value(lose);
+        let warning = Some(lost)
+            .filter(|lost| !lost.is_empty())
+            .map(|lost| format!("{lost}. Log out again to discard what was not sent."));
+        // A warning counts while it is shown.
+        if warning.is_some() && stays.with_untracked(|shown| *shown != warning) {
+            stays.set(warning);
         } else if !leaving.get_untracked() {
             stays.set(None);
             leave.dispatch_local(());

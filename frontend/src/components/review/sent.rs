@@ -49,19 +49,21 @@ pub fn ReadIt(pane: Pane) -> impl IntoView {
 fn cards(review: &Review) -> Vec<(String, Vec<Sent>)> {
     let resolving = review.resolution.iter().filter_map(|resolution| resolution.decision.as_deref());
     let is_vote = |decision: &&Decision| !review.decisions.contains(decision);
+    // Of several decisions on a review that is over, the outcome quotes the one that resolved it.
+    let is_quoted = |decision: &Decision| {
+        review.is_pending()
+            || review.resolution.as_ref().is_some_and(|resolution| resolution.decision.as_deref() == Some(decision))
+    };
     let people = review.decisions.iter().chain(resolving.filter(is_vote)).map(|decision| {
         let title = match &review.voting {
             Some(_) => format!("Sent with the vote of {}", decision.voter()),
             None => "Sent with the decision".to_owned(),
         };
-        (title, sent::with(review, decision))
+        let mut all = sent::with(review, decision);
+        all.retain(|sent| !is_quoted(decision) || !sent.is_told());
+        (title, all)
     });
-    let program = std::iter::once(("Sent with the decision".to_owned(), sent::by_program(review)));
-    people
-        .chain(program)
-        .filter_map(|(title, mut all)| {
-            all.retain(|sent| !sent.is_told());
-            (!all.is_empty()).then_some((title, all))
-        })
-        .collect()
+    let mut by_program = sent::by_program(review);
+    by_program.retain(|sent| !sent.is_told());
+    people.chain([("Sent with the decision".to_owned(), by_program)]).filter(|(_, all)| !all.is_empty()).collect()
 }

@@ -8,7 +8,7 @@ use shared::log::{Entry, EventData, ToolExecuted};
 use shared::review::Review;
 
 use crate::components::diff::Diff;
-use crate::components::inert::inert;
+use crate::components::inert::{in_pieces, inert};
 use crate::components::review::recorded::recorded;
 use crate::components::review::sent::sent as sent_list;
 use crate::state::diffs::text_of;
@@ -72,7 +72,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             <dl class="facts-list">{fact("at", event.at.to_string())}{run}{seen}{digest}{decided}{fact("sealed", seal)}</dl>
             {review.map(|review| view! { <Seen review decision/> })}
             {call}
-            <details class="fold"><summary>"The entry as it is stored"</summary><pre class="audit-json">{raw}</pre></details>
+            <details class="fold"><summary>"The entry as it is stored"</summary><pre class="audit-json">{in_pieces(&raw)}</pre></details>
         </div>
     }
 }

@@ -149,7 +149,11 @@ impl RunData {
             while let Some(unread) = self.reading.try_update_value(|reading| {
                 reading.busy = reading.unread != Unread::default();
                 reading.meanwhile.clear();
-                std::mem::take(&mut reading.unread)
+                let mut unread = std::mem::take(&mut reading.unread);
+                if unread != Unread::default() {
+                    unread.add(std::mem::take(&mut reading.failed));
+                }
+                unread
             }) && unread != Unread::default()
             {
                 let run = async { if unread.run { Some(self.api.run(self.id).await) } else { None } };
