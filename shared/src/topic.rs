@@ -47,9 +47,15 @@ fn headline(text: &str) -> Option<String> {
     // A text may be one line of megabytes.
     let text = text.char_indices().nth(LOOKED_AT).map_or(text, |(end, _)| &text[..end]);
     // A picture or file in a text has no topic.
-    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with("data:")).map(plain);
+    let mut lines = text.lines().filter(|line| !is_data_uri(line.trim_start())).map(plain);
     let line = lines.find(|line| !line.is_empty())?;
     Some(cut(&line, LONGEST_TOPIC))
+}
+
+/// Whether a line begins with a `data:` URI, whose data follow a comma (RFC 2397), and not with a word and a colon.
+fn is_data_uri(line: &str) -> bool {
+    let address = line.split_whitespace().next().unwrap_or_default();
+    address.starts_with("data:") && (address.contains(',') || address.len() > LONGEST_TOPIC)
 }
 
 /// Returns a line of Markdown without its marks of headings, lists, emphasis and code, and links as their text.

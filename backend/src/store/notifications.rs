@@ -29,7 +29,7 @@ impl Store {
         Ok(read.collect())
     }
 
-    /// Returns the person who entered this Slack member ID as theirs, if any.
+    /// Returns the person whose Slack member ID this is, if any.
     pub async fn person_of_slack(&self, slack_user_id: &str) -> Result<Option<UserRecord>, Error> {
         let sql = Sql::new("SELECT ")
             .push(USER)

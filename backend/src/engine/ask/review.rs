@@ -242,9 +242,6 @@ impl Builder<'_> {
     ) {
         let review = self.reviews.get(&id);
         let new = review.is_some_and(|review| review.voting.is_none());
-        if let Some(node) = review.and_then(|review| review.node.clone()) {
-            self.remember_deciders(&node, [decision.by.clone(), decision.voter().clone()]);
-        }
         let resolution = Resolution {
             status: ReviewStatus::Resolved,
             outcome,
@@ -311,6 +308,11 @@ impl Builder<'_> {
         });
         if let Some(review) = resolved {
             self.emit_resolved(&review, actor);
+            if let Some(node) = &review.node {
+                let decided = review.decisions.iter().flat_map(|said| [said.by.clone(), said.voter().clone()]);
+                let voided = review.voting.iter().flat_map(|voting| voting.voided.clone());
+                self.remember_deciders(node, decided.chain(voided));
+            }
         }
         if let Some(findings) = findings {
             self.emit_decided_findings(id, findings);
