@@ -237,6 +237,8 @@ fn Menu() -> impl IntoView {
     });
     let leaving = leave.pending();
     let sending = Memo::new(move |_| workspace.outbox.with(|outbox| outbox.unanswered().next().is_some()));
+    // The warning that was shown since the menu was opened.
+    let warned = StoredValue::new(None::<String>);
     let log_out = move |_| {
         // Drafts are those of all tabs.
         let drafts = workspace.drafts.with_untracked(Drafts::count);
@@ -249,8 +251,8 @@ fn Menu() -> impl IntoView {
         let warning = Some(lost)
             .filter(|lost| !lost.is_empty())
             .map(|lost| format!("{lost}. Log out again to discard what was not sent."));
-        // A warning counts while it is shown.
-        if warning.is_some() && stays.with_untracked(|shown| *shown != warning) {
+        if warning.is_some() && warned.with_value(|warned| *warned != warning) {
+            warned.set_value(warning.clone());
             stays.set(warning);
         } else if !leaving.get_untracked() {
             stays.set(None);
@@ -268,6 +270,7 @@ fn Menu() -> impl IntoView {
                 on:click=move |_| {
                     open.update(|open| *open = !*open);
                     stays.set(None);
+                    warned.set_value(None);
                     if open.get_untracked() {
                         focus_on("#account button");
                     }
