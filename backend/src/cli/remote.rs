@@ -55,8 +55,8 @@ impl ServerArgs {
         };
         let token = token.trim();
         if token.is_empty() {
-            let message = "no token is set: create one in the console, under You, Your tokens, and set COUNTERSIGN_TOKEN to it, \
-                           or name a file that contains it with --token-file";
+            let message = "no token is set: create one in the console, under You, Your tokens, and set \
+                           COUNTERSIGN_TOKEN to it, or name a file that contains it with --token-file";
             return Err(Quit::new(Exit::Forbidden, message));
         }
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))

@@ -149,9 +149,9 @@ impl Selection<'_> {
 }
 
 impl Store {
-    /// Claims the rows that `first` selects, except those that are `held`. `columns` are read by `read`, with their values before the claim; the
-    /// first of them must be the id. If a row cannot be read, it is deferred so that it does not block others, and
-    /// nothing is claimed.
+    /// Claims the rows that `first` selects, except those that are `held`. `columns` are read by `read`, with their
+    /// values before the claim; the first of them must be the id. If a row cannot be read, it is deferred so that it
+    /// does not block others, and nothing is claimed.
     pub(super) async fn claim_rows<T: Send + 'static>(
         &self,
         table: WorkTable,

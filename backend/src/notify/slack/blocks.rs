@@ -1,5 +1,6 @@
 //! Messages in Slack. All foreign text is plain text with `&`, `<` and `>` escaped, so that it cannot create links,
-//! mentions or markup, and quoted, so that it cannot pass for the rest of the message. There are buttons only if everything that would be decided is shown.
+//! mentions or markup, and quoted, so that it cannot pass for the rest of the message. There are buttons only if
+//! everything that would be decided is shown.
 
 use serde_json::{Value, json};
 use shared::definition::{ActionKind, ChoiceKind, Severity, Stakes};
