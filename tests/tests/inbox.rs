@@ -105,15 +105,18 @@ async fn wait_for_path(driver: &WebDriver, wanted: &str) {
     eventually(&format!("the address is {wanted}"), async || (path(driver).await == wanted).then_some(())).await;
 }
 
-/// Presses a key until the row of this review has the focus.
+/// Presses a key until the row of this review has the focus. Each time the focus must move on.
 async fn walk(driver: &WebDriver, key: &str, to: ReviewId) {
-    let wanted = format!("row-{to}");
-    eventually(&format!("`{key}` leads to {wanted}"), async || {
-        driver.action_chain().send_keys(key.repeat(20)).perform().await.ok()?;
-        assert!(rows(driver).await.len() < 60, "only what is in sight is in the page");
-        (value(driver, "return document.activeElement.id").await == wanted.as_str()).then_some(())
-    })
-    .await;
+    let (wanted, mut at) = (json!(format!("row-{to}")), Value::Null);
+    while at != wanted {
+        at = eventually(&format!("`{key}` leads on from {at}"), async || {
+            driver.action_chain().send_keys(key.repeat(20)).perform().await.ok()?;
+            assert!(rows(driver).await.len() < 60, "only what is in sight is in the page");
+            let now = value(driver, "return document.activeElement.id").await;
+            (now != at).then_some(now)
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
