@@ -1,7 +1,11 @@
 //! Tests of decisions by a reaction to a message in a Slack channel.
 
+use std::time::Duration;
+
 use axum::http::{Request, header};
 use serde_json::{Value, json};
+use shared::notification::{DeliveryQuery, DeliveryStatus};
+use wiremock::MockServer;
 
 use super::slack::{SIGNING_SECRET, requests, signed, workspace};
 use super::{Client, Received, Site as World, Site};
@@ -33,6 +37,16 @@ fn reaction(name: &str, user: &str, ts: &str) -> Value {
 
 const TS: &str = "1700000000.000100";
 
+/// Waits for `count` messages and returns the last. A reaction has no effect before the server has stored what was sent.
+async fn message(site: &Site, slack: &MockServer, count: usize) -> Value {
+    let message = requests(slack, "/api/chat.postMessage", count).await.remove(count - 1);
+    let query = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
+    while site.store.deliveries(&query).await.expect("reads").items.len() < count {
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    message
+}
+
 /// Returns a developer, and an editor with the Slack id U1; adds tom, who is no editor, with the Slack id U2.
 async fn people(site: &Site) -> (Client<'_>, Client<'_>) {
     let dev = site.join("dev", &["developer"]).await;
@@ -53,7 +67,7 @@ async fn a_reaction_decides_as_the_first_button_of_its_kind_does_for_who_may(sit
     let (site, slack, notifier) = workspace(site).await;
     let (dev, ana) = people(&site).await;
     launch(&dev, HANDLERS).await;
-    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    let message = message(&site, &slack, 1).await;
     let hint = "A reaction decides too: \u{2705} Publish   \u{274c} Throw away";
     assert!(message["blocks"].to_string().contains(hint), "{message}");
     let review = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
@@ -98,7 +112,7 @@ async fn a_reaction_decides_nothing_where_a_button_asks_once_more_or_the_flow_do
     let severe = format!("{HANDLERS}\n      severity: high");
     for (number, handlers) in [quiet, severe].iter().enumerate() {
         launch(&dev, handlers).await;
-        let message = requests(&slack, "/api/chat.postMessage", number + 1).await.remove(number);
+        let message = message(&site, &slack, number + 1).await;
         assert!(!message["blocks"].to_string().contains("A reaction decides"), "{message}");
         event(&site, &reaction("white_check_mark", "U1", TS), SIGNING_SECRET, false).await.expect(200);
     }
