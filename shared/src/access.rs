@@ -99,7 +99,7 @@ pub enum Act<'a> {
     Decide(&'a Review),
     /// Claim or release a review, or comment on it.
     Handle(&'a Review),
-    /// Withdraw a review, which then counts as refused: for the person who started the run, and for admins. Developers
+    /// Withdraw a review, which then counts as rejected: for the person who started the run, and for admins. Developers
     /// may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
     /// See the names of reviewers, to choose one.
@@ -239,8 +239,12 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::NameDeputy(person, deputy) if principal.username == *deputy && principal.username != *person => {
             Access::Denied("you cannot make yourself a deputy: ask the person who is away, or another admin")
         }
+        // Otherwise a token would suffice to let somebody decide in the name of another person.
+        Act::NameDeputy(..) | Act::RemoveDeputy(_) if principal.token => {
+            Access::Denied("a token cannot name or remove deputies: log in to do so")
+        }
         Act::NameDeputy(person, _) | Act::RemoveDeputy(person) => {
-            let own = principal.username == *person && !principal.token;
+            let own = principal.username == *person;
             Access::from(own || is_admin, "only an admin may name deputies for others")
         }
         Act::SeeDeputyship(span) => {
