@@ -1,5 +1,7 @@
 //! `countersign serve`: runs the server until it is told to stop.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use super::print;
 use crate::app::App;
 use crate::config::{ServeArgs, Settings};
@@ -12,13 +14,14 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let settings = Settings::resolve(args)?;
     let admin_password = std::env::var("COUNTERSIGN_ADMIN_PASSWORD").ok().filter(|password| !password.is_empty());
     let app = App::start(settings, admin_password).await?;
-    let address = format!("http://{}", app.address());
-    print(&format!("listening on {address}"));
+    let address = app.address();
+    print(&format!("listening on http://{address}"));
     if !app.links().is_empty() {
         print("");
         print("Each of these links logs in once, within a day:");
+        let opened = reachable(address);
         for (username, secret) in app.links() {
-            print(&format!("  {username:<8} {address}/login#token={secret}"));
+            print(&format!("  {username:<8} http://{opened}/login#token={secret}"));
         }
         print("");
     }
@@ -34,6 +37,16 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
         () = app.stop() => Ok(()),
         () = stop_signal() => anyhow::bail!("ended by a second signal; everything that was acknowledged is on disk"),
     }
+}
+
+/// Returns the address at which a browser on this machine opens the console. Browsers do not open `0.0.0.0` or `[::]`.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
 }
 
 /// Waits for Ctrl+C, or for the stop signal of a service manager.
@@ -62,4 +75,21 @@ async fn terminated() {
         }
     }
     std::future::pending::<()>().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_a_server_on_all_addresses_lead_to_this_machine() {
+        for (listens, opened) in [
+            ("0.0.0.0:8080", "127.0.0.1:8080"),
+            ("[::]:8080", "[::1]:8080"),
+            ("10.0.0.7:80", "10.0.0.7:80"),
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+        ] {
+            assert_eq!(reachable(listens.parse().expect("an address")).to_string(), opened);
+        }
+    }
 }
