@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A webhook that decides: it is asked by a flow's handler, decides what is plain at once, and the rest later.
+"""A webhook that decides: it is asked by a flow's handler, decides clear cases at once, and the others later.
 
 HANDLER_SECRET (whsec_…, the server's COUNTERSIGN_HANDLER_SECRET) comes from the environment.
 """

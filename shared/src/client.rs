@@ -344,7 +344,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, key).await
     }
 
-    /// `POST /api/v1/reviews/{id}/withdraw`: withdraws a review, which counts as refused; for its requester and admins.
+    /// `POST /api/v1/reviews/{id}/withdraw`: withdraws a review, which counts as rejected; for its requester and admins.
     pub async fn withdraw(&self, id: ReviewId, reason: &Reason, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/withdraw"), reason, key).await
     }

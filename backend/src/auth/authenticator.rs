@@ -66,7 +66,7 @@ impl Identity {
     /// Refuses callers who must set up a second factor first.
     pub fn may_go_on(&self) -> Result<(), Problem> {
         if self.factor_missing {
-            let detail = "set up a second factor first: in the console under You, Security, or POST /api/v1/me/totp";
+            let detail = "set up a second factor first: in the console under You (for admins: People), Security, or POST /api/v1/me/totp";
             return Err(Problem::new(Code::SecondFactorMissing).detail(detail));
         }
         Ok(())

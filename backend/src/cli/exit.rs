@@ -85,7 +85,7 @@ impl From<Problem> for Quit {
             let _ = write!(message, "\n  {mistake}");
         }
         if problem.code == Code::Unauthenticated {
-            message.push_str("\nSet COUNTERSIGN_TOKEN to a token; create one in the console, under You, Your tokens");
+            message.push_str("\nSet COUNTERSIGN_TOKEN to a token; create one in the console, under You (for admins: People), Your tokens");
         }
         // The message may quote untrusted text of agents.
         Self { exit, message: text::lines(&message).join("\n") }

@@ -29,7 +29,7 @@ pub enum FlowCommand {
     ///
     /// Questions appear as numbered menus on standard error. Answers are lines of standard input, so a script can pipe
     /// them in ("2\n1\n" chooses 2 at the first question, and 1 at the next). Answer calls that need approval with yes,
-    /// no, edit or respond.
+    /// no, edit, respond or choose.
     Run(run::RunArgs),
 }
 

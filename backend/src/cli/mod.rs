@@ -54,7 +54,10 @@ enum Command {
     /// from the environment: OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), ANTHROPIC_API_KEY (and
     /// ANTHROPIC_BASE_URL), OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools see
     /// COUNTERSIGN_SECRET_NAME as secret.NAME. COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the
-    /// first start. COUNTERSIGN_LOG sets what is logged to standard error (for example info, or
+    /// first start. COUNTERSIGN_HOSTS_NAME limits where a secret may be sent. COUNTERSIGN_SMTP_PASSWORD,
+    /// COUNTERSIGN_SLACK_TOKEN, COUNTERSIGN_SLACK_SIGNING_SECRET, COUNTERSIGN_WEBHOOK_SECRET_NAME, COUNTERSIGN_HANDLER_SECRET,
+    /// COUNTERSIGN_CALLBACK_SECRET, COUNTERSIGN_OIDC_SECRET and COUNTERSIGN_METRICS_TOKEN are the secrets of what the
+    /// settings file sets up. COUNTERSIGN_LOG sets what is logged to standard error (for example info, or
     /// warn,backend::worker=debug), and COUNTERSIGN_LOG_FORMAT=json makes each line JSON.
     Serve(ServeArgs),
     /// Check and run flow files, and print the schema of their format.

@@ -55,7 +55,7 @@ impl ServerArgs {
         };
         let token = token.trim();
         if token.is_empty() {
-            let message = "no token is set: create one in the console, under You, Your tokens, and set \
+            let message = "no token is set: create one in the console, under You (for admins: People), Your tokens, and set \
                            COUNTERSIGN_TOKEN to it, or name a file that contains it with --token-file";
             return Err(Quit::new(Exit::Forbidden, message));
         }

@@ -80,7 +80,7 @@ pub enum UserCommand {
         #[command(flatten)]
         storage: StorageArgs,
     },
-    /// Erase the personal data of a deactivated user; a running server then erases them from everything that names them
+    /// Erase the personal data of a deactivated user; a running server then replaces their name everywhere
     Erase {
         /// Username of the person to erase, who must already be deactivated.
         username: Username,

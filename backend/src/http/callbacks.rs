@@ -28,7 +28,8 @@ pub(super) fn limit() -> RateLimit {
 }
 
 pub(super) fn mount(api: &mut Api) {
-    let answer = OperationDoc::new("Answer a decision request as a webhook").open().status(204);
+    let answer =
+        OperationDoc::new("Send the later answer to the decision request of a webhook handler").open().status(204);
     api.post("/api/v1/callbacks/{secret}", answer.body::<ProgramAnswer>("application/json"), self::answer);
 }
 

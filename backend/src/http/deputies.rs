@@ -25,7 +25,8 @@ use crate::store::{self, Committed};
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = OperationDoc::new("List your deputies, and the people you stand in for").answer::<Page<Deputyship>>();
+    let list = OperationDoc::new("List your deputies, and the people you stand in for (for admins: all)")
+        .answer::<Page<Deputyship>>();
     api.get("/api/v1/deputies", list, self::list);
     let create = OperationDoc::new("Name a deputy for a person who is away").answer::<Deputyship>().status(201);
     api.post("/api/v1/deputies", create, self::create);

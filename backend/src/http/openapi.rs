@@ -36,7 +36,7 @@ fn described(api: &mut Api) -> Value {
     let own = OperationDoc::new("Get this API description").answer::<JsonMap>().open();
     api.endpoints.push(Endpoint { method: "get", path: PATH, operation: own, describe });
     // `crate::live` serves this route outside of this router.
-    let live = OperationDoc::new("A WebSocket, subprotocol countersign.v1: JSON text frames").status(101);
+    let live = OperationDoc::new("Open the live socket: a WebSocket with the subprotocol countersign.v1, and JSON text frames of ClientMessage and ServerMessage").status(101);
     api.endpoints.push(Endpoint { method: "get", path: LIVE, operation: live, describe });
     document(&api.endpoints)
 }

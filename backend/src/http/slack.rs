@@ -149,7 +149,7 @@ async fn decide(
         )));
     };
     if state.authenticator.policy().lacks_factor(&person) {
-        let text = "Nothing was decided: set up a second factor first, in the console under You, Security.";
+        let text = "Nothing was decided: set up a second factor first, in the console under You (for admins: People), Security.";
         return Ok(InteractionReply::Tell(text.to_owned()));
     }
     let review = press.review;

@@ -18,7 +18,7 @@ pub struct Gates {
     /// Gates by tool name, or a pattern with `*`. The exact name overrides patterns, and the longest pattern others.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub before_tool: IndexMap<String, GateSetting>,
-    /// Gates by agent name.
+    /// Gates by agent name or pattern.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub before_agent: IndexMap<String, GateSetting>,
     /// The gate before a new specialist is created.

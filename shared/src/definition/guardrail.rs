@@ -54,7 +54,7 @@ pub struct Guardrail {
     /// What it checks; default: everything (`code-safety`: actions).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<GuardrailScope>>,
-    /// What happens if it finds something; default: block.
+    /// What happens if it finds something; default: block (`pii-redaction` redacts edits and outputs).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// CEL that is true if something is wrong; sees `action`, `arguments`, `text`, `context` and `run`.

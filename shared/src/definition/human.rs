@@ -211,7 +211,7 @@ pub struct EditKey {
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "EditKey"))]
-#[serde(untagged, expecting = "expected a state key, or {key, schema}")]
+#[serde(untagged, expecting = "expected a state key, or {key, schema, type, label}")]
 enum RawEditKey {
     Key(String),
     Full(RawEditKeyFull),

@@ -64,7 +64,7 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
     let comment = OperationDoc::new("Comment on a review").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
-    let withdraw = OperationDoc::new("Withdraw a review; it counts as refused").answer::<Decided>();
+    let withdraw = OperationDoc::new("Withdraw a review; it counts as rejected").answer::<Decided>();
     api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
 }
 
