@@ -33,13 +33,13 @@ pub fn refused(key: &str) -> Option<String> {
 
 /// Returns the keys that a node may write, each with the place that names it. If the node may write any key, [`ANY`] is
 /// included in addition to the keys that it always writes.
-pub fn writes(id: &str, node: &Node) -> Vec<(String, String)> {
+pub fn writes(flow: &Flow, id: &str, node: &Node) -> Vec<(String, String)> {
     let base = pointer(["nodes", id]);
     let named = node.write_keys.iter().flatten().enumerate();
     let mut keys: Vec<_> = named.map(|(index, key)| (format!("{base}/write_keys/{index}"), key.clone())).collect();
     let names_none = !keys.is_empty() && keys.iter().all(|(_, key)| key == ANY);
     if node.write_keys.is_none() || names_none {
-        keys.extend(written_by_default(id, node, &base));
+        keys.extend(written_by_default(flow, id, node, &base));
     }
     if let NodeKind::Human(human) = &node.kind {
         for (index, edit) in human.edit_keys.iter().enumerate() {
@@ -49,8 +49,11 @@ pub fn writes(id: &str, node: &Node) -> Vec<(String, String)> {
     keys
 }
 
-fn written_by_default(id: &str, node: &Node, base: &str) -> Vec<(String, String)> {
+fn written_by_default(flow: &Flow, id: &str, node: &Node, base: &str) -> Vec<(String, String)> {
+    // With `*`, the keys of the answer that something else may write at the same time are left out.
+    let of_answer = if writes_any(node) { Vec::new() } else { keys_of_answer(flow, node) };
     match &node.kind {
+        _ if !of_answer.is_empty() => of_answer,
         NodeKind::Set(values) => {
             values.keys().map(|key| (format!("{base}/set{}", pointer([key])), key.clone())).collect()
         }
@@ -62,18 +65,25 @@ fn written_by_default(id: &str, node: &Node, base: &str) -> Vec<(String, String)
 
 /// Returns the keys that a node may write, including those of its agent's output schema.
 pub fn may_write(flow: &Flow, id: &str, node: &Node) -> BTreeSet<String> {
-    let mut keys: BTreeSet<String> = writes(id, node).into_iter().map(|(_, key)| key).collect();
-    let agent = match &node.kind {
-        NodeKind::Agent { agent, .. } => Some(agent.as_str()),
-        NodeKind::Team(team) => Some(team.answers()),
-        _ => None,
-    };
-    if node.write_keys.is_none() || writes_any(node) {
-        let schema = agent.and_then(|agent| flow.agents.get(agent)?.output_schema.as_ref());
-        let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
-        keys.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+    let mut keys: BTreeSet<String> = writes(flow, id, node).into_iter().map(|(_, key)| key).collect();
+    if writes_any(node) {
+        keys.extend(keys_of_answer(flow, node).into_iter().map(|(_, key)| key));
     }
     keys
+}
+
+/// Returns the keys of the answer that the agent of a node gives, each with its place in the agent's output schema.
+/// Empty if the node has no agent, or its agent no such schema.
+pub fn keys_of_answer(flow: &Flow, node: &Node) -> Vec<(String, String)> {
+    let agent = match &node.kind {
+        NodeKind::Agent { agent, .. } => agent,
+        NodeKind::Team(team) => team.answers(),
+        _ => return Vec::new(),
+    };
+    let schema = flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
+    let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+    let place = |key: &String| pointer(["agents", agent, "output_schema", "properties", key]);
+    properties.into_iter().flat_map(|properties| properties.keys()).map(|key| (place(key), key.clone())).collect()
 }
 
 /// Returns all possible names of a run's state keys and map items. `None` if the flow allows any name.

@@ -246,6 +246,46 @@ fn branches_that_run_at_the_same_time_may_not_write_one_key() {
 }
 
 #[test]
+fn an_agent_node_writes_the_keys_of_its_output_schema() {
+    let flow = |properties: &str, writes: &str| {
+        format!(
+            "id: f
+agents: {{ w: {{ model: demo/w, output_schema: {{ type: object, properties: {{ {properties} }} }} }} }}
+nodes:
+  a: {{ router: {{}}, next: [le-gal, finance] }}
+  le-gal: {{ agent: w, prompt: hi, {writes} }}
+  finance: {{ agent: w, prompt: hi, write_keys: [verdict] }}
+"
+        )
+    };
+    let verdict = "verdict: { type: string }";
+    expect(
+        &flow(verdict, "next: end"),
+        &[("6:48 FLOW_INVALID", "`le-gal` and `finance` can run at the same time after `a`, and both write `verdict`")],
+    );
+    expect(&flow(verdict, "write_keys: [other]"), &[]);
+    expect(&flow("reason: { type: string }", "next: end"), &[]);
+    let checked = check(&flow("decision: { type: string }, due-date: {}", "next: end"));
+    assert!(checked.errors.is_empty(), "{:?}", checked.errors);
+    let doubtful: Vec<_> = checked.warnings.iter().map(|warning| &*warning.path).collect();
+    let place = "/agents/w/output_schema/properties";
+    assert_eq!(doubtful, [format!("{place}/decision"), format!("{place}/due-date")]);
+}
+
+#[test]
+fn the_options_of_a_state_key_may_be_of_any_kind() {
+    let menu = |rest: &str| {
+        format!(
+            "id: f\nnodes:\n  a: {{ set: {{ menu: [Soup, Bread] }}, next: b }}\n  \
+             b: {{ human: {{ prompt: hi, options_key: menu, {rest} }} }}\n"
+        )
+    };
+    for rest in ["timeout: 1h, on_timeout: approve", "policy: majority", "on_reject: a"] {
+        expect(&menu(rest), &[]);
+    }
+}
+
+#[test]
 fn the_rest_of_the_rules_is_checked_where_it_is_broken() {
     let human = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {rest} }} }}\n");
     expect(&human("on_timeout: reject"), &[("4:41 FLOW_INVALID", "has no effect")]);

@@ -99,9 +99,9 @@ impl Human {
         !self.options.is_empty() || self.options_key.is_some()
     }
 
-    /// Whether one of the flow's options is of this kind.
-    pub fn offers(&self, kind: ChoiceKind) -> bool {
-        self.options.iter().any(|option| option.kind == kind)
+    /// Whether an option of this kind may be offered. The options of `options_key` are known only when the run is there.
+    pub fn may_offer(&self, kind: ChoiceKind) -> bool {
+        self.options_key.is_some() || self.options.iter().any(|option| option.kind == kind)
     }
 
     /// Returns what is at stake. Its templates may use the same values as the prompt.

@@ -52,7 +52,8 @@ async fn decide(
             return Ok(ActionDecision::Choose { alternative: choice.id.clone(), message: None });
         }
         let kind = match word.to_lowercase().as_str() {
-            "y" | "yes" | "approve" => ActionKind::Approve,
+            // "yes, but …" is no approval.
+            "y" | "yes" | "approve" if rest.is_empty() => ActionKind::Approve,
             "n" | "no" | "reject" => ActionKind::Reject,
             "e" | "edit" => ActionKind::Edit,
             "r" | "respond" => ActionKind::Respond,

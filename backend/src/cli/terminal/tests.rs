@@ -168,12 +168,13 @@ async fn each_call_is_asked_about_by_itself() {
     insta::assert_snapshot!(shown);
     insta::assert_json_snapshot!(review.decisions[0].verdict);
     // An unknown answer of a script rejects the call, because a script cannot be asked again.
-    let (ended, _) = run(publish(), "maybe\nyes\n", false).await;
-    let Verdict::Actions { decisions, .. } = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict else {
-        panic!("each call has its answer");
-    };
-    let denied = ActionDecision::Reject { message: Some("maybe".to_owned()) };
-    assert_eq!(decisions.values().collect::<Vec<_>>(), [&denied, &ActionDecision::APPROVE]);
+    for answers in ["maybe\nyes\n", "yes but not to production\nyes\n"] {
+        let (ended, _) = run(publish(), answers, false).await;
+        let verdict = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict;
+        let Verdict::Actions { decisions, .. } = verdict else { panic!("each call has its answer") };
+        let denied = ActionDecision::Reject { message: answers.lines().next().map(str::to_owned) };
+        assert_eq!(decisions.values().collect::<Vec<_>>(), [&denied, &ActionDecision::APPROVE]);
+    }
 }
 
 #[tokio::test]

@@ -137,6 +137,11 @@ impl Builder<'_> {
     /// that is shown by then; `reject` as stop; `follow` and `goto` continue without an answer, so edits of voters do
     /// not count.
     fn node_timed_out(&self, review: &Review, on_timeout: OnTimeout, reason: &str) -> NodeAnswer {
+        // The options of `options_key` may turn out to have none that accepts.
+        let on_timeout = match on_timeout {
+            OnTimeout::Approve if review.first_accept().is_none() => OnTimeout::Reject,
+            other => other,
+        };
         let kind = match on_timeout {
             OnTimeout::Approve => Some(ChoiceKind::Accept),
             OnTimeout::Follow | OnTimeout::Goto { .. } => None,

@@ -35,8 +35,8 @@ pub(super) struct Clarification {
     pub question: String,
     pub context: Option<String>,
     /// The kind of question, which becomes the category of its review.
-    #[serde(rename = "type")]
-    pub category: Option<String>,
+    #[serde(rename = "type", default = "guidance")]
+    pub category: String,
     #[serde(default)]
     pub options: Vec<OfferedChoice>,
     #[serde(default = "yes")]
@@ -162,6 +162,10 @@ fn high() -> Severity {
 
 fn yes() -> bool {
     true
+}
+
+fn guidance() -> String {
+    "guidance".to_owned()
 }
 
 fn markdown() -> DraftType {

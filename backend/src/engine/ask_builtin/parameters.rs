@@ -22,7 +22,10 @@ pub(in crate::engine) fn parameters(builtin: Builtin) -> Option<Value> {
             json!({
                 "question": { "type": "string", "minLength": 1, "description": "What you need to know" },
                 "context": { "type": "string", "description": "What the person should know to answer" },
-                "type": { "enum": ["ambiguity", "missing_info", "preference", "verification", "guidance"] },
+                "type": {
+                    "enum": ["ambiguity", "missing_info", "preference", "verification", "guidance"],
+                    "description": "Default: guidance",
+                },
                 "options": {
                     "type": "array", "minItems": OPTIONS.start(), "maxItems": OPTIONS.end(),
                     "description": "Answers to choose from",
@@ -103,9 +106,10 @@ pub(in crate::engine) fn parameters(builtin: Builtin) -> Option<Value> {
         ),
         _ => return None,
     };
-    if builtin != Builtin::Handoff {
-        properties["timeout"] = timeout;
-    }
+    properties["timeout"] = match builtin {
+        Builtin::Handoff => json!({ "type": "string", "description": "Has no effect: nobody waits for a handoff" }),
+        _ => timeout,
+    };
     Some(json!({
         "type": "object", "required": required, "properties": properties, "additionalProperties": false,
     }))

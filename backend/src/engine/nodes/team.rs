@@ -80,7 +80,8 @@ impl Builder<'_> {
             |team: &TeamWork| !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate);
         let (text, value) = match end {
             TurnEnd::Answered { text, value } => (Some(text), value),
-            TurnEnd::Refused(_) if left_out(&team) => (None, None),
+            // What a guardrail blocks fails the step, as it does without a team.
+            TurnEnd::Refused(error) if left_out(&team) && error.code == FlowCode::FlowHumanRejected => (None, None),
             TurnEnd::Refused(error) | TurnEnd::Failed(error) => {
                 let node = step.node.clone();
                 self.settle(branch, &node, Phase::Team { step, team });

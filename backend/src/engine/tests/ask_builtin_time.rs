@@ -89,6 +89,18 @@ fn each_builtin_with_each_timer_comes_to_what_the_flow_says() {
 }
 
 #[test]
+fn the_default_time_of_the_flow_does_not_apply_to_escalations_and_checkpoints() {
+    let defaults = "defaults: { timeout: 24h, on_timeout: reject }\nagents:";
+    let flow = DESK.replace("agents:", defaults).replace(", timeout: 1h TIMER", "");
+    for (builtin, arguments) in asks() {
+        let mut play = Play::start(&flow.replace("BUILTIN", builtin), json!({}));
+        play.model("serve", calls([("ask", arguments)]));
+        let has_time = play.review().expires_at.is_some();
+        assert_eq!(has_time, !matches!(builtin, "escalate" | "checkpoint"), "{builtin}");
+    }
+}
+
+#[test]
 fn an_agent_that_asked_for_leave_is_told_who_gave_it_and_what_they_said() {
     for (option, comment, told) in [
         ("approve", Some("Once."), json!({ "approved": true, "instructions": "Once.", "by": "ana" })),

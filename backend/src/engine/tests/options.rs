@@ -29,6 +29,23 @@ fn start(menu: &Value) -> Play {
 }
 
 #[test]
+fn a_timer_that_approves_stops_where_no_option_accepts() {
+    let flow = MENU.replace("on_reject: law }", "timeout: 1h, on_timeout: approve }");
+    let late = |menu: Value| {
+        let mut play = Play::start(&flow, json!({}));
+        play.model("ask", text(&json!({ "menu": menu }).to_string()));
+        play.now = play.review().expires_at.unwrap();
+        let task = *play.tasks.keys().next().unwrap();
+        play.apply(Input::Due { task });
+        play
+    };
+    let chosen = late(json!(["Soup", { "id": "no", "label": "Nothing", "kind": "stop" }]));
+    assert_eq!(chosen.review().title, "Fine?", "the first option that accepts is taken");
+    let stopped = late(json!([{ "id": "no", "label": "Nothing", "kind": "stop" }]));
+    assert_eq!(stopped.error().0, FlowCode::FlowHumanRejected);
+}
+
+#[test]
 fn an_agent_writes_the_menu_from_which_a_person_chooses() {
     let mut play = start(&json!([
         "Soup",

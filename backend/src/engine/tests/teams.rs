@@ -168,6 +168,21 @@ fn who_is_not_let_begin_is_left_out_and_the_lead_is_told() {
 }
 
 #[test]
+fn what_a_guardrail_blocks_fails_the_step_of_any_team() {
+    let gates = "gates: { before_agent: { critic: true } }\nguardrails: [{ name: own, pattern: Falcon }]";
+    for strategy in ["parallel", "debate", "sequential"] {
+        let mut play = start_with(&format!("strategy: {strategy}"), gates);
+        if strategy == "sequential" {
+            says(&mut play, "researcher", text("Yes."));
+        }
+        let prompt = json!({ "prompt": "Ask Falcon.", "instructions": "You find fault." });
+        let edit = ActionDecision::Edit { arguments: prompt.as_object().unwrap().clone() };
+        play.decide_on(&play.review(), answer_actions([("agent", edit)]));
+        assert_eq!(play.error().0, FlowCode::GuardrailBlocked, "{strategy}");
+    }
+}
+
+#[test]
 fn a_member_that_fails_fails_the_team_and_ends_the_others() {
     let mut play = start_with("strategy: parallel", "");
     let task = play.tasks[&task_of(&play, "critic")].clone();

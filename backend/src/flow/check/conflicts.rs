@@ -12,7 +12,7 @@ use crate::flow::parallel::Branches;
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let ids: Vec<&NodeId> = flow.nodes.keys().collect();
-    let writes = by_several(flow.nodes.iter().map(|(id, node)| writes(id, node)).collect());
+    let writes = by_several(flow.nodes.iter().map(|(id, node)| writes(flow, id, node)).collect());
     if writes.iter().all(Vec::is_empty) {
         return;
     }

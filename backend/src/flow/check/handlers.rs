@@ -26,7 +26,8 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
             Handler::Judge(judge) => self::judge(checker, &format!("{path}/judge"), judge),
             Handler::Webhook(webhook) => self::webhook(checker, &format!("{path}/webhook"), webhook),
             Handler::Slack(slack) => {
-                self::slack(checker, &format!("{path}/slack"), slack, index + 1 == handlers.len());
+                let passes_on = handlers[index + 1..].iter().any(|after| !matches!(after, Handler::Human));
+                self::slack(checker, &format!("{path}/slack"), slack, passes_on);
             }
         }
     }
@@ -58,7 +59,8 @@ fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &WebhookHandler) {
     values::wait(checker, &format!("{path}/timeout"), webhook.timeout);
 }
 
-fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: bool) {
+/// A channel asks people, who answer there or in the console, so `human` after it needs no `timeout`.
+fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, passes_on: bool) {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name = slack.channel.strip_prefix('#').unwrap_or(&slack.channel);
     if name.is_empty() || name.chars().count() > MAX_CHANNEL || !name.chars().all(is_name) {
@@ -66,7 +68,7 @@ fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: b
         checker.invalid(&format!("{path}/channel"), message);
     }
     values::wait(checker, &format!("{path}/timeout"), slack.timeout);
-    if slack.timeout.is_none() && !is_last {
+    if slack.timeout.is_none() && passes_on {
         checker.invalid(path, "without a `timeout`, no handler after the channel is asked; add one, or put it last");
     }
 }
@@ -79,8 +81,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
         Handler::Judge(_) => Some("a judge that approves"),
         _ => None,
     });
-    // Options from a state key are not known yet. The step fails if none of them accepts.
-    if let Some(who) = accepts.filter(|_| human.options_key.is_none() && !human.offers(ChoiceKind::Accept)) {
+    if let Some(who) = accepts.filter(|_| !human.may_offer(ChoiceKind::Accept)) {
         let path = place(base, human.handlers.is_some());
         checker.invalid(
             &path,

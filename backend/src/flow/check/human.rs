@@ -70,7 +70,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
             checker.invalid(&format!("{path}/label"), message);
         }
     }
-    if human.on_reject.is_some() && human.has_options() && !human.offers(ChoiceKind::Stop) && !timer_stops(human) {
+    if human.on_reject.is_some() && human.has_options() && !human.may_offer(ChoiceKind::Stop) && !timer_stops(human) {
         checker.warn(&format!("{base}/on_reject"), "nothing rejects here: there is no option of kind `stop`");
     }
 }

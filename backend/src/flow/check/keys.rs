@@ -8,7 +8,7 @@ use shared::error::pointer;
 use shared::id::NodeId;
 
 use super::Checker;
-use crate::flow::keys::{ANY, known, refused, writes, writes_any};
+use crate::flow::keys::{ANY, keys_of_answer, known, refused, writes, writes_any};
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -19,9 +19,16 @@ pub fn check(checker: &mut Checker<'_>) {
         }
     }
     for (id, node) in &flow.nodes {
-        for (path, key) in writes(id, node).into_iter().filter(|(_, key)| key != ANY) {
+        let of_answer = keys_of_answer(flow, node);
+        for (path, key) in writes(flow, id, node).into_iter().filter(|(_, key)| key != ANY) {
             let by_default = path == pointer(["nodes", id.as_str()]);
             match refused(&key) {
+                // People can still be shown such a key, and it can be returned.
+                Some(why) if of_answer.iter().any(|(place, _)| *place == path) => {
+                    let message =
+                        format!("{why}; no template reads what `{id}` writes there, unless another key is used");
+                    checker.warn(&path, message);
+                }
                 Some(why) if by_default => {
                     let message =
                         format!("{why}; the node writes the key of its own name: set another in `write_keys`");

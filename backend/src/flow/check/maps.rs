@@ -48,7 +48,7 @@ fn name(checker: &mut Checker<'_>, base: &str, map: &MapNode) {
         kinds.any(|kind| matches!(kind, NodeKind::Map(of) if of.node == *id && of.r#as == *name))
     };
     let mut others = flow.nodes.iter().filter(|(id, _)| !is_item(id));
-    let written = others.any(|(id, node)| writes(id.as_str(), node).iter().any(|(_, key)| key == name));
+    let written = others.any(|(id, node)| writes(flow, id.as_str(), node).iter().any(|(_, key)| key == name));
     if written || given.is_some_and(|properties| properties.contains_key(name)) {
         checker.invalid(&path, format!("`{name}` is already a state key; choose another name for the item"));
     }

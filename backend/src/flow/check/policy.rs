@@ -26,7 +26,7 @@ fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if !human.has_options() {
         let message = "free text cannot be decided by votes: add options, or leave `policy` out";
         checker.invalid(&path, message);
-    } else if !human.offers(ChoiceKind::Accept) {
+    } else if !human.may_offer(ChoiceKind::Accept) {
         checker.invalid(&path, "nothing can be accepted here: add an option of kind `accept`, or leave `policy` out");
     }
     numbers(checker, &path, &human.policy);

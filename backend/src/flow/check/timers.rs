@@ -26,7 +26,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     let Some(happens) = timer(checker, base, human.timeout, human.on_timeout.as_ref(), &human.reviewers) else {
         return;
     };
-    if *happens.last() == OnTimeout::Approve && !human.offers(ChoiceKind::Accept) {
+    if *happens.last() == OnTimeout::Approve && !human.may_offer(ChoiceKind::Accept) {
         let path = if human.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
         let message = "a timer that approves takes the first option of kind `accept`, but there is none here";
         checker.invalid(&path, message);

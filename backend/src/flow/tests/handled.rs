@@ -66,7 +66,8 @@ fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
         let (place, why) = words.split_once('|').unwrap();
         expect_at(&human(&format!("{{ slack: {slack} }}")), &[(place, why)]);
     }
-    expect_at(&human("{ slack: { channel: '#a' } }, human"), &[("slack: {", "without a `timeout`")]);
+    expect_at(&human("{ slack: { channel: '#a' } }, human"), &[]);
+    expect_at(&human("{ slack: { channel: '#a' } }, cli"), &[("slack: {", "without a `timeout`")]);
     expect_at(&human("{ slack: { channel: '#a', timeout: 1m } }, human"), &[]);
     expect_at(
         &human("cli, { webhook: { url: 'https://ok.test' } }"),

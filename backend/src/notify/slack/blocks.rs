@@ -254,13 +254,11 @@ fn buttons(review: &Review, link: &str) -> Vec<Value> {
     buttons
 }
 
-/// Whether an option can be chosen without further input.
+/// Whether an option is chosen without further input. Also optional values must be asked for: a press would leave them
+/// out.
 fn needs_nothing(option: &ReviewOption) -> bool {
-    let required = option.fields.as_ref().is_some_and(|schema| {
-        schema.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty())
-    });
     let says = option.message.as_ref().is_some_and(|message| !message.trim().is_empty());
-    !required && (option.kind != ChoiceKind::Correct || says)
+    option.fields.is_none() && (option.kind != ChoiceKind::Correct || says)
 }
 
 fn section(text: &str) -> Value {
@@ -318,6 +316,7 @@ mod tests {
                 { "id": "delegate", "kind": "accept", "label": "Delegate", "fields": agent },
                 { "id": "takeover", "kind": "accept", "label": "Take over", "fields": note },
                 { "id": "say", "kind": "correct", "label": "Say what to change" },
+                { "id": "stop", "kind": "stop", "label": "Stop" },
             ],
             "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
         }))
@@ -336,8 +335,9 @@ mod tests {
         assert_eq!(
             buttons.collect::<Vec<_>>(),
             [
-                ("Take over", true, None),
+                ("Stop", true, None),
                 ("Delegate: open to answer", false, link),
+                ("Take over: open to answer", false, link),
                 ("Say what to change: open to answer", false, link),
                 ("Open", false, link),
             ]

@@ -56,7 +56,10 @@ impl Builder<'_> {
         };
         let mut shown = AskContent::of(agent, &who, ask, &self.relief(step, subject));
         let on_timeout = tool.on_timeout.clone().unwrap_or_else(|| shown.on_timeout.clone());
-        let own_time = tool.timeout.or(self.flow.of(&step.node).flow.defaults.timeout);
+        // Whoever waits for the answer to one of these cannot go on without it.
+        let waits = matches!(shown.kind, ReviewKind::Escalation | ReviewKind::Checkpoint);
+        let default = self.flow.of(&step.node).flow.defaults.timeout.filter(|_| !waits);
+        let own_time = tool.timeout.or(default);
         let mut timeout = shown.timeout.or(own_time);
         if agent.is_some() && *on_timeout.last() == OnTimeout::Approve {
             // An agent may give people more time. But if a timeout approves, it may not come earlier than the flow's

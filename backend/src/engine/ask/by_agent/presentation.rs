@@ -79,7 +79,7 @@ fn clarification(agent: Option<&str>, asked: Clarification) -> AskContent {
             Some(agent) => format!("Agent `{agent}` asks:\n\n{question}"),
             None => question,
         },
-        stakes: Stakes { category, ..Stakes::default() },
+        stakes: Stakes { category: Some(category), ..Stakes::default() },
         items: context.map(|text| item("context", "Context", ContentType::Markdown, text.into())).into_iter().collect(),
         options,
         free_text: allow_free_text,
