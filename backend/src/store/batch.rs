@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments as _, AssertSqlSafe};
 use uuid::Uuid;
@@ -67,6 +68,11 @@ impl Batch {
         self.add(Some(table), WriteKind::Insert, (table.insert(), on_conflict.to_owned()), rows);
     }
 
+    /// Changes the rows with these keys. `statement` is the SQL up to the comparison with the keys.
+    pub fn change(&mut self, table: &Table, statement: String, keys: Vec<Vec<Arg>>) {
+        self.add(Some(table), WriteKind::ByKey, (statement, String::new()), keys);
+    }
+
     /// Deletes the rows with these keys.
     pub fn delete(&mut self, table: &Table, keys: Vec<Vec<Arg>>) {
         self.add(Some(table), WriteKind::ByKey, (table.delete(), String::new()), keys);
@@ -115,6 +121,17 @@ impl Conn {
         self.write_counting(batch).await
     }
 
+    /// PostgreSQL: writes a batch, and then evaluates a function with the number `count`, all in one statement. Returns
+    /// the numbers that the function returns. It is called after all rows were written: its argument depends on how
+    /// many they are.
+    pub async fn write_and_call(&mut self, batch: Batch, function: &str, count: i64) -> Result<Vec<i64>, DriverError> {
+        debug_assert_eq!(batch.repeated(), None, "a row of this table is in a batch twice");
+        let Self::Postgres(conn) = self else { return Err(uneven("a function that only PostgreSQL has")) };
+        let (sql, args) = one_statement_with_call(batch.0, function, count)?;
+        let query = sqlx::query_scalar_with(AssertSqlSafe(sql), args);
+        Ok(conn.with(async |conn| query.fetch_all(conn).await).await?)
+    }
+
     /// Changes or deletes rows by their keys. `statement` is the SQL up to the comparison with the keys. Returns how
     /// many rows were affected.
     pub async fn change_by(&mut self, statement: String, keys: Vec<Vec<Arg>>) -> Result<u64, DriverError> {
@@ -156,40 +173,66 @@ impl TableWrite {
             WriteKind::ByKey => format!("{before} = ({places})"),
         }
     }
-}
 
-/// The statement for PostgreSQL: `WITH w0 AS (…), w1 AS (…) …`, followed by the last write.
-fn one_statement(writes: Vec<TableWrite>) -> Result<(String, PgArguments), DriverError> {
-    let (mut sql, mut args, mut bound) = (String::new(), PgArguments::default(), 0);
-    let last = writes.len() - 1;
-    for (index, TableWrite { sql: (before, after), kind, rows, .. }) in writes.into_iter().enumerate() {
-        if index < last {
-            let _ = write!(sql, "{}w{index} AS (", if index == 0 { "WITH " } else { ", " });
-        } else if last > 0 {
-            sql.push(' ');
-        }
-        let columns = columns_of(rows)?;
-        let places: Vec<String> = (bound + 1..=bound + columns.len()).map(|number| format!("${number}")).collect();
-        bound += columns.len();
-        let rows = format!("SELECT * FROM unnest({})", places.join(", "));
-        let _ = match kind {
-            WriteKind::Insert => write!(sql, "{before}{rows}{after}"),
-            WriteKind::ByKey => write!(sql, "{before} IN ({rows})"),
-        };
-        if index < last {
-            sql.push(')');
-        }
-        for column in columns {
+    /// The statement for PostgreSQL, with an array for each column.
+    fn for_all_rows(self, args: &mut PgArguments) -> Result<String, DriverError> {
+        let Self { sql: (before, after), kind, rows, .. } = self;
+        let mut places = Vec::new();
+        for column in columns_of(rows)? {
             match column {
                 Column::Int(values) => args.add(values),
                 Column::Text(values) => args.add(values),
                 Column::Blob(values) => args.add(values),
                 Column::Uuid(values) => args.add(values),
             }
-            .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
+            .map_err(unencodable)?;
+            places.push(format!("${}", args.len()));
         }
+        let rows = format!("SELECT * FROM unnest({})", places.join(", "));
+        Ok(match kind {
+            WriteKind::Insert => format!("{before}{rows}{after}"),
+            WriteKind::ByKey => format!("{before} IN ({rows})"),
+        })
     }
+}
+
+/// The statement for PostgreSQL: `WITH w0 AS (…), w1 AS (…) …`, followed by the last write.
+fn one_statement(mut writes: Vec<TableWrite>) -> Result<(String, PgArguments), DriverError> {
+    let mut args = PgArguments::default();
+    let Some(last) = writes.pop() else { return Ok((String::new(), args)) };
+    let (mut sql, _) = parts(writes, "", &mut args)?;
+    sql.push_str(&last.for_all_rows(&mut args)?);
     Ok((sql, args))
+}
+
+/// Like [`one_statement`], followed by a call of a function.
+fn one_statement_with_call(
+    writes: Vec<TableWrite>,
+    function: &str,
+    count: i64,
+) -> Result<(String, PgArguments), DriverError> {
+    let mut args = PgArguments::default();
+    let (mut sql, count_of_parts) = parts(writes, " RETURNING 1", &mut args)?;
+    args.add(count).map_err(unencodable)?;
+    let _ = write!(sql, "SELECT n FROM {function}(${}", args.len());
+    for part in 0..count_of_parts {
+        let _ = write!(sql, " + 0 * (SELECT COUNT(*) FROM w{part})");
+    }
+    sql.push_str(") AS n");
+    Ok((sql, args))
+}
+
+/// The `WITH` parts of a statement for PostgreSQL, each with `after` at its end, and their number.
+fn parts(writes: Vec<TableWrite>, after: &str, args: &mut PgArguments) -> Result<(String, usize), DriverError> {
+    let (mut sql, count) = (String::new(), writes.len());
+    for (index, write) in writes.into_iter().enumerate() {
+        let part = write.for_all_rows(args)?;
+        let _ = write!(sql, "{} w{index} AS ({part}{after})", if index == 0 { "WITH" } else { "," });
+    }
+    if count > 0 {
+        sql.push(' ');
+    }
+    Ok((sql, count))
 }
 
 /// The values of one column, one per row.
@@ -227,7 +270,11 @@ fn columns_of(rows: Vec<Vec<Arg>>) -> Result<Vec<Column>, DriverError> {
 }
 
 fn uneven(why: &str) -> DriverError {
-    DriverError::Postgres(sqlx::Error::Encode(why.into()))
+    unencodable(why.into())
+}
+
+fn unencodable(error: BoxDynError) -> DriverError {
+    DriverError::Postgres(sqlx::Error::Encode(error))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Writes the data that a group decided: in one batch, in a fixed order of tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 use shared::id::{CommitId, ReviewId, RunId};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::super::batch::{Batch, Table};
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
 use super::super::compact_review::Compact;
-use super::super::db::{Arg, Conn, Sql};
+use super::super::db::{Arg, Conn};
 use super::super::feedback::{FEEDBACK, feedback_row};
 use super::super::grants::{GRANTS, grant_row};
 use super::super::log_row::{NewBody, review_in};
@@ -80,6 +80,7 @@ impl Group {
         // This may add log entries.
         self.write_flows_and_people(conn, Moment::of(&*inner.clock)).await?;
         let rows = self.rows()?;
+        let again = begin_again(&rows);
         self.write_erased_people(conn, inner.clock.now().0).await?;
         for review in &rows.unknown {
             conn.forget_audience(*review).await?;
@@ -111,26 +112,30 @@ impl Group {
         batch.delete(&AUDIENCE, rows.left_audience);
         batch.insert(&AUDIENCE, rows.audience, " ON CONFLICT DO NOTHING");
         batch.insert(&run_steps::STEPS, rows.steps, run_steps::AGAIN);
-        batch.delete(&TASKS, rows.ended_tasks);
         batch.delete(&GRANTS, self.out.ended_grants.iter().map(|id| vec![Arg::from(id.0)]).collect());
         let given = self.out.new_grants.values().map(grant_row).collect();
         batch.insert(&GRANTS, given, "");
         let given = self.out.feedback.iter().map(feedback_row).collect();
         batch.insert(&FEEDBACK, given, "");
         batch.insert(&IDEMPOTENCY, rows.keys, "");
-        conn.write(batch).await?;
-        conn.change_by("UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks).await?;
-        // After the batch, since a task may have ended and begun again.
-        conn.insert(
+        batch.delete(&TASKS, rows.ended_tasks);
+        batch.change(&TASKS, "UPDATE tasks SET lane = 'over' WHERE (id)".to_owned(), rows.abandoned_tasks);
+        if again {
+            // No part of a batch sees what another one writes.
+            conn.write(std::mem::take(&mut batch)).await?;
+        }
+        batch.insert(
             &TASKS,
             rows.tasks,
             " ON CONFLICT (id) DO UPDATE SET ready_at = excluded.ready_at, attempt = tasks.attempt + 1, owner = NULL, \
              lost = 0, format = excluded.format, body = excluded.body",
-        )
-        .await?;
-        self.write_erasure_steps(conn).await?;
+        );
+        if !self.erasures.steps.is_empty() {
+            conn.write(std::mem::take(&mut batch)).await?;
+            self.write_erasure_steps(conn).await?;
+        }
         let of_runs = i64::try_from(rows.log.len() - self.out.events.len()).unwrap_or(0);
-        let written = write_log(inner, conn, commit, rows.log).await?;
+        let written = write_log(inner, conn, commit, batch, rows.log).await?;
         self.write_archive(conn, written.seq + of_runs).await?;
         self.write_erasures(conn, written.seq + of_runs).await?;
         Ok(Written { large: rows.large, ..written })
@@ -287,10 +292,22 @@ fn newest_of<'a>(review: &Review, events: &'a [Event]) -> Option<Compact<'a>> {
     (review.voting.is_none() && is_newest).then_some(shown)
 }
 
-/// Writes the log rows. This is the last write: in PostgreSQL, drawing the numbers takes the lock of the log, which is
-/// held until the commit. Numbers are drawn first, since the HMAC of a row covers its number.
-async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<LogRow>) -> Result<Written, Error> {
-    let numbers = log_numbers(conn, rows.len()).await?;
+/// Whether a task has ended and begun again.
+fn begin_again(rows: &Rows) -> bool {
+    let begun: HashSet<_> = rows.tasks.iter().filter_map(|task| task.first()).collect();
+    rows.ended_tasks.iter().chain(&rows.abandoned_tasks).flatten().any(|task| begun.contains(task))
+}
+
+/// Writes the rest of the batch and the log rows. This is the last write: in PostgreSQL, drawing the numbers takes the
+/// lock of the log, which is held until the commit. Numbers are drawn first, since the HMAC of a row covers its number.
+async fn write_log(
+    inner: &Inner,
+    conn: &mut Conn,
+    commit: CommitId,
+    batch: Batch,
+    rows: Vec<LogRow>,
+) -> Result<Written, Error> {
+    let numbers = write_and_number(conn, batch, rows.len()).await?;
     inner.queue.share().writes(&numbers);
     let written = Written { commit, seq: numbers.first().copied().unwrap_or(0), large: false };
     let rows = numbers.into_iter().zip(rows).map(|(seq, LogRow { at, run, body })| {
@@ -307,17 +324,15 @@ async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<L
     Ok(written)
 }
 
-/// Draws numbers for log rows. In PostgreSQL, this takes the lock of the log until the commit.
-async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
+/// Writes the rest of the batch, and draws numbers for log rows. In PostgreSQL, this takes the lock of the log until the
+/// commit, after the rows of the batch were written and locked.
+async fn write_and_number(conn: &mut Conn, batch: Batch, count: usize) -> Result<Vec<i64>, Error> {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
-    if count == 0 {
-        return Ok(Vec::new());
+    if count > 0 && conn.is_postgres() {
+        return Ok(conn.write_and_call(batch, "log_numbers", count).await?);
     }
-    if conn.is_postgres() {
-        let rows = conn.fetch(Sql::new("SELECT n FROM log_numbers(").bind(count).push(") AS n")).await?;
-        return Ok(rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?);
-    }
-    super::log_numbers::next(conn, count).await
+    conn.write(batch).await?;
+    if count > 0 { super::log_numbers::next(conn, count).await } else { Ok(Vec::new()) }
 }
 
 /// Whether a row is too large for the cache, or refers to values that may be.
