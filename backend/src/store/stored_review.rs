@@ -70,6 +70,11 @@ impl Conn {
     /// question.
     pub async fn reviews_with_runs(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<(RunId, Review)>, Error> {
         let rows = self.fetch(sql).await?;
+        self.reviews_in(rows, blobs).await
+    }
+
+    /// Reads the reviews in rows with the columns of [`select`], each with its run.
+    pub async fn reviews_in(&mut self, rows: Vec<Row>, blobs: &mut Blobs) -> Result<Vec<(RunId, Review)>, Error> {
         let mut reader = Reader::default();
         for row in &rows {
             reader.add_column(row.uuid(0)?, row.text(1));

@@ -4,18 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use shared::id::{FlowId, GrantId, ReviewId, RunId, TaskId, Username};
-use shared::inbox::Urgency;
+use shared::id::{FlowId, GrantId, ReviewId, RunId, Username};
 use shared::single_sign_on::Trouble;
 use shared::time::Timestamp;
-use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, SignIn, grants, stored_review, visibility};
-use super::group::{Group, RunWork, StoredPlaces, UnreadableRun, UsedKey};
+use super::super::{Change, Error, Inner, Operation, SignIn, grants};
+use super::group::{Group, RunWork, UsedKey};
 use super::named::Named;
-use crate::engine::{Input, Snapshot};
+use crate::engine::Input;
 use crate::flow::Compiled;
 
 /// Returns the runs of these reviews. A review never moves to another run.
@@ -102,94 +100,6 @@ impl Group {
         }
         if !named.tokens.is_empty() {
             self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
-        }
-        Ok(())
-    }
-
-    async fn load_runs(&mut self, inner: &Inner, conn: &mut Conn, named: &mut Named<'_>) -> Result<(), Error> {
-        let mut reader = Reader::default();
-        let (mut found, mut read) = (BTreeSet::new(), Vec::new());
-        let runs: BTreeSet<Uuid> = named.runs.iter().chain(self.run_of.values()).map(|run| run.0).collect();
-        if !runs.is_empty() {
-            let sql = Sql::new("SELECT id, state, status, steps FROM runs WHERE id IN (").list(runs).push(")");
-            for row in conn.fetch(sql).await? {
-                found.insert(row.uuid(0)?);
-                reader.add_state_column(row.uuid(0)?, row.text(1));
-                read.push((row.uuid(0)?, row.text(2)?, row.text_opt(3)?));
-            }
-        }
-        self.run_of.retain(|_, run| found.contains(&run.0));
-        if found.is_empty() {
-            return Ok(());
-        }
-        let states = reader.finish_each("the state", conn, &mut self.blobs).await?;
-        for ((run, status, steps), state) in read.into_iter().zip(states) {
-            let run = RunId(run);
-            let (state, unreadable) = match state {
-                Ok(state) => (state, None),
-                Err(error @ Error::Stored(_)) => (conn.unreadable_state(run, &error).await?, Some(error.to_string())),
-                Err(error) => return Err(error),
-            };
-            if unreadable.is_none() && !self.load_carrier(inner, &state) {
-                named.versions.insert((state.flow.clone(), state.version));
-            }
-            // An empty list means that the steps have rows of their own. Steps that cannot be read stay as they are.
-            let steps = match steps {
-                Some(column) => match conn.steps_in_run(run.0, column, &mut self.blobs).await {
-                    Ok(steps) => Some(steps),
-                    Err(Error::Stored(_)) => None,
-                    Err(error) => return Err(error),
-                },
-                None => None,
-            };
-            let work = self.runs.entry(run).or_default();
-            work.stored_steps = steps.filter(|steps| !steps.is_empty());
-            work.stored_status = Some(status);
-            work.unreadable = unreadable.map(|why| UnreadableRun { why, tasks: Vec::new() });
-            work.snapshot = Some(Snapshot::new(state, []));
-        }
-        let sql = stored_review::select()
-            .push(" FROM reviews r WHERE r.run_id IN (")
-            .list(found.iter().copied())
-            .push(") AND r.status = 'pending'");
-        let mut reviews = conn.reviews_with_runs(sql, &mut self.blobs).await?;
-        let pending: BTreeSet<ReviewId> = reviews.iter().map(|(_, review)| review.id).collect();
-        let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
-        if !over.is_empty() {
-            let sql = stored_review::select().push(" FROM reviews r WHERE r.id IN (").list(over).push(")");
-            reviews.extend(conn.reviews_with_runs(sql, &mut self.blobs).await?);
-        }
-        for (run, review) in reviews {
-            let Some(work) = self.runs.get_mut(&run) else { continue };
-            if review.unreadable && review.is_pending() {
-                let why = review.problem.clone().unwrap_or_default();
-                work.unreadable.get_or_insert(UnreadableRun { why, tasks: Vec::new() });
-            }
-            if review.is_pending() {
-                let subjects = (!review.unreadable).then(|| visibility::subjects_of(&review));
-                let places = StoredPlaces { queue: Urgency::of(&review), subjects };
-                work.stored_reviews.insert(review.id, places);
-            }
-            if let Some(snapshot) = &mut work.snapshot {
-                snapshot.reviews.insert(review.id, review);
-            }
-        }
-        for (run, work) in &mut self.runs {
-            if let Some(unreadable) = &mut work.unreadable {
-                let sql = Sql::new("SELECT id FROM tasks WHERE run_id = ").bind(run.0);
-                let tasks = conn.fetch(sql).await?;
-                unreadable.tasks = tasks.iter().map(|row| row.uuid(0).map(TaskId)).collect::<Result<_, _>>()?;
-            }
-        }
-        if !named.tasks.is_empty() {
-            let tasks = named.tasks.iter().map(|task| task.0);
-            let sql = Sql::new("SELECT id, run_id, attempt FROM tasks WHERE id IN (").list(tasks).push(")");
-            for row in conn.fetch(sql).await? {
-                let attempt = u32::try_from(row.int(2)?).map_err(|error| Error::Stored(format!("a task: {error}")))?;
-                if let Some(work) = self.runs.get_mut(&RunId(row.uuid(1)?)) {
-                    work.tasks.insert(TaskId(row.uuid(0)?), attempt);
-                }
-            }
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ mod flows;
 mod grants;
 mod group;
 mod load;
+mod load_runs;
 mod locks;
 mod log_numbers;
 mod log_share;
