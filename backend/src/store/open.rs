@@ -112,13 +112,16 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
     let connect = unlimited
         .clone()
         .options([("statement_timeout", TIME_LIMIT_MS), ("idle_in_transaction_session_timeout", TIME_LIMIT_MS)]);
+    // Writers only look up rows by their keys. A plan for the values of each statement would take longer than the
+    // statement, and as long as a table is small or was not analysed, a plan would read the whole of it.
+    let keyed = connect.clone().options([("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off")]);
     let writers = PgPoolOptions::new()
         // Two more than the writers, for claims and heartbeats.
         .max_connections(WRITERS + 2)
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
         .before_acquire(|conn, about| Box::pin(is_usable(conn, about.idle_for)))
-        .connect_with(connect.clone())
+        .connect_with(keyed)
         .await
         .map_err(|error| {
             let place = format!("{}:{}", connect.get_host(), connect.get_port());

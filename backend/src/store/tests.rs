@@ -14,6 +14,7 @@ mod log_numbers;
 mod pages;
 mod people;
 mod places;
+mod plans;
 mod queue;
 mod statistics;
 pub(crate) mod support;

@@ -13,7 +13,6 @@ use shared::run::RunStatus;
 use super::support::{World, decide, decided, launch, on_both, person};
 use crate::engine::Input;
 use crate::store::db::Sql;
-use crate::store::runs::with_reviews;
 use crate::store::schema;
 use crate::store::sqlite::{SEEN, path_of};
 use crate::store::testing::Database;
@@ -197,19 +196,6 @@ async fn sqlite_looks_through_no_large_table() {
 /// Whether rows are read along an index in the order of a list, so that the read ends with the page.
 fn in_order(line: &str) -> bool {
     ["reviews_asked", "runs_created", "runs_carriers"].iter().any(|index| line.ends_with(index))
-}
-
-/// PostgreSQL looks a run up by its id even before the table was analysed: it must not assume that the index of a list
-/// is small, and read all of it for each run.
-#[tokio::test]
-async fn postgres_finds_a_run_along_its_key() {
-    let Some(world) = World::postgres().await else { return };
-    let run = world.launch("hello").await.summary.id;
-    let mut conn = world.store.inner.db.read().await.expect("reads");
-    let plan = conn.fetch(with_reviews(run).around("EXPLAIN ")).await.expect("explains");
-    let plan: Vec<String> = plan.iter().map(|row| row.text(0).expect("text")).collect();
-    let of_runs: Vec<_> = plan.iter().filter(|line| line.contains(" on runs")).collect();
-    assert!(matches!(&of_runs[..], [line] if line.contains("runs_pkey")), "{plan:#?}");
 }
 
 /// A database of an earlier version: its rows are in the new tables after the migration.
