@@ -118,6 +118,15 @@ impl Db {
         })
     }
 
+    /// Like [`Self::write_on_this_thread`], but in PostgreSQL, each statement is a transaction of its own until
+    /// [`Conn::begin_with`] begins one.
+    pub async fn writer_on_this_thread(&self) -> Result<Conn, DriverError> {
+        Ok(match self {
+            Self::Sqlite { .. } => self.write_on_this_thread().await?,
+            Self::Postgres { writers, .. } => Conn::Postgres(PostgresSession::acquire(writers).await?),
+        })
+    }
+
     pub async fn close(&self) {
         match self {
             Self::Sqlite { readers, writer } => {
@@ -174,6 +183,15 @@ impl Conn {
             self.fetch(Sql::new("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")).await?;
         }
         Ok(())
+    }
+
+    /// Begins the transaction of a connection from [`Db::writer_on_this_thread`] with these statements. SQLite has begun
+    /// it.
+    pub async fn begin_with(&mut self, statements: &str) -> Result<(), DriverError> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(conn) => Ok(conn.begin_with(statements).await?),
+        }
     }
 
     /// Runs a query and returns all its rows.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgPool, Postgres};
-use sqlx::{Connection as _, Executor as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -21,6 +21,9 @@ const GIVE_BACK: Duration = Duration::from_secs(5);
 /// The time limit for an idle connection to answer a ping.
 const PING: Duration = Duration::from_secs(2);
 
+/// READ COMMITTED: statements after the run's lock see what the run's last commit wrote.
+const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// The use of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionUse {
@@ -28,7 +31,7 @@ pub(super) enum SessionUse {
     Statements,
     /// A read transaction on one snapshot.
     Snapshot,
-    /// A write transaction. READ COMMITTED: statements after the run's lock see what the run's last commit wrote.
+    /// A write transaction.
     Write,
 }
 
@@ -49,12 +52,27 @@ impl PostgresSession {
         let begin = match of {
             SessionUse::Statements => return Ok(session),
             SessionUse::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            SessionUse::Write => "BEGIN ISOLATION LEVEL READ COMMITTED",
+            SessionUse::Write => BEGIN_WRITE,
         };
         session.until = (of == SessionUse::Write).then(|| Instant::now() + LIMIT);
         session.with(async |conn| conn.execute(begin).await).await?;
         session.is_open = true;
         Ok(session)
+    }
+
+    /// Acquires a connection for a write transaction that [`Self::begin_with`] begins.
+    pub async fn acquire(pool: &PgPool) -> Result<Self, sqlx::Error> {
+        let (conn, until) = (Some(pool.acquire().await?), Some(Instant::now() + LIMIT));
+        Ok(Self { conn, of: SessionUse::Write, until, is_open: false })
+    }
+
+    /// Begins a write transaction with these statements, which have no arguments, in the same round trip.
+    pub async fn begin_with(&mut self, statements: &str) -> Result<(), sqlx::Error> {
+        // If one of the statements fails, the transaction has begun nevertheless.
+        self.is_open = true;
+        let sql = AssertSqlSafe(format!("{BEGIN_WRITE}; {statements}"));
+        self.with(async |conn| conn.execute(sql).await).await?;
+        Ok(())
     }
 
     pub fn writes(&self) -> bool {

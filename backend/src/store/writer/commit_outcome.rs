@@ -57,8 +57,8 @@ pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, erro
 
 /// Whether the transaction is in the log. Takes its locks first, since they are only free once it has ended.
 async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<bool, DriverError> {
-    let mut conn = inner.db.write_on_this_thread().await?;
-    locks::acquire(&mut conn, locks).await?;
+    let mut conn = inner.db.writer_on_this_thread().await?;
+    conn.begin_with(&locks::statements(locks)).await?;
     let sql =
         Sql::new("SELECT 1 FROM log WHERE seq = ").bind(written.seq).push(" AND commit_id = ").bind(written.commit.0);
     let found = conn.fetch_one(sql).await?.is_some();

@@ -6,15 +6,18 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 use shared::id::{ReviewId, RunId};
 
-use super::super::db::{Arg, Conn, Sql};
-use super::super::driver_error::DriverError;
+use super::super::db::{Conn, Sql};
 use super::super::{Change, Error, Operation, SignIn};
 use super::named::Named;
 
 /// The key of an advisory lock, and whether the lock is exclusive.
 pub(super) type Lock = (i64, bool);
 
-/// Takes the locks of a group. `named` has the objects that its changes name, `run_of` the runs of their reviews.
+/// The number of locks per statement. PostgreSQL limits the columns of a query to 1664.
+const AT_ONCE: usize = 1000;
+
+/// Begins the transaction of a group with its locks. `named` has the objects that its changes name, `run_of` the runs
+/// of their reviews.
 pub(super) async fn take(
     conn: &mut Conn,
     changes: &[Change],
@@ -45,24 +48,18 @@ pub(super) async fn take(
         }
     }
     let locks: Vec<Lock> = keys.0.into_iter().collect();
-    acquire(conn, &locks).await?;
+    conn.begin_with(&statements(&locks)).await?;
     Ok(locks)
 }
 
-/// Takes locks in ascending order.
-pub(super) async fn acquire(conn: &mut Conn, locks: &[Lock]) -> Result<(), DriverError> {
-    if locks.is_empty() {
-        return Ok(());
-    }
-    let rows = locks.iter().map(|(key, alone)| vec![Arg::from(*key), Arg::from(*alone)]);
-    let sql = Sql::new(
-        "SELECT CASE WHEN alone = 1 THEN pg_advisory_xact_lock(key)::text \
-         ELSE pg_advisory_xact_lock_shared(key)::text END FROM (SELECT column1 AS key, column2 AS alone FROM (",
-    )
-    .values(rows)
-    .push(") AS v ORDER BY column1 OFFSET 0) AS k");
-    conn.fetch(sql).await?;
-    Ok(())
+/// The statements that take locks in their order, which is ascending.
+pub(super) fn statements(locks: &[Lock]) -> String {
+    let call = |(key, alone): &Lock| format!("pg_advisory_xact_lock{}({key})", if *alone { "" } else { "_shared" });
+    let selects = locks.chunks(AT_ONCE).map(|locks| {
+        let calls: Vec<String> = locks.iter().map(call).collect();
+        format!("SELECT {}; ", calls.join(", "))
+    });
+    selects.collect()
 }
 
 /// The keys of locks, each with whether the lock is exclusive.

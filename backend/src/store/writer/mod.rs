@@ -260,7 +260,7 @@ async fn write_all(inner: &Inner, jobs: Vec<QueuedChange>) {
 
 /// Writes a group in one transaction. After an error, nothing of it was written.
 async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Committed, CommitError>>, Error> {
-    let mut conn = inner.db.write_on_this_thread().await?;
+    let mut conn = inner.db.writer_on_this_thread().await?;
     let named = Named::of_all(changes);
     let run_of = load::runs_of(&mut conn, &named.reviews).await?;
     let locks =
