@@ -46,7 +46,9 @@ pub use fixed_host::{has_fixed_host, host_of};
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
 pub use keys::ANY;
-pub use stack::SIZE as LARGE_STACK;
+#[cfg(test)]
+pub(crate) use stack::RESERVED;
+pub use stack::{SIZE as LARGE_STACK, on_large_stack};
 pub use template::{Templates, url_piece};
 
 /// The result of checking a source.

@@ -17,6 +17,7 @@ use crate::engine::{
     Work,
 };
 use crate::flow::guardrail::ask_all;
+use crate::flow::on_large_stack;
 use crate::limits::{self, Exceeded};
 use crate::store::{
     Change, Claimed, CommitError, Error, ExponentialBackoff, Operation, Progress, WorkTable, with_retries,
@@ -103,7 +104,9 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         Ok(flow) => flow,
         Err(why) => return Ok(end(claimed, FlowCode::FlowUnreadable, why)),
     };
-    Ok(match engine::work(&flow, &state, task).ok_or(NoInput::Over)? {
+    // One stack for all its templates.
+    let work = on_large_stack(|| engine::work(&flow, &state, task));
+    Ok(match work.ok_or(NoInput::Over)? {
         Work::Model(mut request) => {
             options.tools.describe(&mut request.tools).await;
             match call_model(options, claimed, &request).await {

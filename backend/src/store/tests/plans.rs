@@ -1,10 +1,11 @@
 //! The work of writers in PostgreSQL: the plans of their statements on a young database, whose tables are small and were
-//! not analysed and the order of their locks.
+//! not analysed, the order of their locks, and the stacks that they reserve.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::support::{World, decide, decided};
+use crate::flow::RESERVED;
 use crate::store::Room;
 use crate::store::db::{Db, Sql};
 use crate::store::runs::with_reviews;
@@ -78,6 +79,16 @@ async fn rows_are_locked_before_the_log() {
     }
     other.rollback().await.expect("ends");
     decided(deciding.await.expect("ends")).expect("decides");
+}
+
+/// A group needs one large stack for all that it evaluates.
+#[tokio::test]
+async fn a_group_is_decided_on_one_stack() {
+    let Some(world) = World::postgres().await else { return };
+    world.launch("hello").await;
+    let before = RESERVED.get();
+    world.launch("hello").await;
+    assert_eq!(RESERVED.get() - before, 1);
 }
 
 /// The statements that a connection has prepared, with their plans.

@@ -53,8 +53,8 @@ use self::named::Named;
 use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
 use crate::engine::Refusal;
-use crate::flow::LARGE_STACK;
 use crate::flow::guardrail::Inquiry;
+use crate::flow::{LARGE_STACK, on_large_stack};
 use shared::time::Timestamp;
 
 /// The largest number of changes in one transaction. With twice as many, each would cost slightly less, but under full
@@ -266,10 +266,9 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
     let locks =
         if inner.db.is_postgres() { locks::take(&mut conn, changes, &named, &run_of).await? } else { Vec::new() };
     let mut group = Group::load(inner, &mut conn, changes, named, run_of).await?;
-    let mut answers = Vec::with_capacity(changes.len());
-    for change in changes {
-        answers.push(group.decide(change, Moment::of(&*inner.clock)));
-    }
+    // One stack for all templates, conditions and schemas of the group.
+    let decide = |change| group.decide(change, Moment::of(&*inner.clock));
+    let answers: Vec<_> = on_large_stack(|| changes.iter().map(decide).collect());
     if group.is_empty() {
         conn.rollback().await?;
         return Ok(answers);
