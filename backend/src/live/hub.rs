@@ -5,7 +5,8 @@ use std::sync::Arc;
 use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind, EntrySubject};
 use shared::time::Timestamp;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::count::Counter;
@@ -15,7 +16,7 @@ use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::LogPlace;
-use crate::store::{self, LogFollower, LogPage, Resume, Store};
+use crate::store::{self, Commits, LogFollower, LogPage, Resume, Store};
 use crate::token_stream::Streams;
 
 /// The name of the tail in metrics.
@@ -72,8 +73,8 @@ pub struct Hub;
 impl Hub {
     /// Starts to tail the log from its current end.
     pub async fn run(options: Options) -> Result<HubHandle, store::Error> {
-        let commits = options.store.commits();
         let tail = Tail::at_end(options).await?;
+        let commits = tail.commits.clone();
         let shared = Arc::clone(&tail.shared);
         let counting = Arc::clone(&shared);
         let count = async move { counting.counter.run(&counting.store, &counting.stopped).await };
@@ -196,6 +197,10 @@ impl HubState {
 pub(super) struct Tail {
     shared: Arc<HubState>,
     observers: Vec<Arc<dyn Observe>>,
+    commits: watch::Receiver<Commits>,
+    /// The last read while nobody listened: when it was, and the number of commits until then that may have written
+    /// rows that belong to no run. `None` after a read for listeners.
+    skipped: Option<(Instant, u64)>,
 }
 
 impl LogFollower for Tail {
@@ -207,6 +212,7 @@ impl LogFollower for Tail {
         if !self.shared.ring.has_listeners() {
             return self.skip(head).await;
         }
+        self.skipped = None;
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
             return self.start_anew().await;
         };
@@ -232,6 +238,7 @@ impl LogFollower for Tail {
 impl Tail {
     /// Creates a tail at the current end of the log.
     pub async fn at_end(options: Options) -> Result<Self, store::Error> {
+        let commits = options.store.commits();
         let head = options.store.head().await?;
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
         let shared = Arc::new(HubState {
@@ -245,7 +252,7 @@ impl Tail {
             turns: Semaphore::new(SNAPSHOTS_AT_ONCE),
             stopped: CancellationToken::new(),
         });
-        Ok(Self { shared, observers: options.observers })
+        Ok(Self { shared, observers: options.observers, commits, skipped: None })
     }
 
     /// Returns a handle to the hub of this tail.
@@ -254,8 +261,15 @@ impl Tail {
         HubHandle(Arc::clone(&self.shared))
     }
 
-    /// Advances while nobody listens: only entries that belong to no run are read and reported to observers.
-    async fn skip(&self, head: Cursor) -> Result<Resume, store::Error> {
+    /// Advances while nobody listens: only entries that belong to no run are read and reported to observers. If there
+    /// are none, the log is not read for each commit, but as often as without commits.
+    async fn skip(&mut self, head: Cursor) -> Result<Resume, store::Error> {
+        let commits = self.commits.borrow().beside_runs;
+        let is_known = |(at, before): (Instant, u64)| before == commits && at.elapsed() < Self::POLL;
+        if self.skipped.is_some_and(is_known) {
+            return Ok(Resume::OnCommit);
+        }
+        let begun = Instant::now();
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
             return self.start_anew().await;
         };
@@ -264,7 +278,9 @@ impl Tail {
         }
         self.shared.store.has_read(READER, &cursor);
         let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.visibility.forget());
-        Ok(Resume::if_more(more || !skipped))
+        let more = more || !skipped;
+        self.skipped = (!more).then_some((begun, commits));
+        Ok(Resume::if_more(more))
     }
 
     async fn start_anew(&self) -> Result<Resume, store::Error> {

@@ -3,6 +3,7 @@
 mod inbox;
 mod replay;
 mod streams;
+mod tail;
 
 use std::pin::Pin;
 use std::sync::Arc;

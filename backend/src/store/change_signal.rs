@@ -3,9 +3,10 @@
 //! lost. Owns the one connection that listens, also for the text of running agents.
 //!
 //! NOTIFY is sent off the write path: inside the transaction it would cost more than the transaction. A notice names
-//! its sender, so that no server wakes itself, and says whether there are new tasks, so that the worker of an idle
-//! server does not look for tasks whenever a busy server commits. While commits keep coming, one notice covers those of
-//! several milliseconds.
+//! its sender, so that no server wakes itself. It says whether there are new tasks, so that the worker of an idle server
+//! does not look for tasks whenever a busy server commits, and whether the log has new rows that belong to no run, so
+//! that a server without listeners does not read the log for each notice. While commits keep coming, one notice covers
+//! those of several milliseconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,9 @@ use crate::token_bucket::TokenBucket;
 const CHANNEL: &str = "countersign";
 /// The suffix of a notice without new tasks. A notice without it may have some: earlier versions did not tell.
 const NO_TASKS: &str = " no-tasks";
+/// The suffix, before that one, of a notice whose rows in the log all belong to runs. A notice without it may have
+/// others.
+const OF_RUNS: &str = " of-runs";
 /// The interval at which the database is polled.
 const POLL: Duration = Duration::from_secs(1);
 /// The number of notices, or steps of a follower, that need not wait after a pause.
@@ -39,6 +43,8 @@ const OTHERS_WRITE: Duration = Duration::from_secs(1);
 pub struct Commits {
     /// The number of commits. When it grows, there may be something to read.
     pub count: u64,
+    /// The number of those that may have written log rows that belong to no run.
+    pub beside_runs: u64,
     /// When another process last announced a commit. `None` if never.
     others: Option<Instant>,
 }
@@ -50,6 +56,20 @@ impl Commits {
     }
 }
 
+/// What followers and workers need to know of commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct News {
+    /// Whether there may be new tasks.
+    pub tasks: bool,
+    /// Whether there may be new log rows that belong to no run.
+    pub beside_runs: bool,
+}
+
+impl News {
+    /// What is assumed of commits of which nothing is known.
+    const UNKNOWN: Self = Self { tasks: true, beside_runs: true };
+}
+
 /// Signals commits, and commits with new tasks.
 pub(super) struct ChangeSignal {
     /// The name that distinguishes this process from others.
@@ -57,8 +77,9 @@ pub(super) struct ChangeSignal {
     commits: watch::Sender<Commits>,
     tasks_due: watch::Sender<u64>,
     committed: Notify,
-    /// Whether tasks were added since the last notice to other processes.
+    /// Whether tasks, and log rows that belong to no run, were added since the last notice to other processes.
     unannounced_tasks: AtomicBool,
+    unannounced_beside_runs: AtomicBool,
 }
 
 impl ChangeSignal {
@@ -69,6 +90,7 @@ impl ChangeSignal {
             tasks_due: watch::Sender::new(0),
             committed: Notify::new(),
             unannounced_tasks: AtomicBool::new(false),
+            unannounced_beside_runs: AtomicBool::new(false),
         }
     }
 
@@ -80,40 +102,48 @@ impl ChangeSignal {
         self.tasks_due.subscribe()
     }
 
-    /// Signals that this process has committed. `tasks`: with new tasks.
-    pub fn committed(&self, tasks: bool) {
-        self.commits.send_modify(|commits| commits.count += 1);
-        if tasks {
-            self.tasks_due.send_modify(|count| *count += 1);
+    /// Signals that this process has committed.
+    pub fn committed(&self, news: News) {
+        self.tell(news, None);
+        if news.tasks {
             self.unannounced_tasks.store(true, Ordering::Release);
+        }
+        if news.beside_runs {
+            self.unannounced_beside_runs.store(true, Ordering::Release);
         }
         self.committed.notify_one();
     }
 
     /// Signals that another process may have committed. `said`: it announced the commit itself.
-    fn noticed(&self, newest: &RecentRows, tasks: bool, said: bool) {
+    fn noticed(&self, newest: &RecentRows, news: News, said: bool) {
         newest.forget();
+        self.tell(news, said.then(Instant::now));
+    }
+
+    fn tell(&self, news: News, others: Option<Instant>) {
         self.commits.send_modify(|commits| {
             commits.count += 1;
-            if said {
-                commits.others = Some(Instant::now());
-            }
+            commits.beside_runs += u64::from(news.beside_runs);
+            commits.others = others.or(commits.others);
         });
-        if tasks {
+        if news.tasks {
             self.tasks_due.send_modify(|count| *count += 1);
         }
     }
 
     /// The payload of a notice about the commits since the last one.
     fn payload(&self) -> String {
+        let beside_runs = self.unannounced_beside_runs.swap(false, Ordering::AcqRel);
         let tasks = self.unannounced_tasks.swap(false, Ordering::AcqRel);
-        format!("{}{}", self.name, if tasks { "" } else { NO_TASKS })
+        let of_runs = if beside_runs { "" } else { OF_RUNS };
+        format!("{}{of_runs}{}", self.name, if tasks { "" } else { NO_TASKS })
     }
 
-    /// Whether a notice of another process announces tasks. `None` for a notice of this process.
-    fn tasks_of(&self, payload: &str) -> Option<bool> {
-        let (name, tasks) = payload.strip_suffix(NO_TASKS).map_or((payload, true), |name| (name, false));
-        (name != self.name).then_some(tasks)
+    /// What a notice of another process announces. `None` for a notice of this process.
+    fn news_in(&self, payload: &str) -> Option<News> {
+        let (rest, tasks) = payload.strip_suffix(NO_TASKS).map_or((payload, true), |rest| (rest, false));
+        let (name, beside_runs) = rest.strip_suffix(OF_RUNS).map_or((rest, true), |name| (name, false));
+        (name != self.name).then_some(News { tasks, beside_runs })
     }
 }
 
@@ -150,7 +180,7 @@ async fn watch_file(inner: &Inner) {
         {
             Ok(version) => {
                 if seen.replace(version).is_some_and(|before| before != version) {
-                    inner.signal.noticed(&inner.recent, true, false);
+                    inner.signal.noticed(&inner.recent, News::UNKNOWN, false);
                 }
             }
             Err(error) => {
@@ -177,8 +207,9 @@ async fn notify(inner: &Inner) -> Result<(), DriverError> {
     let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.payload()).push(")::text");
     let notified = async { inner.db.read().await?.fetch_one(sql).await };
     if let Err(error) = notified.await {
-        // The notice may not have arrived, so the next one announces the tasks again.
+        // The notice may not have arrived, so the next one announces everything again.
         inner.signal.unannounced_tasks.store(true, Ordering::Release);
+        inner.signal.unannounced_beside_runs.store(true, Ordering::Release);
         return Err(error);
     }
     Ok(())
@@ -200,8 +231,8 @@ async fn listen_once(inner: &Inner) -> Result<(), sqlx::Error> {
         let notice = listener.recv().await?;
         if notice.channel() == stream_relay::CHANNEL {
             stream_relay::receive(inner, notice.payload());
-        } else if let Some(tasks) = inner.signal.tasks_of(notice.payload()) {
-            inner.signal.noticed(&inner.recent, tasks, true);
+        } else if let Some(news) = inner.signal.news_in(notice.payload()) {
+            inner.signal.noticed(&inner.recent, news, true);
         }
     }
 }
@@ -214,7 +245,7 @@ async fn watch_log(inner: &Inner) {
         match head(inner).await {
             Ok(now) => {
                 if seen.replace(now).is_some_and(|before| before != now) {
-                    inner.signal.noticed(&inner.recent, true, false);
+                    inner.signal.noticed(&inner.recent, News::UNKNOWN, false);
                 }
             }
             Err(error) => report(&error),
@@ -235,15 +266,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_are_notified_of_tasks_once_and_no_process_notifies_itself() {
+    fn others_are_notified_of_news_once_and_no_process_notifies_itself() {
         let (one, other) = (ChangeSignal::new("one".to_owned()), ChangeSignal::new("other".to_owned()));
-        one.committed(true);
-        one.committed(false);
-        let notice = one.payload();
-        assert_eq!((other.tasks_of(&notice), one.tasks_of(&notice)), (Some(true), None));
-        one.committed(false);
-        let notice = one.payload();
-        assert_eq!((other.tasks_of(&notice), one.tasks_of(&notice)), (Some(false), None));
-        assert_eq!(other.tasks_of("one"), Some(true), "a server of an earlier version does not say");
+        let news = |tasks, beside_runs| News { tasks, beside_runs };
+        for (commits, announced) in [
+            (&[news(true, false), news(false, false)][..], news(true, false)),
+            (&[news(false, true), news(false, false)], news(false, true)),
+            (&[news(false, true), news(true, false)], news(true, true)),
+            (&[news(false, false)], news(false, false)),
+        ] {
+            commits.iter().for_each(|news| one.committed(*news));
+            let notice = one.payload();
+            assert_eq!((other.news_in(&notice), one.news_in(&notice)), (Some(announced), None), "{notice}");
+        }
+        assert_eq!(other.news_in("one"), Some(News::UNKNOWN), "a server of an earlier version does not say");
+        assert_eq!(other.news_in("one no-tasks"), Some(news(false, true)));
+    }
+
+    #[test]
+    fn rows_that_belong_to_no_run_are_counted() {
+        let signal = ChangeSignal::new("one".to_owned());
+        let counts = || {
+            let commits = *signal.commits().borrow();
+            (commits.count, commits.beside_runs)
+        };
+        signal.committed(News { tasks: true, beside_runs: false });
+        assert_eq!(counts(), (1, 0));
+        signal.noticed(&RecentRows::default(), News { tasks: false, beside_runs: false }, true);
+        assert_eq!(counts(), (2, 0));
+        signal.noticed(&RecentRows::default(), News::UNKNOWN, false);
+        signal.committed(News { tasks: false, beside_runs: true });
+        assert_eq!(counts(), (4, 2));
     }
 }

@@ -50,6 +50,7 @@ use self::commit_outcome::CommitOutcome;
 use self::group::Group;
 use self::log_share::LogShare;
 use self::named::Named;
+use super::change_signal::News;
 use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
 use crate::engine::Refusal;
@@ -291,12 +292,13 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
         }
     }
     group.measure();
+    let news = News { tasks: group.has_new_tasks(), beside_runs: !group.out.events.is_empty() };
     if !group.erasures.is_empty() {
         // Recent rows in memory may still contain the erased data.
         inner.recent.forget();
     } else if !written.large {
         inner.recent.add(group.take_log(written.seq));
     }
-    inner.signal.committed(group.has_new_tasks());
+    inner.signal.committed(news);
     Ok(answers)
 }
