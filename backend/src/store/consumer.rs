@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::leases::{Lease, NextReady, Progress, WorkTable};
@@ -67,6 +67,13 @@ pub trait Consumer: Send + Sync + 'static {
         held: &[Lease],
     ) -> impl Future<Output = Result<Option<NextReady>, Error>> + Send;
 
+    /// Whether a claim that leaves this room has found all rows that are due, and `changed` signals when more are, also
+    /// rows of running jobs that get a new time. The end of a job is then no reason to look again. Where the end of a
+    /// job makes room, or sets the time of its row, it is.
+    fn knows_all_due(_room: Self::Room) -> bool {
+        false
+    }
+
     /// The leases on the rows of a unit of work.
     fn leases(work: &Self::Work) -> Vec<Lease>;
 
@@ -115,16 +122,17 @@ impl<J> Jobs<J> {
         self.held.insert(id, Held { leases, lost, job });
     }
 
-    /// Removes a job that has ended or panicked.
-    fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
-        let id = match ended {
-            Ok((id, ())) => id,
+    /// Removes a job that has ended or panicked. Returns whether it has ended by itself.
+    fn ended(&mut self, ended: Result<(Id, ()), JoinError>) -> bool {
+        let (id, by_itself) = match ended {
+            Ok((id, ())) => (id, true),
             Err(error) => {
                 tracing::error!(%error, "a job panicked; it is retried when its lease expires");
-                error.id()
+                (error.id(), false)
             }
         };
         self.held.remove(&id);
+        by_itself
     }
 
     fn leases(&self) -> Vec<Lease> {
@@ -144,31 +152,49 @@ pub async fn consume<C: Consumer, T: Send + Sync>(
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Once the sender is dropped, the store is closed: due rows are then found by polling.
     let mut is_signalled = true;
-    loop {
+    'work: loop {
         // Marked as seen before the table is read, so that rows added meanwhile are not missed.
         changed.borrow_and_update();
-        let wait = match fill(&consumer, &mut jobs).await {
-            Ok(wait) => wait,
+        let Filled { wait, knows_all_due } = match fill(&consumer, &mut jobs).await {
+            Ok(filled) => filled,
             Err(error) => {
                 tracing::warn!(%error, table = ?C::TABLE, "no work could be claimed");
-                Some(AFTER_ERROR)
+                Filled { wait: Some(AFTER_ERROR), knows_all_due: false }
             }
         };
         let has_room = wait.is_some();
-        tokio::select! {
-            () = stop.cancelled() => break,
-            signal = changed.changed(), if has_room && is_signalled => is_signalled = signal.is_ok(),
-            () = sleep(wait.unwrap_or(terms.poll)), if has_room => {}
-            Some(ended) = jobs.set.join_next_with_id() => jobs.ended(ended),
-            _ = beats.tick() => beat(&*consumer, &mut jobs).await,
+        let until = Instant::now() + wait.unwrap_or(terms.poll);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break 'work,
+                signal = changed.changed(), if has_room && is_signalled => is_signalled = signal.is_ok(),
+                () = sleep_until(until), if has_room => {}
+                Some(ended) = jobs.set.join_next_with_id() => {
+                    if jobs.ended(ended) && knows_all_due {
+                        continue;
+                    }
+                }
+                _ = beats.tick() => beat(&*consumer, &mut jobs).await,
+            }
+            break;
         }
     }
     drain(&*consumer, jobs, beats).await;
 }
 
-/// Claims as much work as there is room for. Returns how long to wait for more, or `None` if no room is left.
-async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result<Option<Duration>, Error> {
-    let Some(room) = consumer.room(jobs) else { return Ok(None) };
+/// The state of a table after a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Filled {
+    /// How long to wait for more work. `None` if there is no room for any.
+    wait: Option<Duration>,
+    /// Whether the end of a job is no reason to look for more.
+    knows_all_due: bool,
+}
+
+/// Claims as much work as there is room for.
+async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result<Filled, Error> {
+    let full = Filled { wait: None, knows_all_due: false };
+    let Some(room) = consumer.room(jobs) else { return Ok(full) };
     // After an outage, the leases of running jobs may be over. They come first, before another server claims them.
     if jobs.renewed.elapsed() > consumer.terms().heartbeat {
         renew(&**consumer, jobs).await?;
@@ -176,11 +202,11 @@ async fn fill<C: Consumer>(consumer: &Arc<C>, jobs: &mut Jobs<C::Job>) -> Result
     for work in consumer.claim(room, &jobs.leases()).await? {
         jobs.start(consumer, work);
     }
-    let Some(room) = consumer.room(jobs) else { return Ok(None) };
+    let Some(room) = consumer.room(jobs) else { return Ok(full) };
     let (next, longest) = (consumer.next_due(room, &jobs.leases()).await?, consumer.terms().poll);
     // Measured by the database: a wrong clock of this server would make it look too often or too late.
-    let until = next.map_or(longest, NextReady::wait);
-    Ok(Some(until.clamp(MIN_WAIT, longest)))
+    let wait = next.map_or(longest, NextReady::wait).clamp(MIN_WAIT, longest);
+    Ok(Filled { wait: Some(wait), knows_all_due: C::knows_all_due(room) })
 }
 
 /// Renews all leases, and notifies the jobs that have lost one.
@@ -215,7 +241,9 @@ async fn drain<C: Consumer>(consumer: &C, mut jobs: Jobs<C::Job>, mut beats: Int
     loop {
         tokio::select! {
             ended = jobs.set.join_next_with_id() => match ended {
-                Some(ended) => jobs.ended(ended),
+                Some(ended) => {
+                    jobs.ended(ended);
+                }
                 None => return,
             },
             _ = beats.tick() => beat(consumer, &mut jobs).await,

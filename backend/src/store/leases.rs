@@ -112,9 +112,9 @@ pub(super) enum Readiness {
 pub(super) struct Selection<'a> {
     store: &'a Store,
     wanted: Wanted<'a>,
-    /// The rows whose jobs still run here. They are left out even if their leases are over: a claim would take them
-    /// from these jobs.
-    held: &'a [Uuid],
+    /// The leases of the jobs that still run here. Their rows are left out even if the leases are over: a claim would
+    /// take them from these jobs. A row with another attempt is no longer theirs.
+    held: &'a [Lease],
     /// The locking clause at the end of each SELECT.
     pub lock: &'static str,
 }
@@ -139,8 +139,9 @@ impl Selection<'_> {
 
     /// Adds the conditions that a row is not held, and is ready, unless only times are read.
     pub fn ready(&self, sql: Sql, by: Readiness) -> Sql {
+        let held = || padded(self.held).into_iter().map(|lease| vec![lease.id.into(), lease.attempt.into()]);
         let sql =
-            if self.held.is_empty() { sql } else { sql.push(" AND id NOT IN (").list(padded(self.held)).push(")") };
+            if self.held.is_empty() { sql } else { sql.push(" AND (id, attempt) NOT IN (").values(held()).push(")") };
         match self.wanted {
             Wanted::Ready(_) => self.store.now_by(sql.push(" AND ready_at <= "), by),
             Wanted::Times => sql,
@@ -161,7 +162,7 @@ impl Store {
         first: impl Fn(&Selection<'_>) -> Sql + Send + 'static,
         read: fn(&Row) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
-        let held = ids(held);
+        let held = held.to_vec();
         // A read first keeps an idle server off SQLite's write lock.
         if !self.inner.db.is_postgres() {
             let look = first(&Selection { store: self, wanted: Wanted::Ready("1"), held: &held, lock: "" });
@@ -229,7 +230,7 @@ impl Store {
         held: &[Lease],
         first: impl Fn(&Selection<'_>) -> Sql,
     ) -> Result<Option<NextReady>, Error> {
-        let sql = first(&Selection { store: self, wanted: Wanted::Times, held: &ids(held), lock: "" });
+        let sql = first(&Selection { store: self, wanted: Wanted::Times, held, lock: "" });
         let mut next: Option<NextReady> = None;
         for row in self.inner.db.read().await?.fetch(sql).await? {
             let ready = NextReady { at: Timestamp(row.int(0)?), now: Timestamp(row.int(1)?) };
@@ -320,10 +321,6 @@ impl Store {
     pub(super) fn time_in(&self, sql: Sql, delay: Duration) -> Sql {
         self.now(sql).push(" + ").bind(micros(delay))
     }
-}
-
-fn ids(held: &[Lease]) -> Vec<Uuid> {
-    held.iter().map(|lease| lease.id).collect()
 }
 
 pub(super) fn micros(time: Duration) -> i64 {

@@ -102,6 +102,12 @@ impl Consumer for Options {
         self.store.next_due(room, held).await
     }
 
+    /// Every commit that makes a task or gives it a new time is signalled, and a new time comes with a new attempt.
+    /// Tasks that others held, or that this worker has put off, are found by polling and by the ends of their leases.
+    fn knows_all_due(room: Room) -> bool {
+        room.calls > 0 && room.timers > 0 && room.suspects > 0
+    }
+
     fn leases(claimed: &Claimed) -> Vec<Lease> {
         vec![claimed.lease()]
     }
