@@ -100,6 +100,20 @@ impl Db {
         on_blocking_thread(async move || work(db.write_on_this_thread().await?).await).await
     }
 
+    /// Like [`Self::write`], for work that mostly is one statement: in PostgreSQL, each of its statements is a
+    /// transaction of its own, without round trips for its begin and end.
+    pub async fn write_statements<T, E>(
+        &self,
+        work: impl AsyncFnOnce(Conn) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DriverError> + Send + 'static,
+    {
+        let db = self.clone();
+        on_blocking_thread(async move || work(db.writer_on_this_thread().await?).await).await
+    }
+
     /// Executes one writing statement in its own transaction. Returns how many rows it changed.
     pub async fn execute(&self, sql: Sql) -> Result<u64, DriverError> {
         let statement = async move |mut conn: Conn| {
@@ -107,7 +121,7 @@ impl Db {
             conn.commit().await?;
             Ok(changed)
         };
-        self.write(statement).await
+        self.write_statements(statement).await
     }
 
     /// Begins a write transaction. SQLite is called on the current thread, which may block.

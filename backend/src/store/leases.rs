@@ -49,6 +49,14 @@ impl WorkTable {
         }
     }
 
+    /// The columns that are also set if a claim is undone that has counted a lost attempt.
+    fn on_put_back(self) -> &'static str {
+        match self {
+            Self::Tasks => ", lost = lost - 1",
+            Self::Deliveries => ", failures = failures - 1",
+        }
+    }
+
     /// The columns that a release also sets. A task that was begun keeps its owner, so that the next worker knows it.
     /// The next claim will count that owner as lost, so one is subtracted here.
     fn on_release(self, progress: Progress) -> &'static str {
@@ -151,8 +159,8 @@ impl Selection<'_> {
 
 impl Store {
     /// Claims the rows that `first` selects, except those that are `held`. `columns` are read by `read`, with their
-    /// values before the claim; the first of them must be the id. If a row cannot be read, it is deferred so that it
-    /// does not block others, and nothing is claimed.
+    /// values before the claim; the first of them must be the id. If a row cannot be read, its claim is undone, and it
+    /// is deferred so that it does not block others.
     pub(super) async fn claim_rows<T: Send + 'static>(
         &self,
         table: WorkTable,
@@ -171,9 +179,10 @@ impl Store {
             }
         }
         let (store, owner) = (self.clone(), owner.to_owned());
-        let claim = async move |mut conn: Conn| -> Result<Result<Vec<T>, Vec<Uuid>>, Error> {
+        let claim = async move |mut conn: Conn| {
             let lock = if conn.is_postgres() { " FOR UPDATE SKIP LOCKED" } else { "" };
-            let due = first(&Selection { store: &store, wanted: Wanted::Ready(columns), held: &held, lock });
+            let (at, columns) = (columns.split(',').count(), format!("{columns}, attempt AS tried, owner AS tried_by"));
+            let due = first(&Selection { store: &store, wanted: Wanted::Ready(&columns), held: &held, lock });
             let update = |sql: Sql| {
                 let sql = sql.push("UPDATE ").push(table.name()).push(" SET attempt = attempt + 1, owner = ");
                 let sql = sql.bind(owner.as_str()).push(table.on_claim()).push(", ready_at = ");
@@ -190,37 +199,32 @@ impl Store {
                 }
                 rows
             };
-            let (mut claimed, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
+            let mut claimed = Vec::with_capacity(rows.len());
             for row in &rows {
                 match read(row) {
                     Ok(item) => claimed.push(item),
                     Err(error) => {
-                        let id = row.uuid(0)?;
+                        let (id, before) = (row.uuid(0)?, (row.int(at)?, row.text_opt(at + 1)?));
                         tracing::error!(%error, table = table.name(), %id, "a row cannot be read, and is deferred");
-                        unreadable.push(id);
+                        conn.execute(store.put_back(table, id, before, &owner)).await?;
                     }
                 }
             }
-            if unreadable.is_empty() {
-                conn.commit().await?;
-                return Ok(Ok(claimed));
-            }
-            // The claim is undone, since nobody has begun the rows that cannot be read.
-            conn.rollback().await?;
-            Ok(Err(unreadable))
+            conn.commit().await?;
+            Ok(claimed)
         };
-        match self.inner.db.write(claim).await? {
-            Ok(claimed) => Ok(claimed),
-            Err(unreadable) => self.put_aside(table, unreadable).await.map(|()| Vec::new()),
-        }
+        self.inner.db.write_statements(claim).await
     }
 
-    /// Defers rows that this server cannot read, unless another server has claimed them since.
-    async fn put_aside(&self, table: WorkTable, rows: Vec<Uuid>) -> Result<(), Error> {
-        let sql = Sql::new("UPDATE ").push(table.name()).push(" SET ready_at = ");
-        let sql = self.time_in(sql, UNREADABLE_FOR).push(" WHERE id IN (").list(rows).push(") AND ready_at <= ");
-        self.inner.db.execute(self.now(sql)).await?;
-        Ok(())
+    /// Undoes the claim of a row that this server cannot read, and defers it. `before` are its attempt and owner before
+    /// the claim.
+    fn put_back(&self, table: WorkTable, row: Uuid, before: (i64, Option<String>), owner: &str) -> Sql {
+        let (attempt, owner_before) = before;
+        let uncounted = if owner_before.is_some() { table.on_put_back() } else { "" };
+        let sql = Sql::new("UPDATE ").push(table.name()).push(" SET attempt = ").bind(attempt).push(", owner = ");
+        let sql = sql.bind(owner_before).push(uncounted).push(", ready_at = ");
+        let sql = self.time_in(sql, UNREADABLE_FOR).push(" WHERE id = ").bind(row).push(" AND owner = ").bind(owner);
+        sql.push(" AND attempt = ").bind(attempt + 1)
     }
 
     /// Returns when the first of the rows that `first` selects is ready, or its lease ends. Leaves out those that are

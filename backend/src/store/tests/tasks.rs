@@ -105,16 +105,27 @@ async fn a_task_that_cannot_be_read_waits_as_it_was(world: World) {
     let row = world.store.inner.db.read().await.expect("reads").fetch_one(sql).await.expect("reads").expect("a task");
     let body = row.text(0).expect("a text");
     set_body("of a later version", &body).await;
-    for _ in 0..3 {
-        assert_eq!(world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
-        set_body("of a later version", "of a later version").await;
-    }
-    world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims");
     let others = world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims");
     assert_eq!(others.len(), 1, "it holds up no other");
+    for _ in 0..3 {
+        assert_eq!(world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims"), Vec::new(), "it is deferred");
+        set_body("of a later version", "of a later version").await;
+        assert_eq!(world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
+    }
     set_body(&body, "of a later version").await;
     let read = world.store.claim("new", ROOM, LEASE, &[]).await.expect("claims").remove(0);
     assert_eq!((read.attempt, read.lost, read.lost_before), (1, 0, false));
+
+    // The worker that was lost with it is counted once, by the server that can read it.
+    set_body("of a later version", &body).await;
+    assert_eq!(world.store.claim("old", ROOM, LEASE, &[read.lease()]).await.expect("claims"), Vec::new(), "it is held");
+    for _ in 0..2 {
+        assert_eq!(world.store.claim("old", ROOM, LEASE, &[]).await.expect("claims"), Vec::new());
+        set_body("of a later version", "of a later version").await;
+    }
+    set_body(&body, "of a later version").await;
+    let read = world.store.claim("new", ROOM, LEASE, &[]).await.expect("claims").remove(0);
+    assert_eq!((read.attempt, read.lost, read.lost_before), (2, 1, true));
 }
 
 /// Launches a run with two calls of a tool, side by side.
