@@ -16,7 +16,8 @@ use super::super::log_row::Form;
 use super::super::page_bytes::LOG_READ;
 use super::super::{Commits, Error, Inner, Store};
 use super::BLOCK;
-use super::terms::{Terms, as_text};
+use super::review_words::ReviewWords;
+use super::terms::{KnownTerms, Terms, as_text};
 
 /// The number of rows per transaction, since writers in SQLite wait meanwhile.
 const AT_ONCE: i64 = 16 * BLOCK;
@@ -117,7 +118,7 @@ impl Store {
         let (mut latest, mut behind) = conn.end_of_blocks().await?;
         let erasures = conn.last_erasure().await?;
         let mut blocks: Vec<NewBlock> = Vec::new();
-        let mut runs = BTreeSet::new();
+        let (mut runs, mut known) = (BTreeSet::new(), KnownTerms::default());
         let of_full_blocks = rows.partition_point(|row| row.int(0).is_ok_and(|seq| seq < to));
         for rows in rows[..of_full_blocks].chunks(LOG_READ) {
             for (row, (place, events)) in rows.iter().zip(read_rows(&mut conn, rows, Form::Whole).await?) {
@@ -128,8 +129,9 @@ impl Store {
                 }
                 let Some(block) = blocks.last_mut() else { continue };
                 // An entry may be earlier than its row.
+                let at = u32::try_from(place.seq.rem_euclid(BLOCK)).unwrap_or(0);
                 for event in &events {
-                    block.terms.add(u32::try_from(place.seq.rem_euclid(BLOCK)).unwrap_or(0), event);
+                    block.terms.add(at, event, &mut known);
                     behind = behind.max(latest.saturating_sub(event.at.0));
                     block.latest = block.latest.max(event.at.0);
                 }
@@ -139,21 +141,23 @@ impl Store {
                 }
             }
         }
+        // Read before others are kept waiting. Reviews that change meanwhile have newer entries.
+        let words = conn.words_of_reviews(&runs).await?;
         conn.rollback().await?;
-        if !self.write_blocks((next, to), erasures, &blocks, &runs).await? {
+        if !self.write_blocks((next, to), erasures, &blocks, words).await? {
             return Ok((Indexed::Elsewhere, next));
         }
         Ok((if to < end { Indexed::Some(head - to) } else { Indexed::All }, to))
     }
 
-    /// Stores blocks and the words of the reviews of these runs as they are now, and moves the end of the index.
+    /// Stores blocks and the words of reviews, and moves the end of the index.
     /// Returns `false` if another server has moved it, or something was erased since the rows were read.
     async fn write_blocks(
         &self,
         (next, to): (i64, i64),
         erasures: u64,
         blocks: &[NewBlock],
-        runs: &BTreeSet<RunId>,
+        words: Vec<ReviewWords>,
     ) -> Result<bool, Error> {
         let mut conn = self.inner.db.write_on_this_thread().await?;
         // Data that were erased since the rows were read must not get into the index.
@@ -165,7 +169,7 @@ impl Store {
             let times = (block.latest, block.behind);
             conn.put_block(block.number, times, block.terms.masks(), &block.terms.tokens()).await?;
         }
-        conn.index_reviews(runs).await?;
+        conn.put_review_words(words).await?;
         conn.commit().await?;
         Ok(true)
     }

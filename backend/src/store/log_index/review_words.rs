@@ -29,6 +29,13 @@ pub(in crate::store) enum WordIndex {
     Past,
 }
 
+/// The words of a review, as the index stores them.
+pub(super) struct ReviewWords {
+    review: Uuid,
+    index: WordIndex,
+    words: String,
+}
+
 impl WordIndex {
     pub const ALL: [Self; 2] = [Self::Pending, Self::Past];
 
@@ -104,10 +111,16 @@ impl Conn {
 
     /// Indexes the current words of the reviews of these runs.
     pub(in crate::store) async fn index_reviews(&mut self, runs: &BTreeSet<RunId>) -> Result<(), Error> {
+        let words = self.words_of_reviews(runs).await?;
+        self.put_review_words(words).await
+    }
+
+    /// Reads the words of the reviews of these runs.
+    pub(super) async fn words_of_reviews(&mut self, runs: &BTreeSet<RunId>) -> Result<Vec<ReviewWords>, Error> {
         let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
+        let mut found = Vec::new();
         for chunk in runs.chunks(CHUNK) {
             let sql = Sql::new("SELECT id, status, search FROM reviews WHERE run_id IN (").list(padded(chunk));
-            let mut found = Vec::new();
             for row in self.fetch(sql.push(")")).await? {
                 let mut words = BTreeSet::new();
                 each_word(&row.text(2)?, &mut |word| {
@@ -116,21 +129,26 @@ impl Conn {
                     }
                 });
                 let words = as_text(&words.into_iter().collect::<Vec<_>>(), self.kind());
-                found.push((row.uuid(0)?, WordIndex::of(&row.text(1)?), words));
+                found.push(ReviewWords { review: row.uuid(0)?, index: WordIndex::of(&row.text(1)?), words });
             }
-            if self.is_postgres() {
-                let rows =
-                    found.into_iter().map(|(id, index, words)| vec![id.into(), index.pending().into(), words.into()]);
-                let into =
-                    "INSERT INTO review_words (review_id, pending, words) SELECT a, b, CAST(c AS tsvector) FROM (";
-                let again = ") AS k (a, b, c) \
-                             ON CONFLICT (review_id) DO UPDATE SET pending = excluded.pending, words = excluded.words";
-                self.insert_by(into.to_owned(), rows.collect(), again).await?;
-                continue;
-            }
-            for (id, index, words) in found {
-                self.index_review(id, index, words).await?;
-            }
+        }
+        Ok(found)
+    }
+
+    /// Stores the words of reviews, except of those that were removed since the words were read.
+    pub(super) async fn put_review_words(&mut self, found: Vec<ReviewWords>) -> Result<(), Error> {
+        if self.is_postgres() {
+            let rows = found
+                .into_iter()
+                .map(|found| vec![found.review.into(), found.index.pending().into(), found.words.into()]);
+            let into = "INSERT INTO review_words (review_id, pending, words) SELECT a, b, CAST(c AS tsvector) FROM (";
+            let again = ") AS k (a, b, c) WHERE EXISTS (SELECT 1 FROM reviews r WHERE r.id = a) \
+                         ON CONFLICT (review_id) DO UPDATE SET pending = excluded.pending, words = excluded.words";
+            self.insert_by(into.to_owned(), rows.collect(), again).await?;
+            return Ok(());
+        }
+        for ReviewWords { review, index, words } in found {
+            self.index_review(review, index, words).await?;
         }
         Ok(())
     }
@@ -146,8 +164,8 @@ impl Conn {
             let sql = Sql::new("UPDATE review_numbers SET pending = ").bind(index.pending()).push(" WHERE number = ");
             self.execute(sql.bind(number)).await?;
         } else {
-            let sql = Sql::new("INSERT INTO review_numbers (review_id, pending) ");
-            self.execute(sql.values([vec![id.into(), index.pending().into()]])).await?;
+            let sql = Sql::new("INSERT INTO review_numbers (review_id, pending) SELECT id, ").bind(index.pending());
+            self.execute(sql.push(" FROM reviews WHERE id = ").bind(id)).await?;
         }
         let sql = Sql::new("INSERT INTO ").push(index.table()).push(" (rowid, words) SELECT number, ").bind(words);
         self.execute(sql.push(" FROM review_numbers WHERE review_id = ").bind(id)).await?;

@@ -1,9 +1,10 @@
 //! The terms of a block: the values by which entries are filtered, and their words.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sha2::{Digest as _, Sha256};
-use shared::log::{Event, ReviewAct};
+use shared::id::Username;
+use shared::log::{EntryKind, Event, ReviewAct};
 
 use super::super::db::DatabaseKind;
 use super::super::words::each_word_of;
@@ -51,6 +52,22 @@ pub(super) fn stem(word: &str) -> &str {
     word.char_indices().nth(MAX_STEM).map_or(word, |(end, _)| &word[..end])
 }
 
+/// The terms of entries that were met already, by kind, actor and act: most entries of a step have the same few.
+#[derive(Debug, Default)]
+pub(super) struct KnownTerms(HashMap<(EntryKind, Option<Username>, Option<&'static str>), Vec<Term>>);
+
+impl KnownTerms {
+    /// The terms of an entry with this act.
+    fn of(&mut self, event: &Event, act: Option<ReviewAct>) -> &[Term] {
+        self.0.entry((event.kind, event.actor.clone(), act.map(ReviewAct::as_str))).or_insert_with(|| {
+            let kinds = [Some(event.kind.as_str()), None];
+            let actors = [event.actor.as_deref(), None];
+            let pairs = kinds.into_iter().flat_map(|kind| actors.map(|actor| (kind, actor)));
+            pairs.filter_map(|(kind, actor)| Term::of(kind, actor, act)).collect()
+        })
+    }
+}
+
 /// The terms and words of a block.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
@@ -61,16 +78,12 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Adds an entry of a row; `row` is the row's place in the block.
-    pub fn add(&mut self, row: u32, event: &Event) {
+    pub fn add(&mut self, row: u32, event: &Event, known: &mut KnownTerms) {
         let acts = event.acts();
         let acts = ReviewAct::ALL.iter().copied().filter(|act| acts.has(*act)).map(Some);
         for act in acts.chain([None]) {
-            for kind in [Some(event.kind.as_str()), None] {
-                for actor in [event.actor.as_deref(), None] {
-                    if let Some(term) = Term::of(kind, actor, act) {
-                        *self.masks.entry(term).or_default() |= 1 << row;
-                    }
-                }
+            for term in known.of(event, act) {
+                *self.masks.entry(*term).or_default() |= 1 << row;
             }
         }
         each_word_of(event, &mut |word| {
