@@ -77,7 +77,8 @@ impl LogFollower for Feeder {
         self.unsaved += entries.len();
         let people = self.people(&entries).await?;
         for entry in &entries {
-            if let Some((occasion, review, only)) = occasion_of(entry) {
+            let may_be_wanted = !people.is_empty() || self.outlets.may_want(entry);
+            if let Some((occasion, review, only)) = may_be_wanted.then(|| occasion_of(entry)).flatten() {
                 let notice = Notice { entry, before: &before, occasion, review: &review, only: only.as_deref() };
                 if entry.event.kind.occasion().is_some() {
                     deliveries.extend(plan::to_programs(&notice, &self.outlets));
@@ -149,8 +150,11 @@ impl Feeder {
 
     /// Everyone who chose to be notified. Empty if no entry is an occasion for that.
     async fn people(&self, entries: &[Entry]) -> Result<Vec<Recipient>, store::Error> {
-        let has_occasion = entries.iter().any(|entry| occasion_of(entry).is_some());
-        if !has_occasion || self.outlets.channels().is_empty() {
+        if self.outlets.channels().is_empty() {
+            return Ok(Vec::new());
+        }
+        let has_occasion = |entry: &Entry| entry.event.kind.occasion().is_some() || occasion_of(entry).is_some();
+        if !entries.iter().any(has_occasion) {
             return Ok(Vec::new());
         }
         let mut people = Vec::new();

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::id::ReviewId;
+use shared::log::Entry;
 use shared::notification::Channel;
 use tokio::sync::watch;
 
@@ -133,6 +134,13 @@ impl Outlets {
     fn channels(&self) -> Vec<Channel> {
         let slack = self.slack.iter().map(|_| Channel::Slack);
         slack.chain(self.mailer.iter().map(|_| Channel::Email)).collect()
+    }
+
+    /// Whether programs, or a channel in Slack, may be notified of an entry. Its review need not be read otherwise.
+    fn may_want(&self, entry: &Entry) -> bool {
+        // Only questions without a run are answered by a callback.
+        let may_be_answered = self.callbacks.is_some() && entry.event.run_id.is_none();
+        !self.webhooks.is_empty() || self.slack.is_some() || may_be_answered
     }
 
     /// Returns the address of a review.
