@@ -1,6 +1,7 @@
 //! A lean HTTP/1.1 client on one kept-alive connection, so that the load takes little of the machine that it measures.
 
 use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -37,19 +38,8 @@ impl Connection {
 
     /// Sends a request, and returns the JSON of the response (`Null` if it is not JSON); an error status is an error.
     pub async fn send(&mut self, method: &str, path: &str, content_type: &str, body: &str) -> Result<Value> {
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
-            self.address,
-            self.credential,
-            body.len()
-        );
-        self.stream.get_mut().write_all(request.as_bytes()).await?;
-        let status = self.read().await?;
-        let answer = serde_json::from_slice(&self.body).unwrap_or(Value::Null);
-        if !(200..300).contains(&status) {
-            bail!("{method} {path}: {status}: {answer}");
-        }
-        Ok(answer)
+        let answer = self.request(method, path, content_type, body).await?;
+        Ok(serde_json::from_slice(answer).unwrap_or(Value::Null))
     }
 
     /// Posts JSON, and returns the JSON of the response; an error status is an error.
@@ -60,6 +50,34 @@ impl Connection {
     /// Gets the JSON at a path; an error status is an error.
     pub async fn get(&mut self, path: &str) -> Result<Value> {
         self.send("GET", path, "application/json", "").await
+    }
+
+    /// Like [`Self::post`], and reads only the members that `T` has: a whole response takes much of the client's time.
+    pub async fn post_for<T: DeserializeOwned>(&mut self, path: &str, body: &Value) -> Result<T> {
+        let answer = self.request("POST", path, "application/json", &body.to_string()).await?;
+        serde_json::from_slice(answer).with_context(|| format!("the response of {path}"))
+    }
+
+    /// Like [`Self::get`], and reads only the members that `T` has.
+    pub async fn get_for<T: DeserializeOwned>(&mut self, path: &str) -> Result<T> {
+        let answer = self.request("GET", path, "application/json", "").await?;
+        serde_json::from_slice(answer).with_context(|| format!("the response of {path}"))
+    }
+
+    /// Sends a request, and returns the body of the response; an error status is an error.
+    async fn request(&mut self, method: &str, path: &str, content_type: &str, body: &str) -> Result<&[u8]> {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            self.credential,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes()).await?;
+        let status = self.read().await?;
+        if !(200..300).contains(&status) {
+            bail!("{method} {path}: {status}: {}", String::from_utf8_lossy(&self.body));
+        }
+        Ok(&self.body)
     }
 
     async fn read(&mut self) -> Result<u16> {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use crate::client::{CLIENTS, Connection};
@@ -82,30 +83,61 @@ pub async fn round_of_cycles(servers: &[Server], length: Duration) -> Result<f64
     Ok(f64::from(cycles) / started.elapsed().as_secs_f64())
 }
 
+/// The members of a run that a cycle needs.
+#[derive(Deserialize)]
+pub struct Launched {
+    /// The run's id.
+    pub id: String,
+    status: String,
+}
+
+/// The members of a review that a cycle needs.
+#[derive(Deserialize)]
+pub struct Asked {
+    /// The review's id.
+    pub id: String,
+    revision: u64,
+    digest: String,
+}
+
+#[derive(Deserialize)]
+struct Reviews {
+    items: Vec<Asked>,
+}
+
+#[derive(Deserialize)]
+struct Decided {
+    outcome: String,
+}
+
 /// Takes one run from launch to completed.
 pub async fn cycle(connection: &mut Connection) -> Result<()> {
+    let asked = ask(connection).await?;
+    decide(connection, &asked).await
+}
+
+/// Launches a run of the flow `ask`, and returns its review.
+pub async fn ask(connection: &mut Connection) -> Result<Asked> {
     let run = launch(connection).await?;
-    let id = run["id"].as_str().context("no run id")?;
-    let reviews = connection.get(&format!("/api/v1/runs/{id}/reviews")).await?;
-    let decided = decide(connection, &reviews["items"][0]).await?;
-    ensure!(decided["outcome"] == "resolved", "not resolved: {decided}");
-    Ok(())
+    let reviews: Reviews = connection.get_for(&format!("/api/v1/runs/{}/reviews", run.id)).await?;
+    reviews.items.into_iter().next().context("no review")
 }
 
 /// Launches a run of the flow `ask`, and checks that it waits for a person at once.
-pub async fn launch(connection: &mut Connection) -> Result<Value> {
-    let run = connection.post("/api/v1/runs", &json!({"flow": "ask"})).await?;
-    ensure!(run["status"] == "waiting_for_human", "does not wait: {run}");
+pub async fn launch(connection: &mut Connection) -> Result<Launched> {
+    let run: Launched = connection.post_for("/api/v1/runs", &json!({"flow": "ask"})).await?;
+    ensure!(run.status == "waiting_for_human", "does not wait: {}", run.status);
     Ok(run)
 }
 
-/// Decides a review of the flow `ask` with its option `yes`.
-pub async fn decide(connection: &mut Connection, review: &Value) -> Result<Value> {
-    let id = review["id"].as_str().context("no review id")?;
+/// Decides a review of the flow `ask` with its option `yes`, and checks that this resolves it.
+pub async fn decide(connection: &mut Connection, review: &Asked) -> Result<()> {
     let body = json!({
-        "revision": review["revision"],
-        "digest": review["digest"],
+        "revision": review.revision,
+        "digest": review.digest,
         "verdict": {"type": "choose", "option": "yes"},
     });
-    connection.post(&format!("/api/v1/reviews/{id}/decisions"), &body).await
+    let decided: Decided = connection.post_for(&format!("/api/v1/reviews/{}/decisions", review.id), &body).await?;
+    ensure!(decided.outcome == "resolved", "not resolved: {}", decided.outcome);
+    Ok(())
 }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tests::Browser;
 use tokio::time::{interval, sleep};
 
-use crate::client::Connection;
 use crate::report::Row;
 use crate::server::{Data, Server};
 use crate::{Options, below, cycles, median, queue};
@@ -178,7 +177,7 @@ impl Page<'_> {
         let mut number = 0_usize;
         while begun.elapsed() < length {
             ticks.tick().await;
-            ask_and_decide(&mut others).await?;
+            cycles::cycle(&mut others).await?;
             number += 1;
             if number.is_multiple_of(10) {
                 self.press(if number.is_multiple_of(40) { "k" } else { "j" }, Value::Null).await?;
@@ -289,12 +288,4 @@ impl Sample {
     fn megabytes(&self) -> f64 {
         self.heap + self.wasm
     }
-}
-
-async fn ask_and_decide(connection: &mut Connection) -> Result<()> {
-    let run = cycles::launch(connection).await?;
-    let path = format!("/api/v1/runs/{}/reviews", run["id"].as_str().context("no run")?);
-    let reviews = connection.get(&path).await?;
-    cycles::decide(connection, &reviews["items"][0]).await?;
-    Ok(())
 }

@@ -2,6 +2,7 @@
 //! `cargo xtask bench` builds everything with optimisation and starts it; everything stays on this machine's loopback,
 //! is bounded in count and time, and stops by itself.
 
+mod agent_turn;
 mod bare;
 mod bundle;
 mod client;
@@ -96,6 +97,9 @@ async fn main() -> anyhow::Result<()> {
     if wanted("cycles_sqlite") {
         report.add(cycles::on_sqlite(&options).await?);
     }
+    if wanted("agent_turn_sqlite") {
+        report.add(agent_turn::of_two_gated_calls(&options, "sqlite", None).await?);
+    }
     if wanted("store_sqlite") {
         report.add(store::against_bare_loop(&options).await?);
     }
@@ -110,6 +114,11 @@ async fn main() -> anyhow::Result<()> {
         for row in cycles::on_postgres(&options, postgres).await? {
             report.add(row);
         }
+    }
+    if let Some(postgres) = options.postgres.as_deref()
+        && wanted("agent_turn_postgres")
+    {
+        report.add(agent_turn::of_two_gated_calls(&options, "postgres", Some(postgres)).await?);
     }
     if let Some(postgres) = options.postgres.as_deref()
         && wanted("servers")

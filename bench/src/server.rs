@@ -94,6 +94,7 @@ impl Server {
         let mut child = command
             .env("COUNTERSIGN_ADMIN_PASSWORD", PASSWORD)
             .env("COUNTERSIGN_LOG", "error")
+            .env("COUNTERSIGN_DEMO_PAUSE", "0")
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("{} could not be started", binary.display()))?;
@@ -135,6 +136,16 @@ impl Server {
         let kilobytes = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon")?;
         let kilobytes: u64 = kilobytes.trim().trim_end_matches(" kB").trim().parse()?;
         Ok(kilobytes * 1024)
+    }
+
+    /// The time that processors have worked for the server, with a precision of 10 ms.
+    pub fn processor_time(&self) -> Result<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The name of the process, in parentheses, may contain anything.
+        let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
+        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+        let ticks: u64 = ticks.sum::<Result<_, _>>()?;
+        Ok(Duration::from_millis(ticks * 10))
     }
 
     /// The least [`Self::memory`] within the next six seconds: what launches and logins use is freed a little later.

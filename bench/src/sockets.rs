@@ -63,9 +63,7 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
         let mut launcher = server.connect().await?;
         let mut reviews = Vec::new();
         for _ in 0..count {
-            let run = cycles::launch(&mut launcher).await?;
-            let path = format!("/api/v1/runs/{}/reviews", run["id"].as_str().unwrap_or_default());
-            reviews.push(launcher.get(&path).await?["items"][0].clone());
+            reviews.push(cycles::ask(&mut launcher).await?);
         }
         while arrivals.try_recv().is_ok() {}
         let mut sent = std::collections::HashMap::new();
@@ -81,7 +79,7 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
                 Some(client) => client,
                 None => free.recv().await.context("no client")?,
             };
-            sent.insert(review["id"].as_str().unwrap_or_default().to_owned(), now());
+            sent.insert(review.id.clone(), now());
             let back = back.clone();
             tokio::spawn(async move {
                 if cycles::decide(&mut client, &review).await.is_ok() {
