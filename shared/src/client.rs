@@ -251,6 +251,11 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         self.get(format!("/api/v1/reviews/{id}")).await
     }
 
+    /// `GET /api/v1/reviews/{id}?view=false`: a review that nobody is shown, so that no view is logged.
+    pub async fn unviewed_review(&self, id: ReviewId) -> ApiResult<Review> {
+        self.get(format!("/api/v1/reviews/{id}?view=false")).await
+    }
+
     /// `POST /api/v1/reviews/{id}/decisions`: decides a review, or votes on it; for those who may decide it.
     pub async fn decide(&self, id: ReviewId, decision: &DecisionRequest, key: Option<&str>) -> ApiResult<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/decisions"), decision, key).await

@@ -72,7 +72,7 @@ impl Workspace {
             // The page may have been closed a moment ago, with the decision still on its way.
             for wait in [0, ARRIVES_WITHIN] {
                 TimeoutFuture::new(wait).await;
-                let review = self.api.review(id).await;
+                let review = self.api.unviewed_review(id).await;
                 let Some(owner) = owner.as_ref().filter(|owner| self.owner().as_ref() == Some(owner)) else { return };
                 // It may have been settled meanwhile.
                 let Some(kept) = storage::text(&outbox::storage_key(owner, id)) else { return };

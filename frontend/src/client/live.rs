@@ -100,6 +100,8 @@ impl Live {
             live.now.set(live.server_now());
         })
         .forget();
+        // The browser knows better than the interval when a network is back.
+        std::mem::forget(window_event_listener_untyped("online", move |_| live.retry_now()));
         live
     }
 
@@ -267,7 +269,8 @@ impl Live {
                 }
                 saying = sayings.next() => saying.unwrap_or(ClientMessage::Ping),
                 () = ping => {
-                    if silent {
+                    // A proxy may have swallowed the request to open the socket, and sending would wait for that.
+                    if silent || !welcomed {
                         return welcomed;
                     }
                     silent = true;

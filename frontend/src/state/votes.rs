@@ -42,17 +42,18 @@ pub fn does(review: &Review, accepts: bool, follows: String) -> String {
     }
 }
 
-/// Carries this person's own secret vote over to `now`: shared messages do not contain secret votes. A vote on an
-/// earlier revision counts as void.
+/// Carries this person's own secret vote over to `now`, and that they must vote again: shared messages contain neither. A
+/// vote on an earlier revision counts as void.
 pub fn keep_own(before: &Review, now: &mut Review) {
     if !now.is_secret() || !now.decisions.is_empty() {
         return;
     }
-    for own in &before.decisions {
-        if own.revision == now.revision {
-            now.decisions.push(own.clone());
-        } else if let Some(voting) = &mut now.voting {
-            voting.voided.push(own.voter().clone());
+    now.decisions.extend(before.decisions.iter().filter(|own| own.revision == now.revision).cloned());
+    let Some(voting) = now.voting.as_mut().filter(|_| now.decisions.is_empty()) else { return };
+    let known = before.voting.iter().flat_map(|before| &before.voided);
+    for own in known.chain(before.decisions.iter().map(|own| own.voter())) {
+        if !voting.voided.contains(own) {
+            voting.voided.push(own.clone());
         }
     }
 }

@@ -41,6 +41,8 @@ pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 struct Look {
     /// How long to wait for the end of the review.
     wait: Option<Span>,
+    /// Whether the person is shown the review, which is recorded once for each revision; default: true.
+    view: Option<bool>,
 }
 
 /// An empty body of a request.
@@ -72,7 +74,7 @@ async fn get(
     caller: Caller,
     headers: HeaderMap,
     Id(id): Id<ReviewId>,
-    Params(Look { wait }): Params<Look>,
+    Params(Look { wait, view }): Params<Look>,
 ) -> Result<Json<Review>> {
     let person = &caller.principal().username;
     let wait = wait.map(wait::checked).transpose()?;
@@ -81,7 +83,9 @@ async fn get(
         .map(|wait| Ok::<_, Problem>((wait, caller.state.waits.end_of(id, person, &caller.state.store)?)))
         .transpose()?;
     let mut review = visible(&caller, id).await?;
-    view::record(&caller, &review).await;
+    if view != Some(false) {
+        view::record(&caller, &review).await;
+    }
     if let Some((wait, mut end)) = end.filter(|_| review.is_pending()) {
         tokio::select! {
             () = end.come() => {}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use shared::access::Access;
 use shared::error::Mistake;
 use shared::id::ReviewId;
@@ -16,6 +17,7 @@ use crate::components::schema_form::next_key;
 use crate::state::drafts::Draft;
 use crate::state::drafts::chosen::choice;
 use crate::state::guardrail_notes::Answered;
+use crate::state::outbox::Stage;
 use crate::state::verdict::keys::on_enter;
 use crate::state::verdict::{Intent, sends_edits};
 
@@ -71,7 +73,10 @@ impl Pane {
     pub fn is_open(self) -> bool {
         self.review.with(|review| review.is_pending())
             && self.access.get().is_allowed()
-            && self.workspace.outbox.with(|outbox| outbox.get(self.id).is_none())
+            && self.workspace.outbox.with(|outbox| {
+                // One that another decision was ahead of is over, also if the review turns out to be pending after all.
+                outbox.get(self.id).is_none_or(|sending| sending.stage == Stage::Overtaken)
+            })
     }
 
     /// Whether the content has changed since the person read it, or since they wrote their draft.
@@ -89,6 +94,11 @@ impl Pane {
         self.known.set(review.revision);
         self.workspace.see(&review);
         self.mistakes.set(Vec::new());
+        // The server records that the person has seen this revision.
+        let (api, id) = (self.api, self.id);
+        spawn_local(async move {
+            drop(api.review(id).await);
+        });
     }
 
     /// The option whose form is open. Follows it.

@@ -52,9 +52,16 @@ pub fn ReviewPane(
         let title = title.map(|title| named(&title));
         title.map_or_else(|| "Review".to_owned(), |title| format!("Review: {title}"))
     });
-    // Loaded even if the list has it, since the server records who has opened a review.
+    // Loaded even if the list has it, since the server records who has opened a review. What is loaded again is compared
+    // with what the person has seen, and they say when they have read it.
+    let opened = StoredValue::new(false);
     let read = LocalResource::new(move || async move {
-        api.review(id).await.map(|review| live.inbox.update(|inbox| inbox.read(review, live.server_now())))
+        let review = if opened.get_value() { api.unviewed_review(id).await } else { api.review(id).await };
+        review.map(|review| {
+            // The page may have been left.
+            opened.try_update_value(|opened| *opened = true);
+            live.inbox.update(|inbox| inbox.read(review, live.server_now()));
+        })
     });
     let problem = Memo::new(move |_| read.get().and_then(Result::err));
     let known = Memo::new(move |_| row.with(Option::is_some));

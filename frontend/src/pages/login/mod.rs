@@ -71,7 +71,8 @@ pub fn LoginPage() -> impl IntoView {
             async move {
                 match api.login(&login).await {
                     Ok(user) => {
-                        session.entered(user);
+                        // The answer to a login does not name the people for whom the person stands in.
+                        session.entered(api.me().await.unwrap_or(user));
                         navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
                     }
                     Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),

@@ -79,7 +79,10 @@ fn Choice(known: Notifications) -> impl IntoView {
             match &answer {
                 Ok(now) => {
                     saved.set(now.clone());
-                    chosen.set(now.clone());
+                    // What was changed meanwhile is not saved yet.
+                    if chosen.with_untracked(|chosen| *chosen == chosen_now) {
+                        chosen.set(now.clone());
+                    }
                 }
                 Err(refused) => problem.set(Some(refused.clone())),
             }

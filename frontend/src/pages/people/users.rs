@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use shared::api::User;
 
 use super::erase::Erase;
@@ -35,7 +36,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     let done = Callback::new(move |user: User| {
         open.set(false);
         if session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == user.username)) {
-            session.me.set(Some(user));
+            spawn_local(session.refresh(api));
         }
         users.refetch();
     });
