@@ -93,12 +93,21 @@ pub async fn field(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().first().await
 }
 
-/// Waits for a button whose text contains `label`, and that can be pressed.
+/// The label of a button in XPath: its text without the key that it shows at its end.
+const LABEL: &str = "normalize-space(substring(., 1, string-length(.) - string-length(kbd)))";
+
+/// Waits for the button with this label, and until it can be pressed.
 pub async fn button(driver: &WebDriver, label: &str) -> WebDriverResult<WebElement> {
-    let path = format!(
-        "//*[self::button or @role='button'][not(@aria-disabled='true')][contains(normalize-space(.), {})]",
-        quoted(label)
-    );
+    pressable(driver, &format!("{LABEL} = {}", quoted(label))).await
+}
+
+/// Waits for a button whose label starts with `start`, such as a filter with its count, and until it can be pressed.
+pub async fn button_starting(driver: &WebDriver, start: &str) -> WebDriverResult<WebElement> {
+    pressable(driver, &format!("starts-with({LABEL}, {})", quoted(start))).await
+}
+
+async fn pressable(driver: &WebDriver, condition: &str) -> WebDriverResult<WebElement> {
+    let path = format!("//*[self::button or @role='button'][not(@aria-disabled='true')][{condition}]");
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().and_enabled().first().await
 }
 

@@ -33,7 +33,7 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     .await;
     driver.goto(format!("{}/reviews/{}", server.base, stuck.id)).await?;
     wait_for_text(driver, "conflicting instructions").await;
-    button(driver, "Let it continue").await?.click().await?;
+    button(driver, "Let it continue…").await?.click().await?;
     // The form can be sent from the note too, but only once it is complete.
     let note = driver.query(By::Css(".say textarea")).first().await?;
     note.send_keys("Be kind.").await?;

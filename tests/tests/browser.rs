@@ -70,7 +70,7 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> BrowserResult<()> 
     inbox.press("Your changes").await?;
     let inserted = reviewer.driver.query(By::Tag("ins")).first().await?.text().await?;
     assert!(inserted.contains("It was read by a person."), "{inserted}");
-    inbox.press("with your edit").await?;
+    inbox.press("Looks good, continue, with your edit").await?;
 
     // The gate before `publish` shows the arguments, with the edit in them.
     inbox.open_card("about to call publish").await?;

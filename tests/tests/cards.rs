@@ -171,14 +171,14 @@ async fn what_an_agent_asks_hands_over_and_gives_up_has_a_card_and_is_counted() 
 
     ana.opens(run, ReviewKind::Escalation).await?;
     ana.reads("escalation", "article.read", &["conflicting instructions", "Offered to have it fetched"]).await?;
-    button(driver, "Take over").await?.click().await?;
+    button(driver, "Take over…").await?.click().await?;
     ana.reads("takeover-form", ".option-form", &["Answer in place of the agent", "What you do about it"]).await?;
     ana.decides("Take over", "Take over").await?;
 
     ana.opens(run, ReviewKind::Edit).await?;
     ana.reads("takeover", "article.read", &["You have taken over the step settle.", "Use this text"]).await?;
     field(driver, "Edit settle").await?.send_keys("You may keep both.").await?;
-    ana.decides("Use this text", "You may keep both.").await?;
+    ana.decides("Use this text, with your edit", "You may keep both.").await?;
 
     ana.goes(&format!("/runs/{run}"), "You may keep both.").await?;
     wait_for_text(driver, "Completed").await;

@@ -7,7 +7,7 @@ use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::inbox::ReviewOrder;
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, field, wait_for_text, wait_for_title};
+use tests::pages::{Inbox, Login, button, button_starting, field, wait_for_text, wait_for_title};
 use tests::{Api, Browser, BrowserResult, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -187,14 +187,14 @@ async fn search_and_counts_are_the_servers_and_stand_in_the_address() -> Browser
         })
         .await;
     }
-    button(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").await?.click().await?;
     wait_for_path(driver, "/inbox?severity=critical").await;
     let grave = ReviewQuery { flow: Some("grave".to_owned()), ..ReviewQuery::default() };
     wait_for_rows(driver, &queue(&ana, &grave).await).await;
     driver.find(By::Css("[aria-controls=filters]")).await?.click().await?;
     let flow = driver.query(By::XPath("//label[contains(., 'Flow')]/select")).first().await?;
     assert!(flow.text().await?.contains("grave (2)") && !flow.text().await?.contains("ask"), "{}", flow.text().await?);
-    button(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").await?.click().await?;
     wait_for_path(driver, "/inbox").await;
     eventually("flows are counted", async || flow.text().await.ok()?.contains("legal (3)").then_some(())).await;
     let ages = driver.find(By::XPath("//label[contains(., 'Any age')]/select")).await?.text().await?;
@@ -359,7 +359,7 @@ async fn an_older_answer_never_replaces_a_newer_one_and_a_failure_is_told() -> B
     wait_for_rows(driver, &quick).await;
 
     driver.execute("window.fail = 1", Vec::new()).await?;
-    button(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").await?.click().await?;
     wait_for_text(driver, "The inbox could not be loaded").await;
     wait_for_text(driver, "Come back in 2 s.").await;
     driver.execute("window.fail = 0", Vec::new()).await?;

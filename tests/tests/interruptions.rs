@@ -5,7 +5,7 @@ use serde_json::json;
 use shared::api::UserPatch;
 use shared::error::{Code, Problem};
 use tests::device::Screen;
-use tests::pages::{Inbox, Login, button, field, wait_for_text};
+use tests::pages::{Inbox, Login, button, button_starting, field, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -285,7 +285,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     // The next request is the first that gets 401. The page receives another 401 only after the new login.
     driver.delete_all_cookies().await?;
     driver.execute(HOLD_REFUSED_FACETS, vec![]).await?;
-    button(driver, "Critical").await?.click().await?;
+    button_starting(driver, "Critical").await?.click().await?;
     wait_for_text(driver, "Your session has ended.").await;
     browser.is_readable("session-ended", &SCREENS).await;
     browser.screen(1440, 900).await;
