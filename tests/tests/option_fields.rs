@@ -134,6 +134,50 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_may_be_left_out_is_sent_only_once_it_is_begun() -> BrowserResult<()> {
+    let Desk { server, ana, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let answer = json!({ "type": "object", "required": ["approved", "reason"], "properties": {
+        "approved": { "type": "boolean", "title": "Approved" }, "reason": { "type": "string", "title": "Reason" },
+    } });
+    let fields = json!({
+        "$defs": { "answer": answer }, "type": "object",
+        "properties": { "instructions": { "type": "string" }, "answer": { "$ref": "#/$defs/answer" } },
+    });
+    offer(&server, &review, &json!([{ "id": "take", "kind": "accept", "label": "Take over", "fields": fields }]));
+    let driver = &browser.driver;
+    driver.refresh().await?;
+    button(driver, "Take over…").await?.click().await?;
+    field(driver, "instructions").await?.send_keys("I call them.").await?;
+    let choice = async |label: &str| {
+        let radio = format!("//label[contains(@class, 'radio')][normalize-space()='{label}']");
+        driver.query(By::XPath(radio)).and_displayed().first().await
+    };
+    let chosen = "return [...document.querySelectorAll('.option-form .radio')] \
+        .filter(radio => radio.querySelector('input').checked).map(radio => radio.textContent.trim())";
+    let is_chosen = async |label: &str| {
+        let shown = driver.execute(chosen, Vec::new()).await.expect("it is shown");
+        assert_eq!(shown.json(), &json!([label]));
+    };
+    is_chosen("Not set").await;
+    // Who has begun the answer must complete it, or take it back.
+    choice("No").await?.click().await?;
+    button(driver, "Take over").await?.click().await?;
+    wait_for_text(driver, "Check the fields marked above. Nothing was sent.").await;
+    assert_eq!(text_of(driver, ".option-form").await.matches("This is required.").count(), 1);
+    choice("Not set").await?.click().await?;
+    is_chosen("Not set").await;
+    button(driver, "Take over").await?.click().await?;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "Decided.").await;
+    let over = ana.review(review.id).await.expect("it is there");
+    let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");
+    let Value::Object(given) = json!({ "instructions": "I call them." }) else { unreachable!() };
+    assert_eq!(decision.verdict, Verdict::Choose { option: "take".to_owned(), fields: given });
+    browser.quit().await;
+    Ok(())
+}
+
 /// A script that returns whether the focused field, and all of the form around it, is in view.
 const IN_VIEW: &str = "
     const field = document.activeElement;

@@ -24,6 +24,7 @@ pub mod reconnect;
 pub mod record;
 pub mod report;
 pub mod runs;
+pub mod schema;
 pub mod sent;
 pub mod sentences;
 pub mod story;

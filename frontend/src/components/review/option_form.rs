@@ -8,8 +8,9 @@ use super::form::DraftForm;
 use super::pane::Pane;
 use crate::components::focus::{FIELD, focus_on};
 use crate::components::inert::{inert, named};
-use crate::components::schema_form::{SchemaForm, untouched};
+use crate::components::schema_form::SchemaForm;
 use crate::state::option_fields::PLACE;
+use crate::state::schema::initial;
 use crate::state::verdict::Intent;
 
 impl Pane {
@@ -49,11 +50,11 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let ReviewOption { id, label, description, fields, .. } = option;
     let schema = fields.unwrap_or_default();
     // A form with its initial values is no draft; one that was emptied is.
-    let untouched = untouched(&schema);
-    let empty = untouched.clone();
+    let untouched = initial(&schema);
+    let starts = untouched.clone();
     let (of, own) = (id.clone(), id.clone());
     let DraftForm { value, sound, flaw } = pane.form(
-        move |draft| draft.fields.get(&of).map_or_else(|| empty.clone(), |fields| Value::Object(fields.clone())),
+        move |draft| draft.fields.get(&of).map_or_else(|| starts.clone(), |fields| Value::Object(fields.clone())),
         move |draft, value| match value {
             value if value == untouched => draft.fill(&own, None),
             Value::Object(fields) => draft.fill(&own, Some(fields)),

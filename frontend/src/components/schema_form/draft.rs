@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use leptos::prelude::*;
 use serde_json::{Map, Number, Value, json};
 
-use super::schema::{FieldChoice, Kind, Shape};
+use crate::state::schema::{FieldChoice, Kind, Shape, initial_row};
 use crate::state::words;
 
 /// The draft of one field.
@@ -17,6 +17,8 @@ pub struct FieldDraft {
     pub shape: Arc<Shape>,
     /// Whether the schema requires the field.
     pub required: bool,
+    /// Whether the field may be left out, alone or with an optional object around it.
+    pub optional: bool,
     /// What was typed or chosen.
     pub content: Content,
     /// The value while nothing is typed; `None` if the field is left out then.
@@ -61,27 +63,20 @@ pub fn next_key() -> u64 {
 }
 
 impl FieldDraft {
-    /// Creates the draft of a form for `schema` with this value. `defaults`: whether missing fields get the schema's
-    /// defaults.
-    pub fn new(schema: &Value, value: &Value, defaults: bool) -> Self {
+    /// Creates the draft of a form for `schema` with this value.
+    pub fn new(schema: &Value, value: &Value) -> Self {
         let root = Arc::new(schema.clone());
-        Self::build(&root, schema, Some(value), true, defaults, 0)
+        Self::build(&root, schema, Some(value), (true, false), 0)
     }
 
     fn build(
         root: &Arc<Value>,
         schema: &Value,
         value: Option<&Value>,
-        required: bool,
-        defaults: bool,
+        (required, optional): (bool, bool),
         depth: usize,
     ) -> Self {
-        let mut shape = Shape::of(root, schema, value, depth);
-        let default = shape.default.clone().filter(|_| defaults && value.is_none());
-        if default.is_some() {
-            shape = Shape::of(root, schema, default.as_ref(), depth);
-        }
-        let value = value.or(default.as_ref());
+        let shape = Shape::of(root, schema, value, depth);
         let given = value.filter(|value| !value.is_null());
         let text = |text: String| Content::Text(ArcRwSignal::new(text));
         let content = match &shape.kind {
@@ -90,31 +85,22 @@ impl FieldDraft {
             Kind::Json { .. } => {
                 text(given.map(|value| serde_json::to_string_pretty(value).unwrap_or_default()).unwrap_or_default())
             }
-            Kind::Switch => {
-                let unset = (required && value.is_none()).then_some(false);
-                Content::Switch(ArcRwSignal::new(given.and_then(Value::as_bool).or(unset)))
-            }
+            Kind::Switch => Content::Switch(ArcRwSignal::new(given.and_then(Value::as_bool))),
             Kind::Choice(choices) => Content::Choice(ArcRwSignal::new(given.and_then(|value| at(choices, value)))),
             Kind::Several(choices) => {
                 let ticked = given.and_then(Value::as_array).into_iter().flatten();
                 Content::Several(ArcRwSignal::new(ticked.filter_map(|value| at(choices, value)).collect()))
             }
-            Kind::List { item, min, .. } => {
-                let row = |value: Option<&Value>| ListRow {
-                    key: next_key(),
-                    draft: Self::build(root, item, value, true, defaults, depth + 1),
-                };
-                let mut rows: Vec<ListRow> =
-                    given.and_then(Value::as_array).into_iter().flatten().map(|value| row(Some(value))).collect();
-                if required && given.is_none() {
-                    rows.resize_with((*min).min(20), || row(None));
-                }
+            Kind::List { item, .. } => {
+                let row = |value: &Value| Self::row(root, item, value, depth + 1);
+                let rows = given.and_then(Value::as_array).into_iter().flatten().map(row).collect();
                 Content::List(ArcRwSignal::new(rows))
             }
             Kind::Object(fields) => {
                 let field = |(name, schema, required): &(String, Value, bool)| {
                     let value = given.and_then(|value| value.get(name));
-                    (name.clone(), Self::build(root, schema, value, *required, defaults, depth + 1))
+                    let needed = (*required, optional || !required);
+                    (name.clone(), Self::build(root, schema, value, needed, depth + 1))
                 };
                 Content::Object(fields.iter().map(field).collect())
             }
@@ -122,18 +108,22 @@ impl FieldDraft {
         let empty = match (&shape.kind, value) {
             (_, Some(Value::Null)) => Some(Value::Null),
             (Kind::Line { .. } | Kind::Text { .. }, Some(_)) => Some(json!("")),
-            (Kind::List { .. } | Kind::Several(_), given) if given.is_some() || required => Some(json!([])),
-            (Kind::Object(_), given) if given.is_some() || required => Some(json!({})),
-            (Kind::Json { .. }, Some(Value::Object(_))) => Some(json!({})),
+            (Kind::List { .. } | Kind::Several(_), Some(_)) => Some(json!([])),
+            (Kind::Object(_), Some(_)) | (Kind::Json { .. }, Some(Value::Object(_))) => Some(json!({})),
             _ => None,
         };
-        Self { shape: Arc::new(shape), required, content, empty, root: Arc::clone(root), depth }
+        Self { shape: Arc::new(shape), required, optional, content, empty, root: Arc::clone(root), depth }
+    }
+
+    fn row(root: &Arc<Value>, item: &Value, value: &Value, depth: usize) -> ListRow {
+        ListRow { key: next_key(), draft: Self::build(root, item, Some(value), (true, false), depth) }
     }
 
     /// Creates a row for this list; `None` if this is no list.
     pub fn new_row(&self) -> Option<ListRow> {
         let Kind::List { item, .. } = &self.shape.kind else { return None };
-        Some(ListRow { key: next_key(), draft: Self::build(&self.root, item, None, true, true, self.depth + 1) })
+        let depth = self.depth + 1;
+        Some(Self::row(&self.root, item, &initial_row(&self.root, item, depth), depth))
     }
 
     /// The current value; `None` if it is left out. Invalid text is returned as a string, for the server to refuse.
@@ -160,8 +150,11 @@ impl FieldDraft {
                 if values.is_empty() { self.empty.clone() } else { Some(Value::Array(values)) }
             }
             Content::List(rows) => {
-                let values: Vec<Value> =
-                    rows.get().iter().map(|row| row.draft.read().unwrap_or(row.draft.nothing())).collect();
+                let values: Vec<Value> = rows
+                    .get()
+                    .iter()
+                    .map(|row| row.draft.read().unwrap_or_else(|| row.draft.shape.kind.blank()))
+                    .collect();
                 if values.is_empty() { self.empty.clone() } else { Some(Value::Array(values)) }
             }
             Content::Object(fields) => {
@@ -169,14 +162,6 @@ impl FieldDraft {
                     fields.iter().filter_map(|(name, field)| Some((name.clone(), field.read()?))).collect();
                 if values.is_empty() { self.empty.clone() } else { Some(Value::Object(values)) }
             }
-        }
-    }
-
-    /// The value of an empty row of a list, which cannot be left out.
-    fn nothing(&self) -> Value {
-        match &self.shape.kind {
-            Kind::Line { .. } | Kind::Text { .. } => json!(""),
-            _ => Value::Null,
         }
     }
 
@@ -265,6 +250,7 @@ fn parse_number(text: &str, integer: bool, min: Option<&Number>, max: Option<&Nu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::schema::initial;
 
     fn schema() -> Value {
         json!({
@@ -291,23 +277,55 @@ mod tests {
             json!({ "topic": "sea", "price": null, "extra": { "deep": [1, 2, { "a": null }] } }),
             json!({ "topic": 5, "tags": "not a list" }),
         ] {
-            assert_eq!(FieldDraft::new(&schema(), &value, false).read(), Some(value));
+            assert_eq!(FieldDraft::new(&schema(), &value).read(), Some(value));
         }
     }
 
     #[test]
-    fn defaults_are_filled_in_only_where_asked() {
+    fn an_untouched_form_has_the_initial_value_and_defaults_are_not_added_to_another() {
         let owner = Owner::new();
         owner.set();
-        assert_eq!(FieldDraft::new(&schema(), &json!({}), true).read(), Some(json!({ "words": 300 })));
-        assert_eq!(FieldDraft::new(&schema(), &json!({}), false).read(), Some(json!({})));
+        assert_eq!(FieldDraft::new(&schema(), &json!({})).read(), Some(json!({})));
+        let list = json!({ "type": "array", "minItems": 2, "items": { "type": "string" } });
+        let inner = json!({ "type": "object", "required": ["sure", "rows"], "properties": {
+            "sure": { "type": "boolean" }, "rows": list, "words": { "type": "integer", "default": 3 },
+        } });
+        let outer =
+            json!({ "type": "object", "required": ["needed"], "properties": { "needed": inner, "other": inner } });
+        for (schema, starts) in [
+            (schema(), json!({ "words": 300 })),
+            (outer, json!({ "needed": { "rows": ["", ""], "words": 3 } })),
+            (json!({ "type": "object" }), json!({})),
+        ] {
+            let untouched = initial(&schema);
+            assert_eq!(untouched, starts);
+            assert_eq!(FieldDraft::new(&schema, &untouched).read(), Some(untouched));
+        }
+    }
+
+    #[test]
+    fn a_choice_can_be_taken_back_where_it_may_be_left_out_with_the_object_around_it() {
+        let owner = Owner::new();
+        owner.set();
+        let inner = json!({ "type": "object", "required": ["sure"], "properties": { "sure": { "type": "boolean" } } });
+        let outer =
+            json!({ "type": "object", "required": ["needed"], "properties": { "needed": inner, "other": inner } });
+        let draft = FieldDraft::new(&outer, &json!({}));
+        let Content::Object(fields) = &draft.content else { panic!("it has fields") };
+        let sure = |(name, inner): &(String, FieldDraft)| {
+            let Content::Object(fields) = &inner.content else { panic!("it has fields") };
+            let sure = &fields[0].1;
+            (name.clone(), sure.required, sure.optional)
+        };
+        let found: Vec<_> = fields.iter().map(sure).collect();
+        assert_eq!(found, [("needed".to_owned(), true, false), ("other".to_owned(), true, true)]);
     }
 
     #[test]
     fn what_is_no_object_is_said_and_not_dropped() {
         let owner = Owner::new();
         owner.set();
-        let draft = FieldDraft::new(&json!({ "type": "object" }), &json!({}), false);
+        let draft = FieldDraft::new(&json!({ "type": "object" }), &json!({}));
         let Content::Text(text) = &draft.content else { panic!("an object without names is typed") };
         for (typed, sound) in [("[1]", false), ("12", false), ("{\"a\": 1}", true), ("", true)] {
             text.set(typed.into());
@@ -321,17 +339,17 @@ mod tests {
         owner.set();
         let options = json!({ "type": "array", "uniqueItems": true, "items": { "enum": ["s", "m", "l"] } });
         let schema = json!({ "type": "object", "required": ["options"], "properties": { "options": options } });
-        let draft = FieldDraft::new(&schema, &json!({}), true);
+        let draft = FieldDraft::new(&schema, &initial(&schema));
         assert_eq!(draft.read(), Some(json!({ "options": [] })));
         let given = json!({ "options": ["l", "s"] });
-        assert_eq!(FieldDraft::new(&schema, &given, true).read(), Some(given));
+        assert_eq!(FieldDraft::new(&schema, &given).read(), Some(given));
     }
 
     #[test]
     fn a_half_typed_number_is_kept_and_said() {
         let owner = Owner::new();
         owner.set();
-        let draft = FieldDraft::new(&json!({ "type": "integer" }), &json!(5), false);
+        let draft = FieldDraft::new(&json!({ "type": "integer" }), &json!(5));
         let Content::Text(text) = &draft.content else { panic!("a number is typed") };
         text.set("5.".into());
         assert!(!draft.is_sound());
@@ -349,7 +367,7 @@ mod tests {
             "tags": { "type": "array", "items": { "type": "string", "maxLength": 2 } },
         } });
         let flaw = |value: Value| {
-            let draft = FieldDraft::new(&schema, &value, false);
+            let draft = FieldDraft::new(&schema, &value);
             assert!(draft.is_sound(), "it can be read, and so be kept");
             draft.flaw("")
         };

@@ -5,10 +5,10 @@ use leptos::prelude::*;
 use super::draft::{Content, FieldDraft, next_key};
 use super::list::list_view;
 use super::place::{FieldParts, FieldPlace, heading, messages_at};
-use super::schema::{FieldChoice, Kind};
 use super::several::boxes;
 use crate::components::inert::{inert, named};
 use crate::components::listeners::while_shown;
+use crate::state::schema::{FieldChoice, Kind};
 
 /// The maximum number of radio buttons, and of characters in their labels together; beyond it, a menu is used.
 const MAX_RADIOS: (usize, usize) = (4, 44);
@@ -33,7 +33,11 @@ fn object_view(draft: &FieldDraft, name: &str, place: FieldPlace) -> AnyView {
     let said = messages_at(place, false);
     view! {
         <fieldset class="field-group">
-            <legend>{heading(draft, name)}</legend>
+            <legend>
+                {heading(draft, name)}
+                // Fields inside that are required count only once somebody has begun it.
+                {(!draft.required).then(|| view! { <span class="field-required">"optional"</span> })}
+            </legend>
             {draft.shape.description.clone().map(|text| view! { <p class="hint">{inert(&text)}</p> })}
             <p class="mistake" aria-live="polite">{said}</p>
             <div class="fields">{children}</div>
@@ -114,11 +118,11 @@ fn input_view(draft: &FieldDraft, name: &str, parts: FieldParts) -> AnyView {
     match (&draft.shape.kind, &draft.content) {
         (Kind::Switch, Content::Switch(on)) => {
             let choices = vec![("Yes".to_owned(), Some(true)), ("No".to_owned(), Some(false))];
-            radios(choices, on, draft.required, parts)
+            radios(choices, on, draft.optional, parts)
         }
         (Kind::Choice(choices), Content::Choice(at)) if few(choices) => {
             let labels = choices.iter().enumerate().map(|(at, choice)| (choice.label.clone(), Some(at))).collect();
-            radios(labels, at, draft.required, parts)
+            radios(labels, at, draft.optional, parts)
         }
         (Kind::Choice(choices), Content::Choice(at)) => menu(choices, at.clone(), parts),
         (Kind::Several(choices), Content::Several(ticked)) => boxes(choices, ticked, parts),
@@ -127,17 +131,17 @@ fn input_view(draft: &FieldDraft, name: &str, parts: FieldParts) -> AnyView {
     }
 }
 
-/// A row of radio buttons that look like one control; an optional field also has "Not set".
+/// A row of radio buttons that look like one control; a field that may be left out also has "Not set".
 fn radios<T>(
     mut choices: Vec<(String, Option<T>)>,
     chosen: &ArcRwSignal<Option<T>>,
-    required: bool,
+    optional: bool,
     parts: FieldParts,
 ) -> AnyView
 where
     T: Copy + PartialEq + Send + Sync + 'static,
 {
-    if !required {
+    if optional {
         choices.push(("Not set".to_owned(), None));
     }
     let group = parts.id();

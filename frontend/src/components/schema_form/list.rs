@@ -5,10 +5,10 @@ use leptos::prelude::*;
 
 use super::draft::{Content, FieldDraft, ListRow};
 use super::place::{FieldPlace, heading, messages_at};
-use super::schema::Kind;
 use crate::components::button::Button;
 use crate::components::glyph::Glyph;
 use crate::components::inert::{inert, named};
+use crate::state::schema::Kind;
 
 /// Renders a field, given its key and place.
 type FieldView = fn(&FieldDraft, &str, FieldPlace) -> AnyView;

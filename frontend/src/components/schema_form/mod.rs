@@ -6,8 +6,6 @@ mod draft;
 mod field;
 mod list;
 mod place;
-mod rules;
-mod schema;
 mod several;
 
 use leptos::prelude::*;
@@ -20,16 +18,12 @@ use self::field::field_view;
 use self::place::FieldPlace;
 use crate::state::extent;
 
-/// The value of a form that nobody has changed.
-pub fn untouched(schema: &Value) -> Value {
-    FieldDraft::new(schema, &Value::Object(shared::JsonMap::new()), true).read().unwrap_or(Value::Null)
-}
-
 /// A form for `value`.
 ///
-/// `base` is the JSON pointer of the value in the request, as in the server's mistakes. With `defaults`, missing fields
-/// get the schema's defaults. `sound` becomes `false` while a text is half typed, in a field or in the JSON tab; `flaw`
-/// is the first mistake that the browser finds, after the title of its field.
+/// `base` is the JSON pointer of the value in the request, as in the server's mistakes. `sound` becomes `false` while a
+/// text is half typed, in a field or in the JSON tab; `flaw` is the first mistake that the browser finds, after the title
+/// of its field. The form shows the value as it is: one that nobody has changed starts with
+/// [`crate::state::schema::initial`].
 #[component]
 pub fn SchemaForm(
     /// The JSON Schema of the value; `{}` for any value.
@@ -46,9 +40,6 @@ pub fn SchemaForm(
     /// The label of the field if the schema has no title and is not an object.
     #[prop(into, optional)]
     label: String,
-    /// Whether missing fields get the schema's defaults.
-    #[prop(optional)]
-    defaults: bool,
     /// Set to whether every text can be parsed.
     #[prop(optional, into)]
     sound: Option<RwSignal<bool>>,
@@ -66,7 +57,7 @@ pub fn SchemaForm(
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
         return view! { <JsonAlone value sound flaw disabled object=is_object/> }.into_any();
     }
-    let draft = RwSignal::new(value.with_untracked(|value| FieldDraft::new(&schema, value, defaults)));
+    let draft = RwSignal::new(value.with_untracked(|value| FieldDraft::new(&schema, value)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
     let raw = RwSignal::new(None::<String>);
     let raw_mistake = mistake_in(raw, is_object);
@@ -81,7 +72,7 @@ pub fn SchemaForm(
     Effect::new(move |_| {
         let now = value.get();
         if read.with_untracked(|read| *read != now) {
-            draft.set(schema.with_value(|schema| FieldDraft::new(schema, &now, false)));
+            draft.set(schema.with_value(|schema| FieldDraft::new(schema, &now)));
         }
     });
     follow(raw, value, is_object);

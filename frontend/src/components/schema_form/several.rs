@@ -3,9 +3,9 @@
 use leptos::prelude::*;
 
 use super::place::FieldParts;
-use super::schema::FieldChoice;
 use crate::components::inert::inert;
 use crate::components::listeners::while_shown;
+use crate::state::schema::FieldChoice;
 
 /// The check boxes, in the order of the schema. `ticked` has the indices of the ticked ones.
 pub fn boxes(choices: &[FieldChoice], ticked: &ArcRwSignal<Vec<usize>>, parts: FieldParts) -> AnyView {

@@ -16,8 +16,9 @@ use crate::components::button::Button;
 use crate::components::focus::{MISTAKE, focus_on};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
-use crate::components::schema_form::{SchemaForm, untouched};
+use crate::components::schema_form::SchemaForm;
 use crate::state::drafts::{Form, asks_password};
+use crate::state::schema::initial;
 use crate::state::words;
 
 /// The tab "Launch".
@@ -31,12 +32,14 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let workspace = Workspace::expect();
     let of = StoredValue::new(Form::Launch((flow.id.to_string(), flow.version)));
     let kept = of.with_value(|of| workspace.form(of)).unwrap_or_default();
-    let typed_before = |part: &str| kept.get(part).cloned().unwrap_or_else(|| json!({}));
-    let (input, context) = (RwSignal::new(typed_before("input")), RwSignal::new(typed_before("context")));
-    let empty = StoredValue::new(untouched(&schema));
+    let untouched = StoredValue::new([initial(&schema), json!({})]);
+    let [input, context] = untouched.with_value(|[input, context]| {
+        [("input", input), ("context", context)]
+            .map(|(part, untouched)| RwSignal::new(kept.get(part).unwrap_or(untouched).clone()))
+    });
     let is_typed = Memo::new(move |_| {
-        let differs = |input: &Value| *input != json!({}) && empty.with_value(|empty| input != empty);
-        input.with(differs) || context.with(|context| *context != json!({}))
+        untouched
+            .with_value(|[own, around]| input.with(|input| input != own) || context.with(|context| context != around))
     });
     let in_memory = asks_password(&schema);
     Effect::new(move |_| {
@@ -47,8 +50,9 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     // Counts how often the form was emptied; it is then created again.
     let emptied = RwSignal::new(0_u32);
     let empty_it = move |_| {
-        input.set(json!({}));
-        context.set(json!({}));
+        let [own, around] = untouched.get_value();
+        input.set(own);
+        context.set(around);
         emptied.update(|times| *times += 1);
         focus_on(".launch-fields :is(input, textarea, select)");
     };
@@ -117,10 +121,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let form = move || {
         emptied.track();
         if fields {
-            // A restored form gets no defaults, so that fields that were emptied stay empty.
-            let defaults = input.with_untracked(|input| *input == json!({}));
-            view! { <SchemaForm schema=schema.clone() value=input errors base="/input" defaults flaw=input_flaw/> }
-                .into_any()
+            view! { <SchemaForm schema=schema.clone() value=input errors base="/input" flaw=input_flaw/> }.into_any()
         } else {
             view! { <p class="soft">"This flow takes no input."</p> }.into_any()
         }

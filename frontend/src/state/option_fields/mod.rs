@@ -9,6 +9,7 @@ use shared::review::{Review, ReviewOption};
 
 use super::drafts::Draft;
 use super::outbox::{Sending, Stage};
+use super::schema::{Shape, initial, resolve};
 use super::sentences::{listed, quoted};
 
 /// The place of the fields in a decision, as a JSON pointer; mistakes name it.
@@ -18,30 +19,22 @@ pub const PLACE: &str = "/verdict/fields";
 /// are left out.
 pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistake>> {
     let Some(schema) = &option.fields else { return Ok(JsonMap::new()) };
-    let untouched = || defaults(schema);
+    let untouched = || initial(schema).as_object().cloned().unwrap_or_default();
     let typed = draft.fields.get(&option.id).cloned().unwrap_or_else(untouched);
     let mut mistakes = Vec::new();
-    let fields = members(schema, &typed, PLACE, &mut mistakes);
+    let fields = members(schema, schema, &typed, PLACE, &mut mistakes);
     if mistakes.is_empty() { Ok(fields) } else { Err(mistakes) }
 }
 
-/// The values of a form that nobody has changed.
-fn defaults(schema: &Value) -> JsonMap {
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let default = |(name, schema): (&String, &Value)| {
-        let inner = || Some(defaults(schema)).filter(|inner| !inner.is_empty()).map(Value::Object);
-        Some((name.clone(), schema.get("default").cloned().or_else(inner)?))
-    };
-    properties.filter_map(default).collect()
-}
-
 /// The members of an object that are not blank. Adds missing required members, and mistakes inside, to `mistakes`.
-fn members(schema: &Value, typed: &JsonMap, place: &str, mistakes: &mut Vec<Mistake>) -> JsonMap {
+/// `schema` is a part of `root`.
+fn members(root: &Value, schema: &Value, typed: &JsonMap, place: &str, mistakes: &mut Vec<Mistake>) -> JsonMap {
     let at = |name: &str| format!("{place}{}", pointer([name]));
-    let inner = |name: &String| schema.get("properties").and_then(|properties| properties.get(name));
+    let schema = resolve(root, schema);
     let mut inside = Vec::new();
     let given = typed.iter().filter_map(|(name, value)| {
-        Some((name.clone(), present(inner(name).unwrap_or(&Value::Null), value, &at(name), &mut inside)?))
+        let inner = property(root, schema, name).unwrap_or(&Value::Null);
+        Some((name.clone(), present(root, inner, value, &at(name), &mut inside)?))
     });
     let given: JsonMap = given.collect();
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
@@ -52,7 +45,8 @@ fn members(schema: &Value, typed: &JsonMap, place: &str, mistakes: &mut Vec<Mist
 }
 
 /// A value without its blank parts; `None` if all of it is blank. Parts without a schema stay as typed.
-fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistake>) -> Option<Value> {
+fn present(root: &Value, schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistake>) -> Option<Value> {
+    let schema = resolve(root, schema);
     let least = |key: &str| schema.get(key).and_then(Value::as_u64).unwrap_or(0);
     let too_few = |least: u64, of: &str| Mistake::new(place, "invalid", format!("At least {least}{of}."));
     match value {
@@ -67,7 +61,7 @@ fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistak
         Value::Array(rows) => {
             let rows: Vec<Value> = match schema.get("items") {
                 Some(item) => {
-                    let row = |(at, row): (usize, &Value)| present(item, row, &format!("{place}/{at}"), mistakes);
+                    let row = |(at, row): (usize, &Value)| present(root, item, row, &format!("{place}/{at}"), mistakes);
                     rows.iter().enumerate().filter_map(row).collect()
                 }
                 None => rows.clone(),
@@ -80,7 +74,7 @@ fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistak
         Value::Object(typed) if schema.get("properties").is_some() => {
             // Missing members count only if the object has others.
             let mut inside = Vec::new();
-            let given = members(schema, typed, place, &mut inside);
+            let given = members(root, schema, typed, place, &mut inside);
             (!given.is_empty()).then(|| {
                 mistakes.append(&mut inside);
                 Value::Object(given)
@@ -89,6 +83,11 @@ fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistak
         Value::Object(typed) => (!typed.is_empty()).then(|| value.clone()),
         other => Some(other.clone()),
     }
+}
+
+/// The schema of a member of an object.
+fn property<'a>(root: &'a Value, schema: &'a Value, name: &str) -> Option<&'a Value> {
+    resolve(root, schema).get("properties")?.get(name)
 }
 
 /// The option whose form is open: that of `held`, a decision on its way, or else the first one with typed values.
@@ -119,9 +118,10 @@ fn with_form(review: &Review, request: &DecisionRequest) -> Option<String> {
 pub fn answers(review: &Review, option: &str, fields: &JsonMap) -> String {
     let known = review.options.iter().find(|known| known.id == option);
     let ticked = || {
-        let schema = known?.fields.as_ref()?.get("properties")?.get("options")?.get("items")?;
+        let root = known?.fields.as_ref()?;
+        let several = property(root, root, "options")?;
         let values = fields.get("options")?.as_array()?;
-        values.iter().map(|value| label_of(schema, value)).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+        labels_of(root, several, values).filter(|all| !all.is_empty())
     };
     let labels = ticked().unwrap_or_else(|| vec![known.map_or(option, |known| known.label.as_str()).to_owned()]);
     let labels: Vec<_> = labels.iter().map(|label| quoted(label)).collect();
@@ -129,31 +129,35 @@ pub fn answers(review: &Review, option: &str, fields: &JsonMap) -> String {
 }
 
 /// The title of a value in a schema with `oneOf` or `anyOf`.
-fn label_of(schema: &Value, value: &Value) -> Option<String> {
+fn label_of(root: &Value, schema: &Value, value: &Value) -> Option<String> {
+    let schema = resolve(root, schema);
     let several = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
     let own = several.iter().find(|one| one.get("const") == Some(value))?;
     own.get("title").and_then(Value::as_str).map(str::to_owned)
 }
 
+/// The titles of the values of a list; `None` if one of them has none.
+fn labels_of(root: &Value, list: &Value, values: &[Value]) -> Option<Vec<String>> {
+    let items = resolve(root, list).get("items")?;
+    values.iter().map(|value| label_of(root, items, value)).collect()
+}
+
 /// The values that were sent with an option, with the titles of their fields.
 pub fn named(review: &Review, option: &str, fields: &JsonMap) -> Vec<(String, Value)> {
-    let schema = review.options.iter().find(|known| known.id == option).and_then(|known| known.fields.as_ref());
+    let known = review.options.iter().find(|known| known.id == option);
+    let root = known.and_then(|known| known.fields.as_ref()).unwrap_or(&Value::Null);
     let field = |(name, value): (&String, &Value)| {
-        let schema = schema.and_then(|schema| schema.get("properties")?.get(name)).unwrap_or(&Value::Null);
-        let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
-        (title.to_owned(), in_words(schema, value))
+        let schema = property(root, root, name).unwrap_or(&Value::Null);
+        let title = Shape::of(root, schema, None, 0).title.unwrap_or_else(|| name.clone());
+        (title, in_words(root, schema, value))
     };
     fields.iter().map(field).collect()
 }
 
 /// A value by its titles in the schema, if all its parts have one; otherwise the value itself.
-fn in_words(schema: &Value, value: &Value) -> Value {
-    let several = || {
-        let (items, values) = (schema.get("items")?, value.as_array()?);
-        let labels: Vec<_> = values.iter().map(|value| label_of(items, value)).collect::<Option<_>>()?;
-        Some(labels.join("\n"))
-    };
-    label_of(schema, value).or_else(several).map_or_else(|| value.clone(), Value::String)
+fn in_words(root: &Value, schema: &Value, value: &Value) -> Value {
+    let several = || Some(labels_of(root, schema, value.as_array()?)?.join("\n"));
+    label_of(root, schema, value).or_else(several).map_or_else(|| value.clone(), Value::String)
 }
 
 #[cfg(test)]

@@ -72,6 +72,33 @@ fn a_form_that_nobody_has_touched_is_sent_with_its_defaults() {
 }
 
 #[test]
+fn an_object_that_may_be_left_out_is_sent_once_it_is_begun() {
+    let answer = |required: Value| {
+        asked(json!({
+            "$defs": { "answer": { "type": "object", "required": ["approved", "reason"], "properties": {
+                "approved": { "type": "boolean" }, "reason": { "type": "string", "minLength": 3 },
+                "copies": { "type": "integer", "default": 1 },
+            } } },
+            "type": "object", "required": required,
+            "properties": { "answer": { "$ref": "#/$defs/answer" }, "instructions": { "type": "string" } },
+        }))
+    };
+    let at = |name: &str| format!("/verdict/fields/answer{name}");
+    let optional = answer(json!([]));
+    assert_eq!(given(&optional.options[0], &Draft::default()), Ok(JsonMap::new()));
+    let instructions = json!({ "instructions": "I call them." });
+    assert_eq!(checked(&optional, instructions.clone()), Ok(instructions));
+    let begun = json!({ "answer": { "approved": false, "reason": " " } });
+    assert_eq!(checked(&optional, begun), Err(vec![at("/reason")]), "references are followed");
+    let needed = answer(json!(["answer"]));
+    let untouched = given(&needed.options[0], &Draft::default()).expect_err("it asks for more");
+    let places: Vec<_> = untouched.into_iter().map(|one| one.path).collect();
+    assert_eq!(places, [at("/approved"), at("/reason")], "it is begun by its default");
+    let no = json!({ "answer": { "approved": false, "reason": "Too late." } });
+    assert_eq!(checked(&needed, no.clone()), Ok(no));
+}
+
+#[test]
 fn what_is_undone_is_open_again_and_what_was_sent_is_not() {
     let asked = asked(json!({ "type": "object" }));
     let mut draft = typed(json!({ "agent": "writer" }));
@@ -97,8 +124,9 @@ fn what_is_undone_is_open_again_and_what_was_sent_is_not() {
 #[test]
 fn the_record_calls_what_was_given_as_the_form_did() {
     let choice = |id: &str, label: &str| json!({ "const": id, "title": label });
-    let items = json!({ "oneOf": [choice("s", "Small"), choice("l", "Large")] });
-    let asked = asked(json!({ "type": "object", "properties": {
+    let size = json!({ "oneOf": [choice("s", "Small"), choice("l", "Large")] });
+    let items = json!({ "$ref": "#/$defs/size" });
+    let asked = asked(json!({ "$defs": { "size": size }, "type": "object", "properties": {
         "options": { "type": "array", "title": "Sizes", "items": items }, "more": { "type": "string" },
     } }));
     let fields = json!({ "options": ["s", "l"], "more": "Soon." });

@@ -1,10 +1,15 @@
-//! The parts of a JSON Schema that a form can use, for one field. Pure; validation is left to the server.
+//! The parts of a JSON Schema that a form can use, for one field, and the initial value of a form. Validation is left to
+//! the server.
+
+mod initial;
+mod rules;
 
 use serde_json::{Number, Value, json};
 use shared::error::json_type;
 
-use super::rules::{TextRules, is_date};
-use crate::state::words::plain as label;
+pub use self::initial::{initial, initial_row};
+use self::rules::{TextRules, is_date};
+use super::words::plain as label;
 
 /// The nesting depth beyond which a field is edited as JSON; schemas may be recursive.
 const MAX_DEPTH: usize = 8;
@@ -56,6 +61,16 @@ pub enum Kind {
     Json { expected: Option<String>, object: bool },
 }
 
+impl Kind {
+    /// The value of an empty row of a list, which cannot be left out.
+    pub fn blank(&self) -> Value {
+        match self {
+            Self::Line { .. } | Self::Text { .. } => json!(""),
+            _ => Value::Null,
+        }
+    }
+}
+
 /// JSON of any type.
 const JSON: Kind = Kind::Json { expected: None, object: false };
 
@@ -79,17 +94,20 @@ impl FieldChoice {
 impl Shape {
     /// Describes a field with this value by `schema`, which is a part of `root`.
     pub fn of(root: &Value, schema: &Value, value: Option<&Value>, depth: usize) -> Self {
-        let schema = resolve(root, schema);
+        let outer = schema;
+        let schema = resolve(root, outer);
+        // What stands beside a reference describes this use of it.
+        let member = |key: &str| outer.get(key).or_else(|| schema.get(key));
         let (declared, nullable) = declared_type(schema);
         let value = value.filter(|value| !value.is_null());
         let kind = if depth > MAX_DEPTH { JSON } else { kind(root, schema, declared.as_deref(), value) };
-        let text = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
-        let example = schema.get("examples").and_then(|list| list.get(0)).map(label);
+        let text = |key: &str| member(key).and_then(Value::as_str).map(str::to_owned);
+        let example = member("examples").and_then(|list| list.get(0)).map(label);
         Self {
             title: text("title"),
             description: text("description"),
             example,
-            default: schema.get("default").cloned(),
+            default: member("default").cloned(),
             kind,
             nullable,
             rules: TextRules::of(schema),
@@ -98,7 +116,7 @@ impl Shape {
 }
 
 /// Follows `$ref` inside the document, and `allOf` with a single schema.
-fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> &'a Value {
+pub fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> &'a Value {
     for _ in 0..MAX_REFERENCES {
         let next = if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
