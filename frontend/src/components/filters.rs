@@ -12,7 +12,7 @@ use super::listeners::while_shown;
 use crate::client::{Live, ReviewList};
 use crate::state::inbox::Inbox;
 use crate::state::inbox::address::{part, with};
-use crate::state::words::thousands;
+use crate::state::words;
 
 /// The delay between the last key press and the search, in milliseconds.
 const TYPING: u32 = 250;
@@ -111,9 +111,9 @@ pub fn InboxFilters(
                 && all.get()
                 && let Some(numbers) = live.inbox.with(Inbox::numbers)
             {
-                return Some(numbers.mine);
+                return Some(words::thousands(numbers.mine));
             }
-            list.facets.with(|facets| facets.as_ref().and_then(|facets| count(facets, name, value)))
+            list.facets.with(|facets| count(facets.as_ref()?, name, value))
         });
         view! {
             <button
@@ -122,7 +122,7 @@ pub fn InboxFilters(
                 on:click=move |_| choose(name, (!on.get_untracked()).then_some(value))
             >
                 {label}
-                {move || count.get().map(|count| view! { " "<span class="count">{thousands(count)}</span> })}
+                {move || count.get().map(|count| view! { " "<span class="count">{count}</span> })}
             </button>
         }
     });
@@ -229,16 +229,14 @@ fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String
         all.extend(chosen.get().filter(|chosen| !all.contains(chosen)));
         let option = |value: String| {
             let words = named(name, values, &value);
-            let words =
-                counted(&value).map_or_else(|| words.clone(), |count| format!("{words} ({})", thousands(count)));
+            let words = counted(&value).map_or_else(|| words.clone(), |count| format!("{words} ({count})"));
             (value, words)
         };
         all.into_iter().map(option).collect::<Vec<_>>()
     });
     let rest = Memo::new(move |_| {
-        list.facets
-            .with(|facets| facets.as_ref().and_then(|facets| counts(facets, name)?.rest))
-            .filter(|_| values.is_empty())
+        let rest = |facets: &Facets| Some(words::counted(counts(facets, name)?.rest?, facets.at_least));
+        list.facets.with(|facets| rest(facets.as_ref()?)).filter(|_| values.is_empty())
     });
     view! {
         <label>
@@ -256,7 +254,7 @@ fn Choose(choice: PanelChoice, query: Memo<ReviewQuery>, choose: Callback<String
                         })
                         .collect_view()
                 }}
-                {move || rest.get().map(|rest| view! { <option disabled=true>{format!("Others ({})", thousands(rest))}</option> })}
+                {move || rest.get().map(|rest| view! { <option disabled=true>{format!("Others ({rest})")}</option> })}
             </select>
         </label>
     }
@@ -282,16 +280,35 @@ fn counts<'a>(facets: &'a Facets, name: &str) -> Option<&'a Counts> {
     })
 }
 
-/// The number of reviews that a choice would show; `None` if it is not counted.
-fn count(facets: &Facets, name: &str, value: &str) -> Option<u64> {
+/// The number of reviews that a choice would show, in words; `None` if it is not counted.
+fn count(facets: &Facets, name: &str, value: &str) -> Option<String> {
     let values = &counts(facets, name)?.values;
     let of = |value: &str| values.iter().find(|one| one.value == value).map_or(0, |one| one.count);
-    Some(match (name, value) {
+    let number = match (name, value) {
         ("due", "30m") => of("soon"),
         ("due", "1day") => of("soon") + of("today"),
         ("age", "1h") => of("hours") + of("days") + of("weeks"),
         ("age", "1day") => of("days") + of("weeks"),
         ("age", "7days") => of("weeks"),
         _ => of(value),
-    })
+    };
+    Some(words::counted(number, facets.at_least))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_count_that_is_a_lower_bound_is_marked() {
+        let high = json!({ "values": [{ "value": "high", "count": 1200 }] });
+        let severity: Counts = serde_json::from_value(high).unwrap();
+        let facets = |at_least| Facets { at_least, severity: severity.clone(), ..Facets::default() };
+        let says = |at_least, value| count(&facets(at_least), "severity", value);
+        assert_eq!(says(false, "high").as_deref(), Some("1,200"));
+        assert_eq!(says(true, "high").as_deref(), Some("1,200+"));
+        assert_eq!(says(true, "low").as_deref(), Some("0+"));
+    }
 }

@@ -167,6 +167,11 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
+/// A number as in [`thousands`], with `+` if it is only a lower bound: `1,000+`.
+pub fn counted(number: u64, at_least: bool) -> String {
+    format!("{}{}", thousands(number), if at_least { "+" } else { "" })
+}
+
 /// The name of an act on a review, as in the filter of the audit log.
 pub fn review_act(act: ReviewAct) -> &'static str {
     match act {

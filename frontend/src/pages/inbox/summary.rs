@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::client::{Live, ReviewList};
 use crate::state::inbox::{Inbox, Numbers};
-use crate::state::words::{count, thousands};
+use crate::state::words::{count, counted};
 
 /// The counts beside the heading.
 #[component]
@@ -17,10 +17,9 @@ pub fn Summary(
     let (live, list) = (Live::expect(), ReviewList::expect());
     move || {
         let Some(numbers) = live.inbox.with(Inbox::numbers) else { return String::new() };
-        let mark =
-            if list.facets.with(|facets| facets.as_ref().is_some_and(|facets| facets.at_least)) { "+" } else { "" };
+        let at_least = list.facets.with(|facets| facets.as_ref().is_some_and(|facets| facets.at_least));
         match total.get().filter(|_| filtered.get()) {
-            Some(total) => format!("{}{mark} of {}", thousands(total), numbers.says()),
+            Some(total) => format!("{} of {}", counted(total, at_least), numbers.says()),
             None => numbers.says_mine(),
         }
     }
