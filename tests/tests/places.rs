@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::inbox::ReviewOrder;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::wait_for_text;
+use tests::pages::{Inbox, wait_for_text};
 use tests::reviewing::{Desk, NOTE, launch, press_key, reading, server};
 use tests::{Api, BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -101,7 +101,8 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
         let places = "return ['.head h1', '.main', '.acts button', '.rows', '.row'].map(css => { \
                 const box = document.querySelector(css)?.getBoundingClientRect(); return box && [box.left, box.top] })";
         let before = value(driver, places).await;
-        press_key(driver, "a").await?;
+        driver.find(By::Css(".say textarea")).await?.send_keys("Booked as agreed.").await?;
+        Inbox(driver).press("Send it").await?;
         wait_for_text(driver, "Undo").await;
         press_key(driver, "j").await?;
         eventually("the next one is open", async || {
@@ -118,7 +119,9 @@ async fn a_held_decision_moves_and_covers_nothing() -> BrowserResult<()> {
                 return box.width && !other.closest('.held-bar') && box.left < bar.right && box.right > bar.left \
                     && top < bar.bottom - 1 && bottom > bar.top + 1 }).map(other => other.outerHTML.slice(0, 80))";
         assert_eq!(value(driver, over).await, json!([]), "it covers nothing at {width} px");
-        assert!(bar.text().await?.contains("Send it"));
+        let says = bar.text().await?;
+        let decided = format!("Send it: {}", first.title);
+        assert!(says.contains(&decided) && says.contains("“Booked as agreed.”"), "{says}");
         bar.find(By::Css("button")).await?.click().await?;
         wait_for_text(driver, &format!("Undone: “{}”. Nothing was sent.", first.title)).await;
         assert_eq!(value(driver, places).await, before);

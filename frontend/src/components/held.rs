@@ -4,11 +4,12 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use shared::id::ReviewId;
 
-use super::inert::inert;
+use super::inert::{inert, named};
 use super::notice::Notifier;
 use super::shortcuts::is_free;
-use crate::client::Workspace;
+use crate::client::{Live, Workspace};
 use crate::state::inbox::address::review_at;
+use crate::state::sent;
 
 /// A bar with the newest held decision, unless its own review is open and shows it; and the key `u`, which undoes one.
 #[component]
@@ -43,22 +44,28 @@ pub fn HeldBar(
     #[prop(into)]
     open: Signal<Option<ReviewId>>,
 ) -> impl IntoView {
-    let workspace = Workspace::expect();
+    let (workspace, live) = (Workspace::expect(), Live::expect());
     let notifier = Notifier::expect();
     let elsewhere = Memo::new(move |_| {
         let newest = workspace.outbox.with(|outbox| {
             let held = outbox.newest_held()?;
-            Some((held.id, held.title.clone(), held.says.clone()))
+            let words = live.inbox.with_untracked(|inbox| sent::quotes(&inbox.get(held.id)?.review, &held.request));
+            Some((held.id, held.title.clone(), held.says.clone(), words))
         });
         newest.filter(|(id, ..)| Some(*id) != open.get())
     });
     move || {
-        elsewhere.get().map(|(id, title, says)| {
+        elsewhere.get().map(|(id, title, says, words)| {
+            let whole = named(&format!("{says}: {title} {}", words.as_deref().unwrap_or_default()));
+            let soon = if words.is_some() { "sent soon" } else { "Sent soon, or when you leave this tab." };
             view! {
                 <div class="held-bar" role="status">
-                    <span class="grow">
+                    <span class="grow" title=whole>
                         <span class="cut"><b>{inert(&says)}</b>": "{inert(&title)}</span>
-                        <span class="small cut">"Sent soon, or when you leave this tab."</span>
+                        <span class="small soon">
+                            {words.map(|words| view! { <span class="cut">{inert(&words)}</span><span aria-hidden="true">"·"</span> })}
+                            <span class="cut">{soon}</span>
+                        </span>
                     </span>
                     <button class="b sm" on:click=move |_| undo_and_say(workspace, notifier, id)>
                         "Undo "
