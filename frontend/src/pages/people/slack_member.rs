@@ -31,14 +31,19 @@ pub fn SlackMember(person: Username) -> impl IntoView {
 fn MemberId(person: Username, known: Notifications) -> impl IntoView {
     let api = use_api();
     let notices = Notifier::expect();
-    let id = RwSignal::new(known.slack_user_id.clone().unwrap_or_default());
+    let id = RwSignal::new(known.slack_user_id.unwrap_or_default());
     let problem = RwSignal::new(None::<Problem>);
     let save = Action::new_local(move |(): &()| {
         let person = person.clone();
-        let chosen = Notifications { slack_user_id: Some(id.get_untracked()), ..known.clone() };
+        let slack_user_id = Some(id.get_untracked());
         problem.set(None);
         async move {
-            match api.choose_notifications(Some(&person), &chosen).await {
+            // The settings are saved as a whole, and the person may have changed theirs since.
+            let save = async {
+                let now = api.notifications(Some(&person)).await?;
+                api.choose_notifications(Some(&person), &Notifications { slack_user_id, ..now }).await
+            };
+            match save.await {
                 Ok(_) => notices.good(format!("The member ID of {person} is saved.")),
                 Err(refused) => problem.set(Some(refused)),
             }
