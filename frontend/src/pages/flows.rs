@@ -184,7 +184,7 @@ fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
                 <label class="field">
                     <span class="label">"Id"</span>
                     <span class="hint">"Cannot be changed later: 1–100 characters, a-z, 0-9 and -. The title can."</span>
-                    <input class="input mono" placeholder="refund-request" autofocus autocomplete="off" spellcheck="false"
+                    <input class="input mono" placeholder="for example refund-request" autofocus autocomplete="off" spellcheck="false"
                         prop:value=id aria-invalid=move || mistake().is_some().to_string()
                         on:input=move |event| id.set(event_target_value(&event).trim().to_owned())/>
                     <span class="mistake" aria-live="polite">{mistake}</span>

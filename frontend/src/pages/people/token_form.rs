@@ -79,7 +79,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
                 <label class="field">
                     <span class="label">"What is it for?"</span>
-                    <input class="input" autofocus autocomplete="off" placeholder="nightly import" bind:value=name aria-invalid=move || wrong_name().is_some().to_string()/>
+                    <input class="input" autofocus autocomplete="off" placeholder="for example nightly import" bind:value=name aria-invalid=move || wrong_name().is_some().to_string()/>
                     <span class="mistake" aria-live="polite">{wrong_name}</span>
                 </label>
                 <RoleSubset offered=offered.get_value() roles/>

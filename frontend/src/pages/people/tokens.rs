@@ -53,6 +53,18 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
             </tr>
         }
     };
+    // Whether the open dialog shows the secret of a new token.
+    let is_made = RwSignal::new(false);
+    Effect::new(move |_| {
+        if !adding.get() {
+            is_made.set(false);
+        }
+    });
+    let title = Signal::derive(move || if is_made.get() { "Token created" } else { "Create token" }.to_owned());
+    let made = Callback::new(move |()| {
+        is_made.set(true);
+        tokens.refetch();
+    });
     view! {
         <p class="soft lead">"A program with a token acts as you, with the roles that you give it. Send it as "<code>"Authorization: Bearer …"</code>"."</p>
         <Loaded from=tokens failed="Your tokens could not be loaded" rows=4 let:tokens>
@@ -74,7 +86,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
                 .into_any()
             }}
         </Loaded>
-        <Dialog open=adding title="Create token"><TokenForm open=adding made=Callback::new(move |()| tokens.refetch())/></Dialog>
+        <Dialog open=adding title=title><TokenForm open=adding made/></Dialog>
         <Dialog open=asking title="Revoke this token?">
             <div class="in">
                 <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>
