@@ -9,7 +9,7 @@ use super::options::options;
 use super::request::request;
 use super::stakes::stakes;
 use super::value::ValueView;
-use crate::components::inert::inert;
+use crate::components::inert::{inert, named};
 use crate::components::markdown::Markdown;
 use crate::state::{action_words, calls, record, subject, words};
 
@@ -59,7 +59,7 @@ fn call(review: &Review, action: &Action, decision: Option<&Decision>) -> AnyVie
         .as_ref()
         .map(|sent| request(sent, &serde_json::Value::Object(action.arguments.clone()), Signal::stored(true)));
     view! {
-        <section class="card action" aria-label=calls::named(review, action)>
+        <section class="card action" aria-label=named(&calls::named(review, action))>
             <header>
                 <code>{inert(&action.name)}</code>
                 {place(review, action)}
