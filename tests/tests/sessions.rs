@@ -209,6 +209,38 @@ async fn who_logs_out_is_told_of_drafts_and_other_tabs_are_told_of_it() -> Brows
     Ok(())
 }
 
+/// A script that shows the page as a window beside others, which is never hidden, and lengthens the time to undo.
+const STAYS_IN_SIGHT: &str = "
+    Object.defineProperty(document, 'hidden', { get: () => false });
+    const wait = window.setTimeout;
+    window.setTimeout = (then, time, ...more) => wait(then, time > 3000 ? 600000 : time, ...more);";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_held_in_one_window_is_sent_before_the_person_logs_out_in_another() -> BrowserResult<()> {
+    let Desk { server, tom, review, browser, .. } = Desk::open(&[NOTE], "note").await?;
+    let driver = &browser.driver;
+    let deciding = driver.window().await?;
+    let other = driver.new_window().await?;
+    driver.switch_to_window(other.clone()).await?;
+    driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_text(driver, "1 pending").await;
+    driver.switch_to_window(deciding.clone()).await?;
+    driver.execute(STAYS_IN_SIGHT, Vec::new()).await?;
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Undo").await;
+
+    driver.switch_to_window(other).await?;
+    assert!(tom.review(review.id).await.expect("the review").is_pending(), "it is held");
+    driver.query(By::Css(".who")).first().await?.click().await?;
+    button(driver, "Log out").await?.click().await?;
+    field(driver, "password").await?;
+    assert!(!tom.review(review.id).await.expect("the review").is_pending(), "it was sent before");
+    driver.switch_to_window(deciding).await?;
+    wait_for_text(driver, "You logged out in another tab.").await;
+    browser.quit().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_names_its_user_has_no_effect_with_the_session_of_another() {
     let server = Server::start(Options::on(Database::Sqlite)).await;

@@ -18,6 +18,8 @@ use crate::state::verdict::{self, Intent};
 
 /// The interval at which [`Workspace::finish`] checks whether decisions were answered, in milliseconds.
 const LOOK_AFTER: u32 = 100;
+/// How often [`Workspace::finish`] looks for decisions of other tabs. A tab that has crashed never finishes.
+const LOOKS_ELSEWHERE: u32 = 30;
 /// How long a page that is being closed may take to send a decision, in milliseconds.
 const ARRIVES_WITHIN: u32 = 2000;
 
@@ -124,13 +126,31 @@ impl Workspace {
         self.send_all(due).await;
     }
 
-    /// Sends held decisions, and waits for the answers to all that are on their way, before the person logs out.
-    /// Returns whether all of them have arrived.
+    /// Sends held decisions, those of other tabs too, and waits for the answers to all that are on their way, before the
+    /// person logs out. Returns whether all of them have arrived, or are still on their way in a tab that does not
+    /// finish.
     pub async fn finish(self) -> bool {
-        let unsent = move || self.outbox.with_untracked(Outbox::unsent);
+        // What another tab could not send is in the browser's storage at once, and in the outbox soon.
+        let stored = move || {
+            let owner = self.owner()?;
+            let keys = storage::keys(&outbox::storage_prefix(&owner)).into_iter();
+            Some(keys.filter_map(|key| outbox::review_of_storage_key(&key, &owner)).collect::<Vec<_>>())
+        };
+        let unsent = move || {
+            let mut unsent = self.outbox.with_untracked(Outbox::unsent);
+            unsent.extend(stored().unwrap_or_default());
+            unsent
+        };
         let before = unsent();
+        self.announce_log_out();
         self.send_held().await;
         while self.outbox.with_untracked(|outbox| outbox.unanswered().next().is_some()) {
+            TimeoutFuture::new(LOOK_AFTER).await;
+        }
+        for _ in 0..LOOKS_ELSEWHERE {
+            if !self.is_busy_elsewhere() {
+                break;
+            }
             TimeoutFuture::new(LOOK_AFTER).await;
         }
         unsent().iter().all(|id| before.contains(id))

@@ -24,6 +24,8 @@ use crate::state::outbox::{self, Outbox};
 /// The delay before typed text is stored, in milliseconds.
 const KEEP_AFTER: u32 = 300;
 
+/// The storage key under which a tab tells the others who is about to log out, so that they send their held decisions.
+const LOGGING_OUT: &str = "countersign.logging-out";
 /// The storage key under which a tab tells the others who has logged out.
 const LOGGED_OUT: &str = "countersign.logged-out";
 
@@ -41,6 +43,8 @@ pub struct Workspace {
     /// Whether the person has logged out in another tab, which has discarded their drafts.
     pub left: GlobalSignal<bool>,
     pub(super) owner: StoredValue<Option<Username>>,
+    /// Tells this tab from others of the same browser.
+    tab: StoredValue<String>,
     unkept: StoredValue<BTreeSet<Subject>>,
     pub(super) unanswered: StoredValue<Unanswered>,
     session: Session,
@@ -57,6 +61,7 @@ impl Workspace {
             outbox: GlobalSignal::new(Outbox::default()),
             left: GlobalSignal::new(false),
             owner: StoredValue::new(None),
+            tab: StoredValue::new(super::key()),
             unkept: StoredValue::new(BTreeSet::new()),
             unanswered: StoredValue::new(Unanswered::new()),
             session,
@@ -86,6 +91,8 @@ impl Workspace {
                 workspace.outbox.maybe_update(Outbox::connect);
             }
         });
+        // A tab in which the person logs out waits for the decisions of the others.
+        Effect::new(move |_| workspace.mark_busy(workspace.outbox.with(|outbox| outbox.unanswered().next().is_some())));
         // Reviews and decisions that nobody looks at any more are dropped.
         Effect::new(move |_| {
             let now = live.now.get();
@@ -100,6 +107,7 @@ impl Workspace {
         // background page without an event.
         let closed = window_event_listener_untyped("pagehide", move |_| {
             workspace.save();
+            workspace.mark_busy(false);
             let user = workspace.sender();
             workspace.outbox.with_untracked(|outbox| {
                 for (sending, fits) in outbox.on_leaving() {
@@ -141,6 +149,7 @@ impl Workspace {
             return;
         }
         self.save();
+        self.mark_busy(false);
         self.left.set(false);
         self.unanswered.set_value(Unanswered::new());
         for id in self.outbox.with_untracked(Outbox::reviews) {
@@ -240,10 +249,8 @@ impl Workspace {
     /// Drops everything, in the browser's storage and in other tabs too, because the person logs out.
     pub fn clear(self) {
         if let Some(owner) = self.forget() {
-            // Other tabs get an event for each change. Nothing needs to stay.
-            storage::write_text(LOGGED_OUT, owner.as_str());
-            storage::remove(LOGGED_OUT);
-            for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner)] {
+            tell_tabs(LOGGED_OUT, &owner);
+            for prefix in [storage_prefix(&owner), outbox::storage_prefix(&owner), outbox::busy_prefix(&owner)] {
                 for key in storage::keys(&prefix) {
                     storage::remove(&key);
                 }
@@ -251,8 +258,33 @@ impl Workspace {
         }
     }
 
+    /// Asks the other tabs of the person to send what they hold, before the person logs out.
+    pub(super) fn announce_log_out(self) {
+        if let Some(owner) = self.owner() {
+            tell_tabs(LOGGING_OUT, &owner);
+        }
+    }
+
+    /// Whether another tab of the person has unanswered decisions.
+    pub(super) fn is_busy_elsewhere(self) -> bool {
+        let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(outbox::busy_prefix)) else { return false };
+        self.tab.with_value(|own| storage::keys(&prefix).iter().any(|key| key.strip_prefix(&prefix) != Some(own)))
+    }
+
+    /// Stores whether this tab has unanswered decisions.
+    fn mark_busy(self, busy: bool) {
+        let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(outbox::busy_prefix)) else { return };
+        let key = self.tab.with_value(|tab| format!("{prefix}{tab}"));
+        if busy {
+            storage::write_text(&key, "");
+        } else {
+            storage::remove(&key);
+        }
+    }
+
     /// Drops everything in memory. Returns whose it was.
     fn forget(self) -> Option<Username> {
+        self.mark_busy(false);
         self.drafts.set(Drafts::default());
         self.outbox.set(Outbox::default());
         self.unkept.set_value(BTreeSet::new());
@@ -291,8 +323,15 @@ impl Workspace {
     /// Takes over a change by another tab: to a draft, or to a stored decision. If the person has logged out there, what
     /// they typed here is gone, too.
     fn take_over(self, key: &str, value: Option<&str>) {
+        let is_own = value.is_some() && value == self.owner().as_ref().map(Username::as_str);
+        if key == LOGGING_OUT {
+            if is_own {
+                spawn_local(self.send_held());
+            }
+            return;
+        }
         if key == LOGGED_OUT {
-            if value.is_some() && value == self.owner().as_ref().map(Username::as_str) {
+            if is_own {
                 self.forget();
                 self.left.set(true);
                 if self.session.me.with_untracked(Option::is_some) {
@@ -312,4 +351,10 @@ impl Workspace {
             (None, _) => {}
         }
     }
+}
+
+/// Sends the other tabs of this browser an event about a person. Nothing needs to stay stored.
+fn tell_tabs(key: &str, person: &Username) {
+    storage::write_text(key, person.as_str());
+    storage::remove(key);
 }

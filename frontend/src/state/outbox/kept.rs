@@ -31,6 +31,11 @@ pub fn review_of_storage_key(key: &str, owner: &Username) -> Option<ReviewId> {
     key.strip_prefix(&storage_prefix(owner))?.parse().ok()
 }
 
+/// The prefix of the keys under which a person's tabs store that they have unanswered decisions.
+pub fn busy_prefix(owner: &Username) -> String {
+    format!("countersign.deciding.{owner}/")
+}
+
 impl Outbox {
     /// Takes over a stored decision, as JSON, unless the review has one already. It is sent only when the person says
     /// so.
