@@ -39,7 +39,7 @@ pub struct Conversation {
     /// The calls of the turn, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// Instructions from reviewers, which the agent gets after the results of the turn's calls.
+    /// Instructions from reviewers, and what else the agent is told after the results of the turn's calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructed: Vec<String>,
     /// The number of times that its agent has asked people on its own initiative.

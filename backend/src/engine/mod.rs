@@ -10,6 +10,7 @@ mod answer;
 mod ask;
 mod ask_builtin;
 mod builder;
+mod call_limits;
 mod cancel;
 mod carrier;
 mod conversation;

@@ -5,6 +5,7 @@ use shared::error::Mistake;
 use shared::run::{AgentCall, AgentToolCall, Step};
 
 use super::builder::Builder;
+use super::call_limits::MAX_CALLS;
 use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
 use super::input::{ModelAnswer, ModelToolCall};
 use super::state::RunState;
@@ -115,7 +116,7 @@ fn with_words(usage: AgentCall, step: &Step, conversation: &Conversation, answer
         result: None,
         error: None,
     };
-    let tools = answer.calls.iter().enumerate().map(tool).collect();
+    let tools = answer.calls.iter().take(MAX_CALLS).enumerate().map(tool).collect();
     AgentCall { input: input.unwrap_or_default(), output: cut(&answer.text), tools, ..usage }
 }
 

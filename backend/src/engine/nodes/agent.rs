@@ -68,6 +68,7 @@ impl Builder<'_> {
             // A router's agent is offered no tools: calls that it makes up are left out.
             calls.clear();
         }
+        conversation.leave_out_surplus(&mut calls);
         conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
             self.answered(branch, step, conversation, text);

@@ -82,8 +82,8 @@ impl<'f> Builder<'f> {
                 }
             }
         }
-        let results: Vec<_> = calls.iter().filter_map(result_message).collect();
-        if results.len() < calls.len() {
+        conversation.leave_out_results(&mut calls);
+        if !calls.iter().all(|call| matches!(call.state, ToolCallState::Done { .. })) {
             conversation.calls = calls;
             let own = step.clone();
             self.settle(branch, &own.node, Phase::Agent { step, conversation });
@@ -95,7 +95,7 @@ impl<'f> Builder<'f> {
             }
             return;
         }
-        conversation.messages.extend(results);
+        conversation.messages.extend(calls.iter().filter_map(result_message));
         self.note_results(&step, &calls);
         let instructed = std::mem::take(&mut conversation.instructed);
         conversation.messages.extend(instructed.into_iter().map(|text| Message::User { text }));

@@ -6,6 +6,7 @@ mod article;
 mod ask_builtin;
 mod ask_builtin_time;
 mod auto;
+mod call_limits;
 mod chain;
 mod context;
 mod decisions;
