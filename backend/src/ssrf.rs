@@ -63,10 +63,19 @@ pub fn cause(error: &reqwest::Error) -> Cause {
         }
         cause = current.source();
         if cause.is_none() {
-            innermost = current.to_string();
+            innermost = without_url(current);
         }
     }
     Cause::Failed(innermost)
+}
+
+/// Returns the message of an error without the URL that those of the HTTP client end with.
+pub fn without_url(error: &(dyn std::error::Error + 'static)) -> String {
+    let message = error.to_string();
+    match error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::url) {
+        Some(url) => message.replace(&format!(" for url ({url})"), ""),
+        None => message,
+    }
 }
 
 /// The reason why a request got no complete answer.

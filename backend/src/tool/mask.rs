@@ -82,14 +82,19 @@ impl Mask {
 
     /// Returns the text with every secret masked.
     pub fn text(&self, text: &str) -> String {
-        let mut masked = String::with_capacity(text.len());
+        self.beginning(text, text.len())
+    }
+
+    /// Returns the text up to `end` with every secret masked, also one that goes on after `end`.
+    pub fn beginning(&self, text: &str, end: usize) -> String {
+        let mut masked = String::with_capacity(end);
         let mut done = 0;
-        for span in self.spans(text) {
+        for span in self.spans(text).into_iter().take_while(|span| span.start < end) {
             masked.push_str(&text[done..span.start]);
             masked.push_str(MASK);
             done = span.end;
         }
-        masked.push_str(&text[done..]);
+        masked.push_str(&text[done.min(end)..end]);
         masked
     }
 

@@ -1,6 +1,8 @@
 //! Tools of MCP servers: the available ones, their calls, and their results.
 
+mod cause;
 mod connection;
+mod listing;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{MAX_RESULT, McpServer, TOO_LARGE, failed, uncertain, unusable};
 use crate::engine::{TaskFailure, ToolRequest, ToolSpec};
 use crate::http_client::choose_tls_provider;
+use cause::cause;
 use connection::{Connection, ServerConnection};
 
 /// The key in a call's `_meta` that carries its idempotency key; the protocol has no name for it.
@@ -107,7 +110,7 @@ async fn offers(server: &str, connection: &Connection, tool: &str) -> Result<(),
         // If the server cannot list its tools, the call is tried all the same.
         Err(ServiceError::McpError(_)) => return Ok(()),
         // No call was made yet.
-        Err(error) => return Err(failed(format!("the MCP server `{server}`: {error}"), true)),
+        Err(error) => return Err(failed(format!("the MCP server `{server}`: {}", cause(&error)), true)),
     };
     if listed.iter().any(|known| known.name == tool) {
         return Ok(());
@@ -133,7 +136,7 @@ pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
 }
 
 fn unanswered(server: &str, error: &ServiceError) -> TaskFailure {
-    let message = format!("the MCP server `{server}`: {error}");
+    let message = format!("the MCP server `{server}`: {}", cause(error));
     match error {
         // A refusal by the server will be repeated; a server that failed internally may have acted before.
         ServiceError::McpError(refusal) if refusal.code != ErrorCode::INTERNAL_ERROR => failed(message, false),

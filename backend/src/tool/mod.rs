@@ -34,6 +34,9 @@ const MAX_RESULT: usize = 1024 * 1024;
 /// The description of a larger result.
 const TOO_LARGE: &str = "larger than 1 MiB";
 
+/// The maximum length of a failure's message, in bytes.
+const MAX_MESSAGE: usize = 4096;
+
 /// A tool that an agent or a tool node can call.
 #[async_trait]
 pub trait Tool: Send + Sync {
@@ -140,7 +143,9 @@ impl Tool for Tools {
         };
         match called {
             Ok(result) => Ok(self.secrets.mask_value(result)),
-            Err(failure) => Err(TaskFailure { message: self.secrets.mask(&failure.message), ..failure }),
+            Err(failure) => {
+                Err(TaskFailure { message: self.secrets.mask_beginning(&failure.message, MAX_MESSAGE), ..failure })
+            }
         }
     }
 

@@ -103,6 +103,15 @@ impl Secrets {
         self.mask.text(text)
     }
 
+    /// Returns the beginning of a text, of at most about `most` bytes, with secrets masked. A secret that the end would
+    /// cut is masked too; the rest of the text, which may be long, is not searched.
+    pub(super) fn mask_beginning(&self, text: &str, most: usize) -> String {
+        let searched = &text[..text.floor_char_boundary(most.saturating_mul(2))];
+        let end = text.floor_char_boundary(most);
+        let cut = if end < text.len() { "…" } else { "" };
+        self.mask.beginning(searched, end) + cut
+    }
+
     /// Returns the value with secrets masked, in texts and keys and as numbers.
     pub fn mask_value(&self, value: Value) -> Value {
         if self.is_empty() {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
-use serde_json::Value;
 use shared::time::Span;
 use tokio::process::Command;
 use tokio::sync::watch;
@@ -16,6 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::cause::cause;
+use super::listing::{self, Listed};
 use crate::engine::TaskFailure;
 use crate::tool::{McpServer, failed};
 
@@ -30,11 +31,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// The uptime after which the end of a server does not count as a failure.
 const STAYED: Duration = Duration::from_mins(1);
-
-/// The maximum length of a tool's description (in characters; longer ones are cut) and of its schema (in bytes; larger
-/// ones are left out).
-const MAX_DESCRIPTION: usize = 4096;
-const MAX_SCHEMA: usize = 64 * 1024;
 
 /// The connection of the library. Its task talks to the server.
 pub(super) type Service = RunningService<RoleClient, ()>;
@@ -87,17 +83,6 @@ struct Live {
     tools: Arc<Mutex<Vec<Listed>>>,
 }
 
-/// A tool that a server has listed.
-#[derive(Debug, Clone)]
-pub(super) struct Listed {
-    /// The name of the tool on the server.
-    pub(super) name: String,
-    /// The description that the server gives.
-    pub(super) description: Option<String>,
-    /// The JSON Schema of the arguments that the server gives. `None` if it is too large for a model.
-    pub(super) parameters: Option<Value>,
-}
-
 /// The part of a connection that calls need.
 #[derive(Clone)]
 pub(super) struct Connection {
@@ -114,15 +99,7 @@ impl Connection {
 
     /// Asks the server for its tools, and remembers them.
     pub(super) async fn list(&self) -> Result<Vec<Listed>, ServiceError> {
-        let listed = self.peer.list_all_tools().await?.into_iter().map(|tool| {
-            let parameters = Value::Object(Arc::unwrap_or_clone(tool.input_schema));
-            Listed {
-                name: tool.name.into_owned(),
-                description: tool.description.map(|text| text.chars().take(MAX_DESCRIPTION).collect()),
-                parameters: Some(parameters).filter(|schema| schema.to_string().len() <= MAX_SCHEMA),
-            }
-        });
-        let listed: Vec<_> = listed.collect();
+        let listed = listing::of(&self.peer).await?;
         self.tools().clone_from(&listed);
         Ok(listed)
     }
@@ -154,7 +131,8 @@ impl ServerConnection {
             return Ok(known);
         }
         let listed = connection.list().await;
-        let listed = listed.map_err(|error| failed(format!("the MCP server `{}`: {error}", self.server.name), true))?;
+        let listed = listed
+            .map_err(|error| failed(format!("the MCP server `{}`: {}", self.server.name, cause(&error)), true))?;
         Ok(listed.into_iter().find(|known| known.name == tool))
     }
 
@@ -229,7 +207,7 @@ impl Server {
                 ended.send_replace(Some(Ok(connection)));
                 return;
             }
-            Ok(Err(error)) => format!("the MCP server `{name}` cannot be reached: {error}"),
+            Ok(Err(error)) => format!("the MCP server `{name}` cannot be reached: {}", cause(&*error)),
             Err(_) if matches!(self.how, McpServer::Url { .. }) => {
                 format!(
                     "the MCP server `{name}` did not answer within {limit} (`url` of `[mcp.{name}]` in the settings)"

@@ -17,7 +17,7 @@ use crate::tool::mcp::Mcp;
 
 /// An MCP server with a few tools, which reports when a call was cancelled.
 #[derive(Clone, Default)]
-struct Server(Arc<tokio::sync::Notify>);
+pub(super) struct Server(Arc<tokio::sync::Notify>);
 
 impl ServerHandler for Server {
     async fn list_tools(
@@ -26,7 +26,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, rmcp::ErrorData> {
         let tool = |name| Tool::new(name, "", Arc::default());
-        let names = ["key", "wait", "break", "say", "read"];
+        let names = ["key", "wait", "break", "rant", "say", "read"];
         let schema = serde_json::from_value(json!({ "type": "object", "required": ["a"] })).unwrap();
         let add = Tool::new("add", "Adds up.", Arc::new(schema));
         Ok(ListToolsResult::with_all_items(names.map(tool).into_iter().chain([add]).collect()))
@@ -46,6 +46,7 @@ impl ServerHandler for Server {
                 CallToolResult::success(Vec::new())
             }
             "break" => return Err(rmcp::ErrorData::internal_error("disk full", None)),
+            "rant" => return Err(rmcp::ErrorData::internal_error("x".repeat(1_000_000), None)),
             "say" => CallToolResult::success(vec![ContentBlock::text("one"), ContentBlock::text("two")]),
             _ => CallToolResult::error(vec![ContentBlock::text("no such file")]),
         };
@@ -57,7 +58,7 @@ async fn connected() -> (Mcp, tokio::task::JoinHandle<()>) {
     connected_to(Server::default()).await
 }
 
-async fn connected_to(server: Server) -> (Mcp, tokio::task::JoinHandle<()>) {
+pub(super) async fn connected_to(server: impl ServerHandler) -> (Mcp, tokio::task::JoinHandle<()>) {
     let (ours, theirs) = tokio::io::duplex(4096);
     let server = tokio::spawn(async move {
         let running = server.serve(theirs).await.unwrap();
@@ -349,7 +350,7 @@ async fn a_model_is_told_what_the_server_says_of_its_tools_where_the_flow_says_n
 }
 
 /// Starts an MCP server over HTTP that supports just what a call needs.
-async fn over_http() -> String {
+pub(super) async fn over_http() -> String {
     use axum::http::StatusCode;
     use axum::response::IntoResponse as _;
     let answer = async |axum::Json(asked): axum::Json<Value>| {
@@ -358,7 +359,13 @@ async fn over_http() -> String {
                 "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
                 "serverInfo": { "name": "http", "version": "1" },
             }),
-            Some("tools/list") => json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] }),
+            Some("tools/list") => {
+                let tools = ["echo", "lose"].map(|name| json!({ "name": name, "inputSchema": { "type": "object" } }));
+                json!({ "tools": tools })
+            }
+            Some("tools/call") if asked["params"]["name"] == "lose" => {
+                return (StatusCode::GONE, "nothing at /mcp?key=sesame").into_response();
+            }
             Some("tools/call") => json!({
                 "content": [], "structuredContent": { "heard": asked["params"]["arguments"] },
             }),
