@@ -1,10 +1,10 @@
 //! The binary: reads the command line, starts logging and the runtime, and calls `backend::cli`.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use backend::cli::{Cli, Quit};
+use backend::cli::{Cli, Quit, print_error};
 use clap::Parser;
 use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
@@ -45,8 +45,7 @@ fn main() -> ExitCode {
             if is_server {
                 tracing::error!("{message}");
             } else {
-                // If nobody reads the output any more, that is not an error.
-                let _ = writeln!(std::io::stderr(), "{message}");
+                print_error(&message);
             }
             quit.map_or(ExitCode::FAILURE, |quit| ExitCode::from(quit.exit as u8))
         }

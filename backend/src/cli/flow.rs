@@ -10,6 +10,7 @@ use clap::Subcommand;
 
 use super::exit::{Exit, Quit};
 use super::print;
+use super::terminal::text;
 use crate::flow::{self, Here};
 
 /// The commands for flow files.
@@ -52,11 +53,12 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
                 let called = called.map_err(|error| unread(&folder.display(), error))?;
                 let checked = draft.check(&Here { library: Some(&called.library()), ..Here::default() });
                 mistakes += checked.errors.len();
+                let shown = text::line(&shown.to_string());
                 for error in &checked.errors {
-                    print(&format!("{shown}:{error}"));
+                    print(&format!("{shown}:{}", text::line(&error.to_string())));
                 }
                 for warning in &checked.warnings {
-                    print(&format!("{shown}:{warning} (warning)"));
+                    print(&format!("{shown}:{} (warning)", text::line(&warning.to_string())));
                 }
                 if checked.errors.is_empty() {
                     print(&format!("{shown}: ok"));

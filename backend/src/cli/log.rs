@@ -1,6 +1,5 @@
 //! `countersign log`: prints what happens on a server, in order and without gaps.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,10 +9,10 @@ use shared::id::RunId;
 use shared::log::{Entry, Event, EventData};
 
 use super::exit::Quit;
-use super::is_read;
 use super::remote::ServerArgs;
 use super::table::time;
 use super::terminal::text;
+use super::{is_read, print_error};
 
 /// The pause between two reads of the log while there are no new entries.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -53,8 +52,7 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
             Ok(page) => page,
             Err(problem) if args.follow && matches!(problem.code, Code::Unavailable | Code::TooManyRequests) => {
                 if pause == PAUSE {
-                    // A closed pipe is not an error.
-                    let _ = writeln!(std::io::stderr(), "{}; waiting for the server", text::line(&problem.to_string()));
+                    print_error(&format!("{}; waiting for the server", text::line(&problem.to_string())));
                 }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST);

@@ -18,6 +18,7 @@ pub use exit::{Exit, Quit};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::ServeArgs;
+use terminal::text;
 
 /// The command line of the program.
 #[derive(Debug, Parser)]
@@ -87,8 +88,9 @@ enum Command {
     User(user::UserCommand),
 }
 
-/// Log filter directives that limit libraries whose messages may contain the content of calls and rows.
-const LIBRARIES: &str = "sqlx=warn,memory_serve=warn,rmcp=error";
+/// Log filter directives that limit libraries whose messages may contain the content of calls and rows, or the URL of an
+/// MCP server.
+const LIBRARIES: &str = "sqlx=warn,memory_serve=warn,rmcp=off";
 
 impl Cli {
     /// Returns the log filter: `chosen` if it is set, otherwise `info` for the server and `error` for other commands.
@@ -97,7 +99,7 @@ impl Cli {
         match chosen {
             Some(chosen) => format!("{LIBRARIES},{chosen}"),
             None if self.is_server() => format!("{LIBRARIES},info"),
-            None => "error".to_owned(),
+            None => "error,rmcp=off".to_owned(),
         }
     }
 
@@ -127,22 +129,51 @@ impl Cli {
     }
 }
 
-/// Prints a line to standard output. A closed pipe is not an error.
+/// Prints a line to standard output, harmless for a terminal. A closed pipe is not an error.
 pub(crate) fn print(line: &str) {
     let _ = is_read(line);
 }
 
+/// Prints the error of a command to standard error, harmless for a terminal: it may quote files and servers. If nobody
+/// reads the output any more, that is not an error.
+pub fn print_error(message: &str) {
+    let _ = write_to(&mut std::io::stderr().lock(), message);
+}
+
 /// Prints a line like `print`, and returns whether standard output is still open.
 fn is_read(line: &str) -> bool {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+    write_to(&mut std::io::stdout().lock(), line).is_ok()
 }
 
 /// Prints to standard error the cursor at which a list continues, if it does.
 fn more(cursor: Option<&str>) {
-    use std::io::Write;
     if let Some(cursor) = cursor {
-        let _ = writeln!(std::io::stderr(), "more results: --cursor {cursor}");
+        print_error(&format!("more results: --cursor {cursor}"));
+    }
+}
+
+/// Writes lines in which nothing can move the cursor, or colour, hide or reverse text.
+fn write_to(out: &mut dyn std::io::Write, lines: &str) -> std::io::Result<()> {
+    writeln!(out, "{}", text::lines(lines).join("\n"))?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_printed_controls_the_terminal() {
+        let mut out = Vec::new();
+        write_to(&mut out, "a.yaml:1:2\u{1b}[2J\r: \u{202e}x\n\tb").unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "a.yaml:1:2‹ESC›[2J‹CR›: ‹RLO›x\n\tb\n");
+    }
+
+    #[test]
+    fn libraries_that_log_addresses_of_servers_stay_quiet() {
+        for (command, chosen) in [("serve", None), ("serve", Some("debug")), ("audit public-key", None)] {
+            let cli = Cli::try_parse_from(["countersign"].into_iter().chain(command.split(' '))).unwrap();
+            assert!(cli.log_filter(chosen).split(',').any(|directive| directive == "rmcp=off"), "{command}");
+        }
     }
 }
