@@ -1,6 +1,7 @@
 //! Extractors for bodies and queries, which check the size, the content type, the rules of [`crate::json`], and then
 //! the type.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 
 use axum::body::{Body, BodyDataStream};
@@ -140,11 +141,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
     let Query(mut pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
         .map_err(|error| Problem::new(Code::BadRequest).detail(error.body_text()))?;
-    for (index, (key, value)) in pairs.iter().enumerate() {
+    let mut keys = HashSet::with_capacity(pairs.len());
+    for (key, value) in &pairs {
         if key.contains('\0') || value.contains('\0') {
             return Err(Problem::invalid(pointer([key]), "U+0000 is not allowed in text"));
         }
-        if pairs[..index].iter().any(|(earlier, _)| earlier == key) {
+        if !keys.insert(key) {
             return Err(Problem::invalid(pointer([key]), "this key appears twice"));
         }
     }
