@@ -33,6 +33,21 @@ impl Brought<'_> {
 #[derive(Default)]
 pub(super) struct Cookies(Vec<String>);
 
+/// Removes the session cookie that is not bound to this host. Over https, this server sets only the bound one, so another
+/// host of the same domain has set it.
+pub(super) fn remove_unbound(headers: &mut HeaderMap) {
+    let is_unbound = |cookie: &&str| cookie.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE);
+    let kept = |value: &HeaderValue| {
+        let cookies = value.to_str().ok()?.split(';').filter(|cookie| !is_unbound(cookie));
+        HeaderValue::from_str(cookies.collect::<Vec<_>>().join(";").trim()).ok()
+    };
+    let kept: Vec<_> = headers.get_all(header::COOKIE).iter().filter_map(kept).collect();
+    headers.remove(header::COOKIE);
+    for value in kept.into_iter().filter(|value| !value.is_empty()) {
+        headers.append(header::COOKIE, value);
+    }
+}
+
 impl Cookies {
     /// Returns the cookies of a request.
     pub fn of(headers: &HeaderMap) -> Brought<'_> {

@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::budget::Bill;
 use super::problem::Refused;
 use super::reviews::{LONGEST_WAIT, REVIEW};
-use super::{AppState, Edge, headers, host, origin};
+use super::{AppState, Edge, cookies, headers, host, origin};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 
@@ -35,6 +35,9 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let limit = time_limit(&request, &route);
     let api = request.uri().path().starts_with("/api/");
     let Edge { public_origins, hosts, .. } = &state.edge;
+    if origin::came_over_https(request.headers(), public_origins) {
+        cookies::remove_unbound(request.headers_mut());
+    }
     let checked = host::check(&request, hosts, public_origins).and_then(|()| origin::check(&request, public_origins));
     let mut response = match checked {
         Ok(()) => limit_time(limit, next.run(request)).instrument(span.clone()).await,

@@ -38,6 +38,13 @@ fn parts(authority: &str, default: u16) -> Option<(String, u16)> {
     Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(default)))
 }
 
+/// Whether a request names the host of a public origin with https, so that it came over https.
+pub(super) fn came_over_https(headers: &HeaderMap, public: &[String]) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).and_then(|host| parts(host, 443));
+    let secure = public.iter().filter_map(|public| public.trim_end_matches('/').strip_prefix("https://"));
+    host.is_some() && secure.map(|authority| parts(authority, 443)).any(|origin| origin == host)
+}
+
 /// Refuses writes of pages from other origins.
 pub(super) fn check(request: &Request, public: &[String]) -> Result<()> {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);

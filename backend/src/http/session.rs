@@ -14,6 +14,7 @@ use super::api::{Api, OperationDoc};
 use super::body::Json;
 use super::caller::InSession;
 use super::cookies::{Cookies, SESSION_PATH as PATH};
+use super::origin::came_over_https;
 use super::problem::Result;
 use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE};
 use crate::client_address::ClientAddress;
@@ -60,7 +61,7 @@ async fn post(
     let roles = login.user.roles.iter().cloned().collect();
     state.edge.budgets.count(&Principal::new(login.user.username.clone(), roles), state.clock.uptime());
     let life = state.authenticator.policy().session_life;
-    let secure = is_https(&headers);
+    let secure = is_https(&state, &headers);
     let mut response = axum::Json(login.user).into_response();
     Cookies::session(secure, login.session.expose(), life).put(&mut response);
     if let Some(browser) = login.browser {
@@ -82,7 +83,7 @@ async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Optio
         state.authenticator.logout(&identity).await?;
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    Cookies::session(is_https(&headers), String::new(), Duration::ZERO).put(&mut response);
+    Cookies::session(is_https(&state, &headers), String::new(), Duration::ZERO).put(&mut response);
     Ok(response)
 }
 
@@ -97,8 +98,9 @@ pub(super) fn attempt(headers: &HeaderMap, client: ClientAddress) -> Attempt {
     }
 }
 
-/// Whether the requesting page was loaded over https. Behind a proxy, the server cannot know it in another way, and on
-/// the loopback address logins must work without https.
-fn is_https(headers: &HeaderMap) -> bool {
+/// Whether the requesting page was loaded over https, or the request names a public host that is. Behind a proxy, the
+/// server cannot know it in another way, and on the loopback address logins must work without https.
+fn is_https(state: &AppState, headers: &HeaderMap) -> bool {
     headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"))
+        || came_over_https(headers, &state.edge.public_origins)
 }

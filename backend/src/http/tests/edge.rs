@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header;
+use axum::http::{Request, header};
 use serde_json::json;
 
 use super::{Client, Edge, PASSWORD, Site, edge};
@@ -94,6 +94,33 @@ async fn over_https_the_cookie_is_for_this_host_alone_and_the_older_one_goes() {
     let both = format!("countersign_session=old; {}", cookie.split(';').next().unwrap());
     let me = Client { site: &site, cookie: Some(both) }.get("/api/v1/me").await.expect(200);
     assert_eq!(me["username"], "admin");
+}
+
+#[tokio::test]
+async fn over_https_a_session_cookie_that_is_not_bound_to_this_host_is_ignored() {
+    let edge = Edge { public_origins: [ORIGIN.to_owned()].into(), ..edge() };
+    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), edge).await;
+    let nobody = Client { site: &site, cookie: None };
+    let login = json!({ "username": "admin", "password": PASSWORD });
+    let first_cookie = |answer: &super::Received| {
+        let cookie = answer.headers.get(header::SET_COOKIE).unwrap().to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    };
+    let unbound = first_cookie(&nobody.post_with(SESSION, &login, &[]).await);
+    assert!(unbound.starts_with("countersign_session="), "a login over http: {unbound}");
+    let bound = nobody.post_with(SESSION, &login, &[("host", "reviews.example.org")]).await;
+    assert!(first_cookie(&bound).starts_with("__Host-"), "a login of a program without an origin");
+    let both = format!("{unbound}; {}", first_cookie(&bound));
+    for (host, cookie, status) in [
+        ("127.0.0.1:8080", &unbound, 200),
+        ("reviews.example.org", &unbound, 401),
+        ("Reviews.example.org:443", &unbound, 401),
+        ("reviews.example.org", &both, 200),
+    ] {
+        let request = Request::get("/api/v1/me").header(header::HOST, host).header(header::COOKIE, cookie);
+        let answer = site.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, status, "{host}: {cookie}");
+    }
 }
 
 #[tokio::test]
