@@ -1,6 +1,8 @@
 //! Searches by relevance, with marked excerpts. The newest matches are ranked by how well they match the words. Works
 //! the same for both databases, with the same words as in lists.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use shared::access::Principal;
 use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, ReviewQuery};
@@ -8,12 +10,18 @@ use shared::inbox::ReviewOrder;
 use shared::log::Entry;
 use shared::review::Review;
 use shared::search::{Excerpt, Found, Hit, Mark};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 
+use super::driver_error::DriverError;
 use super::words::{Words, each_place};
 use super::{Error, Form, Store};
 
 /// The number of characters of a text that are ranked.
 const MAX_TEXT: usize = 20_000;
+/// The number of texts of a match that are ranked, and of their bytes.
+const MAX_TEXTS: usize = 1_000;
+const MAX_BYTES: usize = 256 * 1024;
 /// The number of newest matches after which no further page is read.
 const RANKED: usize = 400;
 /// The largest number of pages that are read; a page may have no matches.
@@ -41,12 +49,13 @@ impl Store {
             }
         }
         let texts = |entry: &Entry| {
-            let mut texts = vec![(1.0, entry.event.kind.as_str().to_owned())];
-            texts.extend(entry.event.actor.iter().map(|actor| (1.0, actor.to_string())));
-            entry.event.data.values().for_each(|value| add(value, &mut texts));
+            let mut texts = Texts::default();
+            texts.add(1.0, entry.event.kind.as_str());
+            entry.event.actor.iter().for_each(|actor| texts.add(1.0, &actor.to_string()));
+            entry.event.data.values().for_each(|value| texts.add_value(value));
             texts
         };
-        Ok(ranked(found, &words, query.limit, more, texts))
+        off_thread(found, words, query.limit, more, texts).await
     }
 
     /// Returns the reviews that the viewer may see and that match and have the words, most relevant first.
@@ -64,19 +73,21 @@ impl Store {
             }
         }
         let texts = |review: &Review| {
-            let mut texts = vec![(TITLE, review.title.clone()), (PROMPT, review.prompt.clone())];
-            texts.extend(review.flow_title.iter().map(|title| (1.0, title.clone())));
-            texts.extend(review.node.iter().map(|node| (1.0, node.to_string())));
-            texts.push((1.0, review.requested_by.to_string()));
-            texts.extend(review.stakes.consequences.iter().map(|text| (1.0, text.clone())));
+            let mut texts = Texts::default();
+            texts.add(TITLE, &review.title);
+            texts.add(PROMPT, &review.prompt);
+            review.flow_title.iter().for_each(|title| texts.add(1.0, title));
+            review.node.iter().for_each(|node| texts.add(1.0, node));
+            texts.add(1.0, &review.requested_by);
+            review.stakes.consequences.iter().for_each(|text| texts.add(1.0, text));
             for action in &review.actions {
-                texts.push((1.0, action.name.clone()));
-                action.arguments.values().for_each(|value| add(value, &mut texts));
+                texts.add(1.0, &action.name);
+                action.arguments.values().for_each(|value| texts.add_value(value));
             }
-            review.items.iter().for_each(|item| add(&item.value, &mut texts));
+            review.items.iter().for_each(|item| texts.add_value(&item.value));
             texts
         };
-        Ok(ranked(found, &words, query.limit, more, texts))
+        off_thread(found, words, query.limit, more, texts).await
     }
 }
 
@@ -84,31 +95,73 @@ fn nothing<T>() -> Found<T> {
     Found { items: Vec::new(), at_least: false }
 }
 
-/// Adds every text and number in a value.
-fn add(value: &Value, texts: &mut Vec<(f64, String)>) {
-    match value {
-        Value::String(text) => texts.push((1.0, text.clone())),
-        Value::Number(number) => texts.push((1.0, number.to_string())),
-        Value::Array(list) => list.iter().for_each(|one| add(one, texts)),
-        Value::Object(members) => members.values().for_each(|one| add(one, texts)),
-        Value::Null | Value::Bool(_) => {}
+/// The texts of a match that are ranked, with their weights. Those that exceed a limit are left out: a match may have
+/// a hundred thousand.
+#[derive(Default)]
+struct Texts {
+    texts: Vec<(f64, String)>,
+    bytes: usize,
+}
+
+impl Texts {
+    /// Adds the beginning of a text.
+    fn add(&mut self, weight: f64, text: &str) {
+        if self.is_full() {
+            return;
+        }
+        let text = beginning(text);
+        let text = &text[..text.floor_char_boundary(MAX_BYTES - self.bytes)];
+        self.bytes += text.len();
+        self.texts.push((weight, text.to_owned()));
+    }
+
+    /// Adds every text and number in a value.
+    fn add_value(&mut self, value: &Value) {
+        if self.is_full() {
+            return;
+        }
+        match value {
+            Value::String(text) => self.add(1.0, text),
+            Value::Number(number) => self.add(1.0, &number.to_string()),
+            Value::Array(list) => list.iter().for_each(|one| self.add_value(one)),
+            Value::Object(members) => members.values().for_each(|one| self.add_value(one)),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.texts.len() >= MAX_TEXTS || self.bytes >= MAX_BYTES
     }
 }
 
-/// Sorts matches by relevance. Equally relevant ones keep their order.
-fn ranked<T>(
+/// Limits how many searches are ranked at the same time.
+static RANKING: Semaphore = Semaphore::const_new(2);
+
+/// Ranks matches on a blocking thread, because many long ones would delay other requests.
+async fn off_thread<T: Send + 'static>(
     found: Vec<T>,
-    words: &Words,
+    words: Words,
     limit: Option<u32>,
     more: bool,
-    texts: impl Fn(&T) -> Vec<(f64, String)>,
-) -> Found<T> {
+    texts: impl Fn(&T) -> Texts + Send + 'static,
+) -> Result<Found<T>, Error> {
+    let permit = RANKING.acquire().await;
+    let work = move || {
+        let _permit = permit;
+        ranked(found, &words, limit, more, texts)
+    };
+    Ok(spawn_blocking(work).await.map_err(|_| DriverError::Interrupted)?)
+}
+
+/// Sorts matches by relevance. Equally relevant ones keep their order.
+fn ranked<T>(found: Vec<T>, words: &Words, limit: Option<u32>, more: bool, texts: impl Fn(&T) -> Texts) -> Found<T> {
     let mut hits: Vec<(f64, Hit<T>)> = Vec::with_capacity(found.len());
     for item in found {
         let mut parts: Vec<(f64, Excerpt)> = Vec::new();
-        for (weight, text) in texts(&item) {
-            if let Some((score, excerpt)) = excerpt(beginning(&text), words)
-                && !parts.iter().any(|(_, known)| *known == excerpt)
+        let mut known = HashSet::new();
+        for (weight, text) in texts(&item).texts {
+            if let Some((score, excerpt)) = excerpt(&text, words)
+                && known.insert(excerpt.text.clone())
             {
                 parts.push((weight * score, excerpt));
             }
@@ -180,6 +233,35 @@ mod tests {
         let (_, marks) = marked(&long, "needle").expect("found");
         assert_eq!(marks, ["needle"]);
         assert_eq!(marked("nothing here", "refund"), None);
+    }
+
+    #[test]
+    fn a_match_with_very_many_texts_is_ranked_by_the_first_of_them() {
+        let item = serde_json::json!(vec!["refund"; 90_000]);
+        let mut texts = Texts::default();
+        texts.add_value(&item);
+        assert_eq!(texts.texts.len(), MAX_TEXTS);
+        texts.add(TITLE, "refund");
+        assert_eq!(texts.texts.len(), MAX_TEXTS);
+
+        let mut texts = Texts::default();
+        texts.add_value(&serde_json::json!(vec!["é".repeat(30_000); 100]));
+        assert_eq!((texts.bytes, texts.texts.len()), (MAX_BYTES, 7), "six of 40,000 bytes, and a part of the next");
+    }
+
+    #[test]
+    fn a_match_shows_its_best_excerpts_once_each() {
+        let words = Words::of(Some("refund")).expect("words");
+        let texts = |(): &()| {
+            let mut texts = Texts::default();
+            for text in ["refund", "refund", "the refund", "a refund of it", "refunds and so on"] {
+                texts.add(1.0, text);
+            }
+            texts
+        };
+        let found = ranked(vec![()], &words, None, false, texts);
+        let shown: Vec<_> = found.items[0].excerpts.iter().map(|excerpt| excerpt.text.as_str()).collect();
+        assert_eq!(shown, ["refund", "the refund", "a refund of it"]);
     }
 
     #[test]
