@@ -22,6 +22,7 @@ mod pattern;
 mod reachability;
 mod read;
 mod scalar;
+mod schema_embedding;
 mod schema_work;
 mod source;
 mod stack;
@@ -46,6 +47,7 @@ pub use fixed_host::{has_fixed_host, host_of};
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
 pub use keys::ANY;
+pub use schema_embedding::{embed, has_references, reference};
 #[cfg(test)]
 pub(crate) use stack::RESERVED;
 pub use stack::{SIZE as LARGE_STACK, on_large_stack};

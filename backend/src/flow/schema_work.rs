@@ -14,7 +14,8 @@ const MAX_PASSES: usize = 100_000;
 const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 const SINGLE: [&str; 4] = ["not", "if", "then", "else"];
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Keywords that refer to another schema, for the same value.
+pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// Returns the maximum number of subschemas that apply to any one value, at any depth. Fails if a reference is not
 /// valid. Recurses as deep as the schema is nested.

@@ -122,6 +122,27 @@ fn somebody_answers_in_place_of_an_agent_and_what_it_had_begun_ends() {
 }
 
 #[test]
+fn an_answer_in_place_of_an_agent_fits_a_schema_that_refers_to_its_own_parts() {
+    let own = "output_schema: { type: object, required: [size], properties: { size: { type: integer } } }";
+    let refers = "output_schema: { type: object, required: [size], additionalProperties: false, $defs: { size: { type: integer } }, \
+                  properties: { size: { $ref: '#/$defs/size' }, next: { $ref: '#' } } }";
+    let source = HELP.replace(own, refers).replace("AGENT", "strict").replace("GATES", "");
+    let mut play = Play::start(&source, json!({}));
+    play.model("serve", calls([("stuck", stuck())]));
+    let review = play.review();
+    let take_over = |answer: Value| request(&review, say_with("human_takeover", json!({ "answer": answer })));
+    for (answer, place) in [
+        (json!({ "size": "large" }), "/verdict/fields/answer/size"),
+        (json!({ "size": 1, "next": { "answer": {} } }), "/verdict/fields/answer/next/answer"),
+    ] {
+        let refused = mistakes(play.try_decide(review.id, &support(), take_over(answer)).unwrap_err());
+        assert_eq!(refused[0].0, place);
+    }
+    play.try_decide(review.id, &support(), take_over(json!({ "size": 7, "next": { "size": 8 } }))).unwrap();
+    assert_eq!(play.key("size"), 7);
+}
+
+#[test]
 fn who_takes_over_without_an_answer_writes_what_the_agent_was_to_write() {
     let mut play = start();
     escalated(&mut play);

@@ -11,6 +11,7 @@ use crate::engine::ask::node::alternative;
 use crate::engine::ask_builtin::{
     APPROVE, Ask, Checkpoint, Clarification, DraftToEdit, Escalation, Handoff, OfferedChoice, Proposal, REJECT,
 };
+use crate::flow::embed;
 
 /// Below this confidence, a draft is presented with high severity.
 const UNSURE: f64 = 0.5;
@@ -190,13 +191,13 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> AskContent 
         (!state.is_empty()).then(|| item("state", "Where it stands", ContentType::Json, Value::Object(state))),
     ];
     let text = json!({ "type": "string", "format": "markdown", "minLength": 1 });
-    let mut instead = json!({ "instructions": titled(&text, "What you do about it") });
-    if let Some(answer) = &relief.answer {
-        instead["answer"] = titled(answer, "Answer in place of the agent");
-    }
     let needed: &[&str] = if relief.needs_answer { &["answer"] } else { &[] };
+    let mut instead = fields(needed, &json!({ "instructions": titled(&text, "What you do about it") }));
+    if let Some(answer) = &relief.answer {
+        embed(&mut instead, "properties", "answer", &titled(answer, "Answer in place of the agent"));
+    }
     let whom = plain(who);
-    let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, fields(needed, &instead));
+    let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, instead);
     let does = match (&relief.answer, relief.needs_answer) {
         (None, _) => format!("{whom} is told that you take over."),
         (Some(_), true) => format!("{whom} ends here, and your answer replaces its own."),
@@ -342,8 +343,13 @@ fn fields(required: &[&str], properties: &Value) -> Value {
     json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false })
 }
 
+/// Returns a schema with a title. `true` and `false` are schemas, too.
 fn titled(schema: &Value, title: &str) -> Value {
-    let mut titled = schema.clone();
+    let mut titled = match schema {
+        Value::Bool(true) => json!({}),
+        Value::Bool(false) => json!({ "not": {} }),
+        other => other.clone(),
+    };
     titled["title"] = title.into();
     titled
 }
