@@ -280,8 +280,8 @@ impl Builder<'_> {
     /// the output are also made in the state.
     fn complete(&mut self) {
         match self.look_at_output() {
-            Ok(redacted) => {
-                self.state.keys.extend(redacted.into_iter().flatten());
+            Ok(output) => {
+                self.state.keys.extend(output);
                 self.end_run(RunOutcome::Completed { at: self.now });
             }
             Err(error) => self.end_run(RunOutcome::Failed { at: self.now, error }),

@@ -57,10 +57,31 @@ pub(super) fn inquiries<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> 
     findings.into_iter().filter_map(|finding| finding.inquiry.as_deref().cloned()).collect()
 }
 
-/// Returns a refusal if one of the findings blocks the action.
-pub(super) fn blocked<T>(findings: &[Finding]) -> Option<Ruling<T>> {
-    let veto = findings.iter().find(|finding| finding.effect == Effect::Block)?;
-    Some(Ruling::Refused(FlowCode::GuardrailBlocked, words(veto)))
+/// The block of a guardrail, with its reason.
+#[derive(Debug)]
+pub(super) struct Blocked(String);
+
+impl Blocked {
+    /// Returns the first block among findings.
+    pub(super) fn by(findings: &[Finding]) -> Option<Self> {
+        findings.iter().find(|finding| finding.effect == Effect::Block).map(Self::of)
+    }
+
+    /// Returns the block of one finding.
+    pub(super) fn of(finding: &Finding) -> Self {
+        Self(words(finding))
+    }
+
+    /// Returns the name of the guardrail and its reason.
+    pub(super) fn into_words(self) -> String {
+        self.0
+    }
+}
+
+impl<T> From<Blocked> for Ruling<T> {
+    fn from(blocked: Blocked) -> Self {
+        Self::Refused(FlowCode::GuardrailBlocked, blocked.into_words())
+    }
 }
 
 pub(super) fn words(finding: &Finding) -> String {

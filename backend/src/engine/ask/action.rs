@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
-use shared::definition::{ActionKind, Effect, Gate, GuardrailScope, OnTimeout};
+use shared::definition::{ActionKind, Gate, GuardrailScope, OnTimeout};
 use shared::error::{FlowCode, Mistake, RunError, pointer};
 use shared::id::NodeId;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
 use super::content::{Content, Rules, schema_of};
+use super::guard::{fitting_output, guard};
 use super::title;
 use crate::engine::answer::read_answer;
 use crate::engine::builder::Builder;
@@ -20,82 +21,114 @@ use crate::engine::conversation::Conversation;
 use crate::engine::next::QuestionAnswer;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Findings, Ruling, blocked, warning};
+use crate::engine::ruling::{Findings, Ruling, warning};
 use crate::engine::{scope, view};
-use crate::flow::Compiled;
-use crate::flow::guardrail::{Finding, GuardrailVerdict, action};
+use crate::flow::guardrail::{Finding, action};
+use crate::flow::{Compiled, embed, has_references, reference};
 
 /// The id of the action in the review of an agent that is about to begin.
 pub(super) const AGENT: &str = "agent";
 
+/// The name of a flow's `output_schema` in the schema of its output's action.
+const OUTPUT: &str = "output";
+
 /// An action that is about to happen and that is no call.
-pub(in crate::engine) struct Proposed {
-    action_type: ActionType,
+pub(in crate::engine) struct Proposed<'f> {
     name: String,
     arguments: JsonMap,
-    /// The schemas that the flow has for the values of an output, by key.
-    properties: JsonMap,
+    kind: ProposedKind<'f>,
 }
 
-impl Proposed {
+enum ProposedKind<'f> {
+    /// An agent begins.
+    Agent,
+    /// A flow returns its output, for which it may have a schema.
+    Output { schema: Option<&'f Value> },
+}
+
+impl<'f> Proposed<'f> {
     /// Proposes that an agent begins.
     pub(in crate::engine) fn of_agent(conversation: &Conversation) -> Self {
         let (name, arguments) = (conversation.agent.clone(), conversation.opening());
-        Self { action_type: ActionType::Agent, name, arguments, properties: JsonMap::new() }
+        Self { name, arguments, kind: ProposedKind::Agent }
     }
 
     /// Proposes that a flow returns this output.
-    pub(in crate::engine) fn of_output(flow: &Compiled, output: JsonMap) -> Self {
-        let schema = flow.flow.output_schema.as_ref();
-        let properties = schema.and_then(|schema| schema.get("properties")?.as_object()).cloned().unwrap_or_default();
-        let name = flow.flow.id.to_string();
-        Self { action_type: ActionType::Output, name, arguments: output, properties }
+    pub(in crate::engine) fn of_output(flow: &'f Compiled, output: JsonMap) -> Self {
+        let kind = ProposedKind::Output { schema: flow.flow.output_schema.as_ref() };
+        Self { name: flow.flow.id.to_string(), arguments: output, kind }
     }
 
     /// Returns what the condition of a gate sees of the action.
     pub(in crate::engine) fn seen(&self) -> scope::Visit<'_> {
-        let agent = (self.action_type == ActionType::Agent).then_some(self.name.as_str());
+        let agent = match self.kind {
+            ProposedKind::Agent => Some(self.name.as_str()),
+            ProposedKind::Output { .. } => None,
+        };
         scope::Visit { arguments: Some(&self.arguments), agent, ..scope::Visit::default() }
     }
 
     /// Returns the id of the action, which is the only one of its review.
     fn id(&self) -> &'static str {
-        match self.action_type {
-            ActionType::Agent => AGENT,
-            _ => "output",
+        match self.kind {
+            ProposedKind::Agent => AGENT,
+            ProposedKind::Output { .. } => OUTPUT,
+        }
+    }
+
+    /// Returns the type of the action, as people and guardrails see it.
+    fn action_type(&self) -> ActionType {
+        match self.kind {
+            ProposedKind::Agent => ActionType::Agent,
+            ProposedKind::Output { .. } => ActionType::Output,
         }
     }
 
     /// Returns the schema that an edit must fit: the same keys, with values of the flow's schemas or of the current
     /// types.
     fn schema(&self) -> Value {
-        let property = |(key, value): (&String, &Value)| {
-            let schema = match self.action_type {
-                // A text for an agent may have many lines.
-                ActionType::Agent => json!({ "type": "string", "format": "markdown" }),
-                _ => self.properties.get(key).cloned().unwrap_or_else(|| schema_of(value)),
-            };
-            (key.clone(), schema)
-        };
-        let properties: JsonMap = self.arguments.iter().map(property).collect();
         let required: Vec<_> = self.arguments.keys().collect();
-        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+        let mut form =
+            json!({ "type": "object", "properties": {}, "required": required, "additionalProperties": false });
+        let own = match self.kind {
+            ProposedKind::Agent => None,
+            ProposedKind::Output { schema } => schema,
+        };
+        let known = own.and_then(|own| own.get("properties")?.as_object());
+        let known = |key: &str| known.and_then(|known| known.get(key));
+        // References are relative to the whole schema, so it is needed, too.
+        let refers = self.arguments.keys().filter_map(|key| known(key)).any(has_references);
+        if let Some(whole) = own.filter(|_| refers) {
+            embed(&mut form, "$defs", OUTPUT, whole);
+        }
+        for (key, value) in &self.arguments {
+            form["properties"][key] = match (&self.kind, known(key)) {
+                // A text for an agent may have many lines.
+                (ProposedKind::Agent, _) => json!({ "type": "string", "format": "markdown" }),
+                (ProposedKind::Output { .. }, Some(_)) if refers => {
+                    json!({ "$ref": reference(&pointer(["$defs", OUTPUT, "properties", key])) })
+                }
+                (ProposedKind::Output { .. }, Some(schema)) => schema.clone(),
+                (ProposedKind::Output { .. }, None) => schema_of(value),
+            };
+        }
+        form
     }
 
     fn title(&self, action: &Action) -> String {
         let title = title::of_calls(std::slice::from_ref(action));
-        match self.action_type {
-            ActionType::Agent => format!("Run {title}"),
-            _ => format!("Output of {title}"),
+        match self.kind {
+            ProposedKind::Agent => format!("Run {title}"),
+            ProposedKind::Output { .. } => format!("Output of {title}"),
         }
     }
 
     fn prompt(&self, node: &NodeId) -> String {
-        let Self { action_type, name, .. } = self;
-        match (action_type, node.caller()) {
-            (ActionType::Agent, _) => format!("Agent `{name}` is about to begin its step `{}`.", node.place()),
-            (_, None) => "The run is about to end and return its output.".to_owned(),
-            (_, Some((caller, _))) => {
+        let Self { kind, name, .. } = self;
+        match (kind, node.caller()) {
+            (ProposedKind::Agent, _) => format!("Agent `{name}` is about to begin its step `{}`.", node.place()),
+            (ProposedKind::Output { .. }, None) => "The run is about to end and return its output.".to_owned(),
+            (ProposedKind::Output { .. }, Some((caller, _))) => {
                 format!("The flow `{name}` is about to end and return its output to `{}`.", caller.place())
             }
         }
@@ -104,7 +137,7 @@ impl Proposed {
 
 impl<'f> Builder<'f> {
     /// Returns the action that a subject is about; `None` if it is about something else.
-    fn proposed(&self, subject: &Subject) -> Option<Proposed> {
+    fn proposed(&self, subject: &Subject) -> Option<Proposed<'f>> {
         let branch = self.state.branches.get(&subject.branch()?)?;
         match (subject, &branch.phase) {
             (Subject::Agent { .. }, Phase::Agent { conversation, .. }) => Some(Proposed::of_agent(conversation)),
@@ -119,20 +152,26 @@ impl<'f> Builder<'f> {
 
     /// Returns the opening of the agent that a subject is about; `None` if it is about something else.
     pub(super) fn proposed_agent(&self, subject: &Subject) -> Option<JsonMap> {
-        let proposed = self.proposed(subject).filter(|proposed| proposed.action_type == ActionType::Agent)?;
-        Some(proposed.arguments)
+        match self.proposed(subject)? {
+            Proposed { kind: ProposedKind::Agent, arguments, .. } => Some(arguments),
+            Proposed { kind: ProposedKind::Output { .. }, .. } => None,
+        }
     }
 
     /// Builds the content of a review about an action; `None` if there is no action, or no gate holds it back.
     pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, RunError> {
         let Some((proposed, gate)) = self.proposed(subject).zip(self.gate_of(subject)) else { return Ok(None) };
         let mut allowed_decisions = gate.allowed_decisions();
-        if proposed.action_type == ActionType::Output {
+        let kind = match proposed.kind {
+            ProposedKind::Agent => ReviewKind::Agent,
+            ProposedKind::Output { .. } => ReviewKind::Output,
+        };
+        if kind == ReviewKind::Output {
             allowed_decisions.retain(|kind| *kind != ActionKind::Respond);
         }
         let action = Action {
             id: proposed.id().to_owned(),
-            action_type: proposed.action_type,
+            action_type: proposed.action_type(),
             name: proposed.name.clone(),
             agent: None,
             arguments: proposed.arguments.clone(),
@@ -148,7 +187,7 @@ impl<'f> Builder<'f> {
         let findings = findings.into_iter().filter(|finding| finding.inquiry.is_none()).collect();
         let warnings = Findings::of(&action.id, findings).0.iter().map(warning).collect();
         Ok(Some(Content {
-            kind: if proposed.action_type == ActionType::Agent { ReviewKind::Agent } else { ReviewKind::Output },
+            kind,
             asked_by: None,
             title: given.unwrap_or_else(|| proposed.title(&action)),
             prompt: proposed.prompt(&step.node),
@@ -182,7 +221,7 @@ impl<'f> Builder<'f> {
             Some(ActionDecision::Approve { .. }) => self.let_pass(step, gate, &proposed, proposed.arguments.clone()),
             Some(ActionDecision::Edit { arguments }) => self.let_pass(step, gate, &proposed, arguments.clone()),
             Some(ActionDecision::Respond { message }) => {
-                let what = action(proposed.action_type.into(), &proposed.name, None);
+                let what = action(proposed.action_type().into(), &proposed.name, None);
                 let about = format!("{}.{}", step.id, proposed.id());
                 self.rule_response(&about, &step.node, gate.guardrails != Some(false), what, message)
             }
@@ -197,34 +236,32 @@ impl<'f> Builder<'f> {
         QuestionAnswer::Action { ruling, findings: Findings::of(proposed.id(), findings) }
     }
 
-    /// Lets the action happen with these arguments, unless a guardrail blocks it. Redacted arguments are checked again.
+    /// Lets the action happen with these arguments, as guardrails leave them, unless one blocks it.
     fn let_pass(
         &self,
         step: &Step,
         gate: &'f Gate,
-        proposed: &Proposed,
+        proposed: &Proposed<'_>,
         arguments: JsonMap,
     ) -> (Ruling<JsonMap>, Vec<Finding>) {
         if gate.guardrails == Some(false) {
             return (Ruling::Proceeds(arguments), Vec::new());
         }
-        let on =
-            if proposed.action_type == ActionType::Output { GuardrailScope::Outputs } else { GuardrailScope::Actions };
-        let about = format!("{}.{}", step.id, proposed.id());
-        let look = |values: JsonMap| {
-            let what = action(proposed.action_type.into(), &proposed.name, None);
-            self.look(&about, &step.node, on, what, values, None)
+        let on = match proposed.kind {
+            ProposedKind::Agent => GuardrailScope::Actions,
+            ProposedKind::Output { .. } => GuardrailScope::Outputs,
         };
-        let GuardrailVerdict { mut findings, redacted } = look(arguments.clone());
-        if let Some(refused) = blocked(&findings) {
-            return (refused, findings);
-        }
-        let Some(redacted) = redacted else { return (Ruling::Proceeds(arguments), findings) };
-        let left = look(redacted.clone()).findings.into_iter().find(|finding| finding.effect != Effect::Warn);
-        if let Some(left) = left {
-            findings.push(Finding { effect: Effect::Block, ..left });
-        }
-        (blocked(&findings).unwrap_or(Ruling::Proceeds(redacted)), findings)
+        let about = format!("{}.{}", step.id, proposed.id());
+        let look = |values: &JsonMap| {
+            let what = action(proposed.action_type().into(), &proposed.name, None);
+            self.look(&about, &step.node, on, what, values.clone(), None)
+        };
+        let fits = |redacted: JsonMap| match proposed.kind {
+            ProposedKind::Agent => Ok(redacted),
+            ProposedKind::Output { .. } => fitting_output(self.flow.of(&step.node), redacted),
+        };
+        let (passed, findings) = guard(arguments, look, fits);
+        (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 
     /// Checks that a response of people can be the answer of the agent, and that their edit can be the output of the

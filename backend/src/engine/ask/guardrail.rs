@@ -13,12 +13,13 @@ use shared::log::GuardrailFired;
 use shared::review::{Review, Warning};
 use shared::run::Step;
 
+use super::guard::{fitting_output, guard};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallingAgent, ToolCall};
-use crate::engine::invoke::parameters;
 use crate::engine::looked::answer_to;
+use crate::engine::invoke::parameters;
 use crate::engine::question::Subject;
-use crate::engine::ruling::{CallRulings, Findings, Ruling, blocked, inquiries, warning, words};
+use crate::engine::ruling::{Blocked, CallRulings, Findings, Ruling, inquiries, warning, words};
 use crate::engine::transition::Refusal;
 use crate::engine::{carrier, scope, view};
 use crate::flow::guardrail::{Finding, GuardrailVerdict, Inquiry, Matter, action};
@@ -134,64 +135,33 @@ impl Builder<'_> {
         for finding in &mut findings {
             finding.key = None;
         }
-        let refused = blocked(&findings);
-        (refused.map_or_else(|| Ok(redacted.unwrap_or(said)), Err), findings)
+        let blocked = Blocked::by(&findings);
+        (blocked.map_or_else(|| Ok(redacted.unwrap_or(said)), |blocked| Err(blocked.into())), findings)
     }
 
+    /// Returns the ruling on a call that is to happen. A redacted call is rendered again.
     fn rule_run(
         &self,
         step: &Step,
         agent: Option<CallingAgent<'_>>,
         call: ToolCall,
     ) -> (Ruling<ToolCall>, Vec<Finding>) {
-        let GuardrailVerdict { mut findings, redacted } = self.look_at_call(step, agent, &call);
-        if let Some(refused) = blocked(&findings) {
-            return (refused, findings);
-        }
-        let Some(redacted) = redacted else { return (Ruling::Proceeds(call), findings) };
-        match self.redacted(step, agent, &call, &redacted) {
-            Ok((call, again)) => {
-                let known: Vec<_> = findings.iter().map(|finding| finding.guardrail.clone()).collect();
-                findings.extend(again.into_iter().filter(|finding| !known.contains(&finding.guardrail)));
-                (Ruling::Proceeds(call), findings)
-            }
-            Err(Unredacted::Found(found)) => {
-                findings.push(Finding { effect: Effect::Block, ..*found });
-                let refused = blocked(&findings).unwrap_or(Ruling::Proceeds(call));
-                (refused, findings)
-            }
-            Err(Unredacted::Unfit(reason)) => {
-                let guardrail = findings.iter().rfind(|finding| finding.effect == Effect::Redact);
-                let guardrail = guardrail.map(|finding| finding.guardrail.clone()).unwrap_or_default();
-                findings.push(Finding { guardrail, effect: Effect::Block, key: None, reason, inquiry: None });
-                let refused = blocked(&findings).unwrap_or(Ruling::Proceeds(call));
-                (refused, findings)
-            }
-        }
+        let original = call.clone();
+        let fits = |redacted| self.redacted(step, &original, &redacted);
+        let (passed, findings) = guard(call, |call| self.look_at_call(step, agent, call), fits);
+        (passed.map_or_else(Ruling::from, Ruling::Proceeds), findings)
     }
 
-    /// Returns a call with redacted arguments, if it is valid and nothing is left in it to be blocked or redacted.
-    fn redacted(
-        &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
-        call: &ToolCall,
-        arguments: &JsonMap,
-    ) -> Result<(ToolCall, Vec<Finding>), Unredacted> {
+    /// Returns a call with redacted arguments, if they are valid for its tool.
+    fn redacted(&self, step: &Step, call: &ToolCall, arguments: &JsonMap) -> Result<ToolCall, String> {
         let flow = self.flow.of(&step.node);
         let tool = flow.tool(&call.tool);
         let schema = tool.as_ref().and_then(|tool| parameters(tool));
         let arguments_fit = |schema: &Value| flow.check(schema, &Value::Object(arguments.clone()), "").is_empty();
         if !schema.is_none_or(|schema| arguments_fit(&schema)) {
-            return Err("the redacted arguments are not valid for the tool".to_owned().into());
+            return Err("the redacted arguments are not valid for the tool".to_owned());
         }
-        let redacted = self.edited(&step.node, call, arguments)?;
-        let again = self.look_at_call(step, agent, &redacted);
-        match again.findings.iter().find(|finding| finding.effect != Effect::Warn) {
-            Some(found) if found.effect == Effect::Block => Err(Unredacted::Found(Box::new(found.clone()))),
-            Some(found) => Err(format!("{}, even after redaction", found.reason).into()),
-            None => Ok((redacted, again.findings)),
-        }
+        self.edited(&step.node, call, arguments)
     }
 
     fn look_at_call(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> GuardrailVerdict {
@@ -300,26 +270,31 @@ impl Builder<'_> {
         put_in
     }
 
-    /// Returns what guardrails find in the output of the run.
-    pub(in crate::engine) fn find_in_output(&self) -> GuardrailVerdict {
-        let output = view::output(self.flow, &self.state.keys);
-        let what = action("output", self.state.flow.as_str(), None);
-        self.look("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output, None)
+    /// Returns the output of the run as guardrails leave it, or the block, and their findings.
+    fn guard_output(&self) -> (Result<JsonMap, Blocked>, Vec<Finding>) {
+        let look = |output: &JsonMap| {
+            let what = action("output", self.state.flow.as_str(), None);
+            self.look("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output.clone(), None)
+        };
+        let fits = |redacted| fitting_output(self.flow, redacted);
+        guard(view::output(self.flow, &self.state.keys), look, fits)
     }
 
-    /// Lets guardrails check the output of the run before it is returned. Returns the redacted output, if they redact
-    /// it; `Err` if they block it.
-    pub(in crate::engine) fn look_at_output(&mut self) -> Result<Option<JsonMap>, RunError> {
-        let GuardrailVerdict { findings, redacted } = self.find_in_output();
+    /// Returns what guardrails ask programs about the output of the run before it can be returned.
+    pub(in crate::engine) fn inquiries_about_output(&self) -> Vec<Inquiry> {
+        if self.flow.asks_programs() { inquiries(&self.guard_output().1) } else { Vec::new() }
+    }
+
+    /// Lets guardrails check the output of the run before it is returned. Returns the output as they leave it; `Err` if
+    /// they block it.
+    pub(in crate::engine) fn look_at_output(&mut self) -> Result<JsonMap, RunError> {
+        let (passed, findings) = self.guard_output();
         self.emit_findings(None, findings.iter().map(|finding| (None, finding)));
-        match findings.iter().find(|finding| finding.effect == Effect::Block) {
-            None => Ok(redacted),
-            Some(veto) => Err(RunError {
-                code: FlowCode::GuardrailBlocked,
-                message: format!("the output may not be returned: {}", words(veto)),
-                node: Some(NodeId::end_of("")),
-            }),
-        }
+        passed.map_err(|blocked| RunError {
+            code: FlowCode::GuardrailBlocked,
+            message: format!("the output may not be returned: {}", blocked.into_words()),
+            node: Some(NodeId::end_of("")),
+        })
     }
 
     /// Emits the findings of guardrails about decided actions.
@@ -343,20 +318,6 @@ impl Builder<'_> {
             let action = action.map(str::to_owned);
             self.emit_guardrail(GuardrailFired { guardrail, effect, reason, review, action, key });
         }
-    }
-}
-
-/// Why a call cannot be redacted.
-enum Unredacted {
-    /// A guardrail blocks the redacted call.
-    Found(Box<Finding>),
-    /// The redacted call is not valid, or would have to be redacted again.
-    Unfit(String),
-}
-
-impl From<String> for Unredacted {
-    fn from(reason: String) -> Self {
-        Self::Unfit(reason)
     }
 }
 

@@ -25,6 +25,7 @@ mod gate;
 mod grant;
 mod grantable;
 mod group;
+mod guard;
 mod guardrail;
 mod guardrails_answered;
 mod handled;

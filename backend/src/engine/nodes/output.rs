@@ -11,7 +11,7 @@ use crate::engine::invoke::listed;
 use crate::engine::next::StepEnd;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Ruling, inquiries};
+use crate::engine::ruling::Ruling;
 use crate::engine::scope::Visit;
 use crate::engine::view;
 
@@ -44,7 +44,7 @@ impl Builder<'_> {
 
     /// Lets guardrails ask programs about an output of the run that needs no approval. Returns whether they do.
     fn asks_about_output(&mut self) -> bool {
-        let inquiries = if self.flow.asks_programs() { inquiries(&self.find_in_output().findings) } else { Vec::new() };
+        let inquiries = self.inquiries_about_output();
         if inquiries.is_empty() {
             return false;
         }

@@ -340,3 +340,34 @@ fn an_output_that_does_not_fit_the_flows_schema_is_not_given_out() {
     play.decide(one(edit(3), &review));
     assert_eq!(view(Some(&play.flow), &play.snapshot.state).output, Some(object(json!({ "total": 3 }))));
 }
+
+#[test]
+fn a_schema_of_an_output_may_refer_to_its_own_parts() {
+    let source = "
+id: tree
+gates: { before_return: true }
+output: [tree, word]
+output_schema:
+  type: object
+  required: [tree]
+  properties:
+    tree: { type: array, items: { $ref: '#' } }
+    word: { $ref: '#/$defs/word' }
+  $defs: { word: { type: string, maxLength: 4 } }
+nodes: { add: { set: { tree: [], word: oak } } }
+";
+    let mut play = Play::start(source, json!({}));
+    let review = play.review();
+    let edited = |arguments: Value| one(edit(arguments), &review);
+    let refused = |play: &mut Play, arguments: Value| {
+        mistakes(play.try_decide(review.id, &ana(), request(&review, edited(arguments))).unwrap_err()).remove(0).0
+    };
+    assert_eq!(refused(&mut play, json!({ "tree": [], "word": "maple" })), "/verdict/decisions/output/arguments/word");
+    let leaf = json!({ "tree": [{ "word": "oak" }], "word": "oak" });
+    assert_eq!(refused(&mut play, leaf), "/verdict/decisions/output/arguments/tree/0/tree");
+    // A branch needs no word, unlike the output that is edited.
+    assert_eq!(refused(&mut play, json!({ "tree": [] })), "/verdict/decisions/output/arguments/word");
+    let edit = json!({ "tree": [{ "tree": [] }], "word": "fir" });
+    play.decide(edited(edit.clone()));
+    assert_eq!(view(Some(&play.flow), &play.snapshot.state).output, Some(object(edit)));
+}

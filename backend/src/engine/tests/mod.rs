@@ -30,6 +30,7 @@ mod options;
 mod peers;
 mod programs;
 mod random;
+mod redaction;
 mod skipped;
 mod stakes;
 mod takeovers;
