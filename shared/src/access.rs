@@ -133,7 +133,7 @@ pub enum Act<'a> {
     ManageDeliveries,
     /// Create and revoke one's own tokens.
     ManageTokens,
-    /// See a log entry without a run, whose actor is this person.
+    /// See a log entry that belongs to no run and no review, and whose actor is this person; see `log::Audience`.
     SeeEntryBy(Option<&'a Username>),
 }
 

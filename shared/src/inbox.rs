@@ -22,7 +22,7 @@ use crate::review::Review;
 use crate::time::{Span, Timestamp};
 
 pub use facets::{AgeGroup, Count, Counts, Facets, Nearness, SOON, TODAY};
-pub use outline::outline;
+pub use outline::{outline, rights_outline};
 pub use query::ReviewQuery;
 
 /// The order of a list of reviews.

@@ -2,6 +2,7 @@
 //! the same entries.
 
 mod agents;
+mod audience;
 mod change;
 mod data;
 mod record;
@@ -17,6 +18,7 @@ use crate::run::{RunSummary, Step};
 use crate::time::Timestamp;
 
 pub use agents::{SpecialistMade, StrategyChanged};
+pub use audience::Audience;
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
 pub use data::*;
 pub use record::{EntriesErased, HeadAccepted, RunsArchived, Unreadable, UserErased};
@@ -34,72 +36,23 @@ impl std::fmt::Display for Cursor {
 }
 
 impl EntryKind {
-    /// Returns the subject of entries of this kind.
-    pub fn subject(self) -> EntrySubject {
-        match self {
-            Self::ReviewRequested
-            | Self::ReviewExpiring
-            | Self::ReviewUpdated
-            | Self::ReviewResolved
-            | Self::ReviewViewed => EntrySubject::Review,
-            Self::RunStarted
-            | Self::RunResumed
-            | Self::WorkflowWaiting
-            | Self::RunCompleted
-            | Self::RunFailed
-            | Self::RunCancelled
-            | Self::StepStarted
-            | Self::StepRetrying
-            | Self::StepCompleted
-            | Self::StepFailed
-            | Self::ModelAnswered
-            | Self::ToolExecuted
-            | Self::GuardrailFired
-            | Self::SpecialistMade
-            | Self::StrategyChanged
-            | Self::FeedbackGiven
-            | Self::Unreadable => EntrySubject::Run,
-            Self::FlowSaved
-            | Self::UserCreated
-            | Self::UserUpdated
-            | Self::UserErased
-            | Self::GrantMade
-            | Self::GrantUsed
-            | Self::GrantRevoked
-            | Self::DeputyNamed
-            | Self::DeputyRemoved
-            | Self::TokenCreated
-            | Self::TokenRevoked
-            | Self::LinkCreated
-            | Self::SessionStarted
-            | Self::SessionEnded
-            | Self::LoginFailed
-            | Self::HeadAccepted
-            | Self::RunsArchived
-            | Self::EntriesErased => EntrySubject::Other,
-        }
-    }
-
     /// Returns the notification event of entries of this kind; `None` for most kinds.
     pub fn occasion(self) -> Option<Occasion> {
         Occasion::of_word(self.as_str())
     }
 
-    /// Whether entries of this kind are about a review.
+    /// Whether entries of this kind are about a review itself, which was requested, changed, opened or resolved, or
+    /// whose deadline is near.
     pub fn is_review(self) -> bool {
-        self.subject() == EntrySubject::Review
+        matches!(
+            self,
+            Self::ReviewRequested
+                | Self::ReviewExpiring
+                | Self::ReviewUpdated
+                | Self::ReviewResolved
+                | Self::ReviewViewed
+        )
     }
-}
-
-/// The subject of an entry, which determines who may see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntrySubject {
-    /// A review, which was requested, changed, opened or resolved, or whose deadline is near.
-    Review,
-    /// A run, one of its steps, or their calls; also an entry that cannot be read, which may belong to a run.
-    Run,
-    /// Flows, people, their rights and logins, and the log itself.
-    Other,
 }
 
 /// An act on a review, by people or a timer, used to filter the audit log.

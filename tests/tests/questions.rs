@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use shared::api::{AuditQuery, LogQuery, RunQuery};
-use shared::log::{Entry, EntrySubject};
+use shared::log::{Audience, Entry};
 use shared::protocol::{ServerMessage, Topic};
 use tests::caller::{self, caller, choose, path_of};
 use tests::{Database, Options, Server, Socket, eventually, on_both};
@@ -127,8 +127,7 @@ async fn each_kind_is_asked_and_its_answer_comes_within_a_second(database: Datab
     let log = admin.log(&LogQuery::default()).await.expect("the log").items;
     let of_questions: Vec<&Entry> = log.iter().filter(|entry| entry.event.review_id.is_some()).collect();
     assert!(of_questions.iter().all(|entry| entry.event.run_id.is_none()));
-    let others =
-        log.iter().filter(|entry| entry.event.kind.subject() == EntrySubject::Run && entry.event.review_id.is_none());
+    let others = log.iter().filter(|entry| matches!(entry.event.audience(), Audience::Run(_)));
     assert_eq!(others.count(), 0, "the log tells of no run and no step");
     let mut heard = Vec::new();
     while heard.len() < 2 * asked.len() {

@@ -3,6 +3,8 @@
 
 mod flows;
 mod gauges;
+#[cfg(test)]
+mod log_audience_tests;
 mod masked;
 mod recount;
 mod runner;

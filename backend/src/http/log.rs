@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use axum::Json;
-use shared::access::{Act, access};
+use shared::access::{Act, Principal, access};
 use shared::api::{LogQuery, Page};
 use shared::error::{Code, Problem};
-use shared::id::{ReviewId, RunId};
-use shared::log::{Cursor, Entry, EntryKind, Event};
+use shared::id::{ReviewId, RunId, Username};
+use shared::log::{Audience, Cursor, Entry};
 
 use super::Caller;
 use super::api::{Api, OperationDoc};
 use super::body::{Params, limit};
 use super::problem::Result;
 use super::runs::sees;
+use crate::store::Store;
 
 /// The value of `after` that stands for the end of the log.
 const END: &str = "end";
@@ -25,7 +26,7 @@ pub(super) fn mount(api: &mut Api) {
 
 async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Page<Entry>>> {
     let limit = limit(query.limit)?;
-    let mut visibility = CallerVisibility { caller: &caller, runs: HashMap::new(), reviews: HashMap::new() };
+    let mut visibility = CallerVisibility::new(caller.principal(), &caller.state.store);
     let run = match query.run {
         Some(text) => {
             let run = text.parse().map_err(|_| Problem::invalid("/run", "the id of a run"))?;
@@ -60,35 +61,40 @@ async fn get(caller: Caller, Params(query): Params<LogQuery>) -> Result<Json<Pag
 
 /// Decides which entries the caller may see, and caches the answer for each run and review.
 struct CallerVisibility<'a> {
-    caller: &'a Caller,
+    caller: &'a Principal,
+    store: &'a Store,
     runs: HashMap<RunId, bool>,
     reviews: HashMap<ReviewId, bool>,
 }
 
-impl CallerVisibility<'_> {
+impl<'a> CallerVisibility<'a> {
+    /// Creates an empty cache.
+    fn new(caller: &'a Principal, store: &'a Store) -> Self {
+        Self { caller, store, runs: HashMap::new(), reviews: HashMap::new() }
+    }
+
+    /// Whether the caller may see an entry.
     async fn entry(&mut self, entry: &Entry) -> Result<bool> {
-        let event = &entry.event;
-        match (event.kind, event.review_id, event.run_id) {
-            (EntryKind::FlowSaved, ..) => Ok(access(self.caller.principal(), Act::SeeFlows).is_allowed()),
-            // Only admins and the viewers themselves may see who opened a review.
-            (EntryKind::ReviewViewed, Some(review), _) => Ok(self.by_me(event) && self.review(review).await?),
-            (_, Some(review), _) => self.review(review).await,
-            (_, None, Some(run)) => self.run(run).await,
-            _ => Ok(self.by_me(event)),
+        match entry.event.audience() {
+            Audience::Flows => Ok(access(self.caller, Act::SeeFlows).is_allowed()),
+            Audience::Viewer(review, actor) => Ok(self.by_me(actor) && self.review(review).await?),
+            Audience::Review(review) => self.review(review).await,
+            Audience::Run(run) => self.run(run).await,
+            Audience::Actor(actor) => Ok(self.by_me(actor)),
         }
     }
 
-    /// Whether the caller is the actor of the event, or an admin.
-    fn by_me(&self, event: &Event) -> bool {
-        access(self.caller.principal(), Act::SeeEntryBy(event.actor.as_ref())).is_allowed()
+    /// Whether the caller is the actor of an event, or an admin.
+    fn by_me(&self, actor: Option<&Username>) -> bool {
+        access(self.caller, Act::SeeEntryBy(actor)).is_allowed()
     }
 
     async fn run(&mut self, id: RunId) -> Result<bool> {
         if let Some(seen) = self.runs.get(&id) {
             return Ok(*seen);
         }
-        let seen = match self.caller.state.store.run_summary(id).await? {
-            Some(run) => sees(self.caller, &run).await?,
+        let seen = match self.store.run_summary(id).await? {
+            Some(run) => sees(self.caller, self.store, &run).await?,
             None => false,
         };
         self.runs.insert(id, seen);
@@ -100,9 +106,15 @@ impl CallerVisibility<'_> {
         if let Some(seen) = self.reviews.get(&id) {
             return Ok(*seen);
         }
-        let review = self.caller.state.store.review_outline(id).await?;
-        let seen = review.is_some_and(|review| access(self.caller.principal(), Act::SeeReview(&review)).is_allowed());
+        let review = self.store.review_outline(id).await?;
+        let seen = review.is_some_and(|review| access(self.caller, Act::SeeReview(&review)).is_allowed());
         self.reviews.insert(id, seen);
         Ok(seen)
     }
+}
+
+/// Whether the API lets this person see an entry.
+#[cfg(test)]
+pub(crate) async fn lets_see(store: &Store, entry: &Entry, principal: &Principal) -> bool {
+    CallerVisibility::new(principal, store).entry(entry).await.unwrap_or_else(|_| panic!("the store reads"))
 }

@@ -57,6 +57,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use caller::Caller;
 use caller::Write;
 pub use host::Hosts;
+#[cfg(test)]
+pub(crate) use log::lets_see;
 pub use origin::{PublicOrigins, origin_allowed};
 
 use crate::audit::Seals;

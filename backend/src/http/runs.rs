@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 use shared::JsonMap;
-use shared::access::{Act, Involvement, access};
+use shared::access::{Act, Involvement, Principal, access};
 use shared::api::{Launch, Page, Reason, RunQuery};
 use shared::error::{Code, Problem};
 use shared::id::RunId;
@@ -19,7 +19,7 @@ use super::problem::{Result, unexpected};
 use super::{Caller, Write};
 use crate::clock::Moment;
 use crate::engine::{self, Input};
-use crate::store::{self, Committed, FoundRun};
+use crate::store::{self, Committed, FoundRun, Store};
 
 const RUNS: List = List("runs");
 
@@ -132,7 +132,11 @@ fn unreadable(summary: RunSummary) -> Run {
 async fn visible(caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
     let Some(run) = caller.state.store.find_run(id).await? else { return Err(gone(caller, id).await?.into()) };
     let summary = run.summary();
-    if sees(caller, &summary).await? { Ok((run, summary)) } else { Err(Problem::new(Code::NotFound).into()) }
+    if sees(caller.principal(), &caller.state.store, &summary).await? {
+        Ok((run, summary))
+    } else {
+        Err(Problem::new(Code::NotFound).into())
+    }
 }
 
 /// Returns the problem for a run that is not in the database: `410` if it was archived and the caller may know that,
@@ -150,12 +154,11 @@ async fn gone(caller: &Caller, id: RunId) -> Result<Problem> {
 }
 
 /// Whether the caller may see a run. The run's reviews are looked up only if the answer depends on them.
-pub(super) async fn sees(caller: &Caller, run: &RunSummary) -> Result<bool> {
-    let viewer = caller.principal();
+pub(super) async fn sees(viewer: &Principal, store: &Store, run: &RunSummary) -> Result<bool> {
     if access(viewer, Act::SeeRun(run, Involvement::None)).is_allowed() {
         return Ok(true);
     }
-    let involvement = caller.state.store.involvement(viewer, run.id).await?;
+    let involvement = store.involvement(viewer, run.id).await?;
     Ok(access(viewer, Act::SeeRun(run, involvement)).is_allowed())
 }
 
@@ -165,7 +168,7 @@ async fn visible_with_reviews(caller: &Caller, id: RunId) -> Result<(FoundRun, V
     let Some((run, mut reviews)) = caller.state.store.run_with_reviews(id).await? else {
         return Err(gone(caller, id).await?.into());
     };
-    if !sees(caller, &run.summary()).await? {
+    if !sees(caller.principal(), &caller.state.store, &run.summary()).await? {
         return Err(not_found().into());
     }
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());

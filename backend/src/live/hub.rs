@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shared::id::RunId;
-use shared::log::{Cursor, Entry, EntryKind, EntrySubject};
+use shared::log::{Cursor, Entry, EntryKind};
 use shared::time::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
@@ -182,12 +182,9 @@ impl HubState {
     async fn publish(&self, entries: Vec<ParsedEntry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
         let mut published = Vec::with_capacity(entries.len());
         for entry in entries {
-            let run = match entry.entry.event.run_id {
-                Some(run) if entry.entry.event.kind.subject() == EntrySubject::Run => self.visibility.of(run).await?,
-                _ => None,
-            };
+            let viewers = self.visibility.viewers(&entry).await?;
             let place = self.place(&entry.entry.cursor)?;
-            published.push(Arc::new(OutgoingEntry::new(entry, place, run)));
+            published.push(Arc::new(OutgoingEntry::new(entry, place, viewers)));
         }
         Ok(published)
     }

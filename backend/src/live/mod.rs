@@ -34,3 +34,16 @@ pub use authenticate::Authenticate;
 pub use hub::{Hub, HubHandle, Listening, Observe, Options};
 pub use limit::MaxSockets;
 pub use upgrade::{LiveState, upgrade};
+
+/// Whether the socket lets this person see an entry.
+#[cfg(test)]
+pub(crate) async fn lets_see(
+    store: &crate::store::Store,
+    entry: &shared::log::Entry,
+    principal: &shared::access::Principal,
+) -> bool {
+    let parsed = parsed_entry::ParsedEntry::new(entry.clone());
+    let viewers = run_visibility::VisibilityCache::new(store.clone()).viewers(&parsed).await.expect("reads");
+    let place = crate::store::cursor::LogPlace { seq: 1, seen: 1 };
+    outgoing::OutgoingEntry::new(parsed, place, viewers).is_seen_by(principal)
+}

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
-use shared::access::{Access, Act, Principal, access};
+use shared::access::Principal;
 use shared::id::{RunId, Username};
-use shared::log::{Cursor, Entry, EntryKind, EntrySubject, EventData};
+use shared::log::{Cursor, Entry, EntryKind, EventData};
 use shared::protocol::ServerMessage;
 use shared::review::Review;
 
 use super::parsed_entry::ParsedEntry;
-use super::run_visibility::RunVisibility;
+use super::run_visibility::Viewers;
 use crate::store::cursor::LogPlace;
 
 /// An entry, ready to be sent.
@@ -27,52 +27,40 @@ pub(super) struct OutgoingEntry {
     /// The whole frame, serialised once and shared by all sessions.
     pub frame: Utf8Bytes,
     /// Who may see the entry.
-    pub audience: Audience,
+    viewers: Viewers,
+    /// The outline of the review that the entry is about, as it was after the commit.
+    review: Option<Arc<Review>>,
+    /// Whose sessions must check their rights because of the entry.
+    pub concerned: Option<ConcernedPerson>,
 }
 
-/// Who may see an entry.
+/// A person whose rights or sessions an entry may change.
 #[derive(Debug)]
-pub(super) enum Audience {
-    /// Those who may see this review. Its content is left out, since the frame has it.
-    Review(Box<Review>),
-    /// Those who may see this run.
-    Run(Arc<RunVisibility>),
-    /// Nobody over the live socket, but the entry may change what this person's sessions may see.
-    Person {
-        /// The person concerned. `None` if unknown, so that every session must check.
-        username: Option<Username>,
-        /// Whether rights that were read before this entry may be outdated.
-        rights: bool,
-    },
-    /// Nobody sees it over the live socket.
-    Nobody,
+pub(super) struct ConcernedPerson {
+    /// `None` if unknown, so that every session must check.
+    pub username: Option<Username>,
+    /// Whether rights that were read before this entry may be outdated.
+    pub rights: bool,
 }
 
 impl OutgoingEntry {
-    /// Prepares an entry for sending. `run` is the visibility of its run, if it belongs to one.
-    pub fn new(parsed: ParsedEntry, place: LogPlace, run: Option<Arc<RunVisibility>>) -> Self {
+    /// Prepares an entry for sending to its viewers.
+    pub fn new(parsed: ParsedEntry, place: LogPlace, viewers: Viewers) -> Self {
         let ParsedEntry { entry, review } = parsed;
-        let audience = audience(&entry, review, run);
+        let concerned = concerned(&entry);
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
         let frame = text(&ServerMessage::Entry(entry));
-        Self { place, cursor, kind, run_id, frame, audience }
+        Self { place, cursor, kind, run_id, frame, viewers, review, concerned }
     }
 
-    /// Returns the review of the entry, without its content.
+    /// Returns the outline of the review that the entry is about.
     pub fn review(&self) -> Option<&Review> {
-        match &self.audience {
-            Audience::Review(review) => Some(review),
-            _ => None,
-        }
+        self.review.as_deref()
     }
 
     /// Whether `principal` may see the entry.
     pub fn is_seen_by(&self, principal: &Principal) -> bool {
-        match &self.audience {
-            Audience::Review(review) => access(principal, Act::SeeReview(review)) == Access::Allowed,
-            Audience::Run(run) => run.is_seen_by(principal),
-            Audience::Person { .. } | Audience::Nobody => false,
-        }
+        self.viewers.include(principal)
     }
 
     /// Returns the approximate size in memory, in bytes.
@@ -87,28 +75,24 @@ pub(super) fn text(message: &ServerMessage) -> Utf8Bytes {
     serde_json::to_string(message).unwrap_or_default().into()
 }
 
-fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunVisibility>>) -> Audience {
-    let kind = entry.event.kind;
-    if kind == EntryKind::ReviewViewed {
-        // Views of reviews are for the audit log only.
-        return Audience::Nobody;
+/// Returns whose rights or sessions an entry may change.
+fn concerned(entry: &Entry) -> Option<ConcernedPerson> {
+    let event = &entry.event;
+    // Entries of runs and reviews change the rights of nobody, and are many.
+    if event.run_id.is_some() || event.review_id.is_some() {
+        return None;
     }
-    match kind.subject() {
-        EntrySubject::Review => return review.map_or(Audience::Nobody, |review| Audience::Review(Box::new(review))),
-        EntrySubject::Run => return run.map_or(Audience::Nobody, Audience::Run),
-        EntrySubject::Other => {}
-    }
-    match entry.event.read() {
+    let (username, rights) = match event.read() {
         Some(EventData::UserUpdated(changed)) => {
-            Audience::Person { rights: changed.concerns_rights(), username: Some(changed.username) }
+            let rights = changed.concerns_rights();
+            (Some(changed.username), rights)
         }
-        Some(EventData::DeputyNamed(named) | EventData::DeputyRemoved(named)) => {
-            Audience::Person { username: Some(named.deputy), rights: true }
-        }
-        Some(EventData::SessionEnded(ended)) => Audience::Person { username: Some(ended.username), rights: false },
-        Some(EventData::TokenRevoked(_)) => Audience::Person { username: None, rights: false },
-        Some(_) => Audience::Nobody,
+        Some(EventData::DeputyNamed(named) | EventData::DeputyRemoved(named)) => (Some(named.deputy), true),
+        Some(EventData::SessionEnded(ended)) => (Some(ended.username), false),
+        Some(EventData::TokenRevoked(_)) => (None, false),
+        Some(_) => return None,
         // An entry that this version cannot read may change anyone's rights.
-        None => Audience::Person { username: None, rights: true },
-    }
+        None => (None, true),
+    };
+    Some(ConcernedPerson { username, rights })
 }

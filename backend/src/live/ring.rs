@@ -156,6 +156,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::super::parsed_entry::ParsedEntry;
+    use super::super::run_visibility::Viewers;
     use super::*;
     use shared::log::{Cursor, Entry, EntryKind, Event};
     use shared::time::Timestamp;
@@ -172,7 +173,7 @@ mod tests {
         };
         let place = LogPlace { seq: row, seen: 1 };
         let entry = Entry { cursor: Cursor(row.to_string()), sealed: None, event };
-        Arc::new(OutgoingEntry::new(ParsedEntry::new(entry), place, None))
+        Arc::new(OutgoingEntry::new(ParsedEntry::new(entry), place, Viewers::Nobody))
     }
 
     /// The position after a whole row.

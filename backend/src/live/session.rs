@@ -17,7 +17,7 @@ use super::close_reason::{CloseReason, MAX_MESSAGE, clip, too_large, unreadable}
 use super::count::{self, Counted};
 use super::followed_streams::{self, FollowedStreams};
 use super::hub::{HubHandle, Listening};
-use super::outgoing::{Audience, OutgoingEntry, text};
+use super::outgoing::{ConcernedPerson, OutgoingEntry, text};
 use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, FrameError};
 use super::snapshot::Snapshot;
@@ -261,7 +261,7 @@ where
                 let replayed = self.follower.replays();
                 let mut frames = Vec::new();
                 for published in &entries {
-                    if let Audience::Person { username, rights } = &published.audience {
+                    if let Some(ConcernedPerson { username, rights }) = &published.concerned {
                         if username.as_ref().is_some_and(|name| !self.rests_on(name)) {
                             continue;
                         }

@@ -64,6 +64,10 @@ impl Topics {
     }
 
     fn has(&self, kind: EntryKind, run: Option<RunId>) -> bool {
+        // Views of reviews are in the log, but are no news.
+        if kind == EntryKind::ReviewViewed {
+            return false;
+        }
         if run.is_some_and(|run| self.follows(run)) {
             return true;
         }

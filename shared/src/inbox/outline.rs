@@ -1,4 +1,5 @@
-//! The part of a review that filters and rights depend on, by which the queue groups similar reviews.
+//! The part of a review that filters and rights depend on: the queue groups similar reviews by it, and the live socket
+//! keeps it instead of the whole review.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,11 @@ use crate::review::Review;
 use crate::run::{Context, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
+
+/// Returns the part of a review that determines who may see it, with its id and version.
+pub fn rights_outline(review: &Review) -> Review {
+    Review { id: review.id, version: review.version, ..outline(review) }
+}
 
 /// Returns the part of a pending review that filters and rights depend on, and whether it has a problem; without its
 /// deadline, its claim and the time of the request. Reviews of one node of a flow mostly have the same outline.
