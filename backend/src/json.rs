@@ -13,9 +13,6 @@ use shared::error::{Code, Mistake, Problem, pointer};
 
 use crate::limits::{self, Exceeded, MAX_DEPTH, Size};
 
-/// The maximum length of a decision's metadata as JSON, in bytes.
-pub const MAX_METADATA: usize = 16 * 1024;
-
 /// Reads a body, which must be an object. Fails with `400` if it is not JSON, and with `422` if it breaks a rule or
 /// does not fit `T`.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
@@ -119,16 +116,6 @@ fn kind(message: &str) -> (&'static str, Option<&str>) {
     } else {
         ("invalid", None)
     }
-}
-
-/// Refuses metadata of a decision that is longer than [`MAX_METADATA`]: every version of the review stores all of it.
-pub fn check_metadata(metadata: &JsonMap) -> Result<(), Problem> {
-    let length = serde_json::to_vec(metadata).map_or(usize::MAX, |json| json.len());
-    if length <= MAX_METADATA {
-        return Ok(());
-    }
-    let message = format!("longer than {MAX_METADATA} bytes as JSON");
-    Err(Problem::new(Code::Invalid).errors(vec![Mistake::new("/metadata", "too_long", message)]))
 }
 
 /// The state of reading: the position, the counters, and the mistake that ended it.

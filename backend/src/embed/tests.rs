@@ -103,6 +103,7 @@ async fn a_handler_that_is_a_function_decides_or_leaves_it_to_the_reviewer() {
         match review.usage.agent_calls.len() {
             0 if review.title.contains("small") => Handled::Decide(Choice::option("yes").comment("It is small.")),
             0 if review.title.contains("odd") => Choice::option("maybe").into(),
+            0 if review.title.contains("wordy") => Choice::option("yes").metadata("note", "x".repeat(17_000)).into(),
             _ => Handled::Pass("Too much for me.".to_owned()),
         }
     };
@@ -118,7 +119,11 @@ async fn a_handler_that_is_a_function_decides_or_leaves_it_to_the_reviewer() {
         (resolution.via, resolution.by.len(), resolution.reason.as_deref()),
         (Via::Auto, 0, Some("It is small."))
     );
-    for (prompt, why) in [("A large one?", "Too much for me."), ("An odd one?", "Its answer is not valid: ")] {
+    for (prompt, why) in [
+        ("A large one?", "Too much for me."),
+        ("An odd one?", "Its answer is not valid: "),
+        ("A wordy one?", "Its answer is not valid: /metadata"),
+    ] {
         let error = countersign.run(&asks(prompt), json!({})).await.unwrap_err();
         let message = error.failure().unwrap().message.clone();
         assert!(message.starts_with(why), "{message}");
@@ -230,6 +235,13 @@ async fn a_program_decides_when_it_likes_and_goes_on_with_a_run_of_an_earlier_st
     assert!(matches!(refused, Err(DecideError::Forbidden(_) | DecideError::NotFound(_))), "{refused:?}");
     let refused = second.decide(&review, Choice::option("perhaps"), "ana").await;
     assert!(matches!(refused, Err(DecideError::Invalid(_))), "{refused:?}");
+    let wordy = Choice::option("yes").metadata("note", "x".repeat(17_000));
+    match second.decide(&review, wordy, "ana").await {
+        Err(DecideError::Invalid(mistakes)) => {
+            assert_eq!((&*mistakes[0].path, &*mistakes[0].code), ("/metadata", "too_long"));
+        }
+        other => panic!("{other:?}"),
+    }
     let nobody = second.decide(&review, Choice::option("yes"), "eve").await;
     assert!(matches!(nobody, Err(DecideError::NotFound(_))), "{nobody:?}");
     let decided = second.decide(&review, Choice::option("yes"), "ana").await.unwrap();

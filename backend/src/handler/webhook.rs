@@ -113,12 +113,10 @@ pub(super) fn refused(answer: &Response) -> TaskFailure {
 /// Reads a decision.
 fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
     let nonsense = |why: String| failed(format!("its answer cannot be read: {why}"), false);
-    let read = json::from_slice::<ProgramAnswer>(body);
-    let answer =
-        read.and_then(|answer| json::check_metadata(&answer.metadata).map(|()| answer)).map_err(|problem| {
-            let why = problem.errors.first().map(ToString::to_string).or(problem.detail);
-            nonsense(why.unwrap_or_else(|| "it is not valid JSON".to_owned()))
-        })?;
+    let answer = json::from_slice::<ProgramAnswer>(body).map_err(|problem| {
+        let why = problem.errors.first().map(ToString::to_string).or(problem.detail);
+        nonsense(why.unwrap_or_else(|| "it is not valid JSON".to_owned()))
+    })?;
     Ok(HandlerAnswer::Decides { answer: Box::new(answer) })
 }
 

@@ -13,7 +13,6 @@ use super::api::{Api, OperationDoc};
 use super::body::Json;
 use super::problem::Result;
 use crate::engine::{Input, Refusal};
-use crate::json;
 use crate::problem::of_commit;
 use crate::rate_limit::RateLimit;
 use crate::store::{Change, CommitError, Operation};
@@ -41,7 +40,6 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
         return Err(Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) }.into());
     }
     let Json { value: answer, .. } = Json::<ProgramAnswer>::from_request(request, &state).await?;
-    json::check_metadata(&answer.metadata)?;
     let input = Input::call_back(callback.review, callback.task, answer);
     let change = Change::by_server(Operation::Run { run: callback.run, input: Box::new(input) });
     match state.store.commit(change).await {

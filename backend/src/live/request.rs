@@ -103,9 +103,6 @@ pub(super) async fn decide(
     review: ReviewId,
     request: DecisionRequest,
 ) -> ServerMessage {
-    if let Err(problem) = json::check_metadata(&request.metadata) {
-        return reply(r#ref, Err(problem));
-    }
     let body = serde_json::to_vec(&request).unwrap_or_default();
     let by = actor.principal.clone();
     let input = Input::decide(review, by, Via::Human, request);

@@ -25,7 +25,6 @@ use super::inputs::{Inputs, OperationInput};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller, Write};
 use crate::engine::Input;
-use crate::json;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use checks_at_once::ChecksAtOnce;
@@ -150,7 +149,6 @@ fn via(caller: &Caller, headers: &HeaderMap) -> Via {
 
 async fn decide(write: ReviewWrite, body: body::Json<DecisionRequest>) -> Result<Json<Decided>> {
     let request = body.value;
-    json::check_metadata(&request.metadata)?;
     write.commit(body.digest, |review, by, via| Input::decide(review, by, via, request)).await
 }
 

@@ -53,13 +53,20 @@ impl Builder<'_> {
     }
 }
 
-/// Checks the values of a response against the limits of a value: not every response comes over HTTP.
+/// The maximum length of a decision's metadata as JSON, in bytes: every version of the review stores all of it.
+const MAX_METADATA: usize = 16 * 1024;
+
+/// Checks the values of a response against their limits, whoever gives it: not every response comes over HTTP.
 pub(in crate::engine::ask) fn size(request: &DecisionRequest) -> Result<(), Mistake> {
     let check = |place: String, members: &JsonMap| {
         limits::check_map(members).map_err(|exceeded| Mistake::new(place, "invalid", exceeded.to_string()))
     };
     check("/edits".to_owned(), &request.edits)?;
     check("/metadata".to_owned(), &request.metadata)?;
+    let metadata = serde_json::to_vec(&request.metadata).map_or(usize::MAX, |json| json.len());
+    if metadata > MAX_METADATA {
+        return Err(Mistake::new("/metadata", "too_long", format!("longer than {MAX_METADATA} bytes as JSON")));
+    }
     match &request.verdict {
         Verdict::Choose { fields, .. } => check("/verdict/fields".to_owned(), fields),
         Verdict::Text { .. } => Ok(()),
