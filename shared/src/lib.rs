@@ -42,3 +42,8 @@ mod words;
 
 /// A JSON object whose keys keep the order in which they were written.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;
+
+/// Whether a member has its default value, so that it is omitted from JSON.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

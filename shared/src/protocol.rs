@@ -127,7 +127,7 @@ pub enum ServerMessage {
         /// The number of these reviews that they may decide.
         mine: u64,
         /// The number of these reviews that no run waits for.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         handed_over: u64,
     },
     /// The user's rights have changed: request `/me` again. With the topic `inbox`, before the `resync` that follows.
@@ -191,9 +191,4 @@ pub enum Answer {
 /// would read it with a second copy of the code that reads a review.
 fn by_value<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
     T::deserialize(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

@@ -31,9 +31,12 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// The statuses of runs that are over.
+    pub const OVER: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
+
     /// Whether the run is over.
     pub fn is_over(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+        Self::OVER.contains(&self)
     }
 }
 

@@ -33,11 +33,11 @@ pub struct SealCheck {
     pub sealed: u64,
     /// The number of sealed entries in archives, as the audit log records: their hashes are valid, and their content is
     /// checked with the archive files.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub archived: u64,
     /// The number of sealed entries from which a person was erased, as the audit log records: they match the hashes
     /// recorded since.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub erased: u64,
     /// The newest valid seal, as in [`SealHead::head`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,11 +45,6 @@ pub struct SealCheck {
     /// The first error; nothing after it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_bad: Option<FirstBad>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// The first part of the audit log that is not as it was sealed.

@@ -43,7 +43,7 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructed: Vec<String>,
     /// The number of times that its agent has asked people on its own initiative.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "shared::is_default")]
     pub asks: u32,
     /// The state keys that `set_state` wrote in this step.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -150,11 +150,6 @@ impl Conversation {
     pub fn model_in<'a>(&'a self, flow: &'a Compiled, node: &NodeId) -> Option<&'a str> {
         self.agent_in(flow, node).map(|agent| agent.model.as_str())
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// An agent that a member of a team has created.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use shared::id::{FlowId, RunId, Username};
+use shared::run::RunStatus;
 use shared::time::{Span, Timestamp};
 use uuid::Uuid;
 
@@ -120,8 +121,10 @@ impl Store {
         let (read_to, oldest_key) = (self.read_to(&mut conn).await?, oldest_key(&mut conn).await?);
         let held = held(&mut conn).await?;
         let sql = Sql::new(
-            "SELECT r.id, r.flow, r.requested_by, r.created_at, l.seq, l.at, CAST(CASE WHEN \
-             r.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = r.id AND v.status = 'pending') \
+            "SELECT r.id, r.flow, r.requested_by, r.created_at, l.seq, l.at, CAST(CASE WHEN r.status NOT IN (",
+        );
+        let sql = sql.list(RunStatus::OVER.map(RunStatus::as_str)).push(
+            ") OR EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = r.id AND v.status = 'pending') \
              OR EXISTS (SELECT 1 FROM reviews v JOIN deliveries d ON d.review_id = v.id \
              WHERE v.run_id = r.id AND d.status || '' = 'waiting') THEN 1 ELSE 0 END AS BIGINT) \
              FROM runs r JOIN log l ON l.seq = (SELECT MAX(m.seq) FROM log m WHERE m.run_id = r.id) \

@@ -8,6 +8,7 @@ use shared::feedback::Feedback;
 use shared::id::RunId;
 use shared::log::Event;
 use shared::review::Review;
+use shared::run::RunStatus;
 use shared::time::Timestamp;
 use uuid::Uuid;
 
@@ -116,7 +117,7 @@ impl Conn {
         let Some(row) = self.fetch_one(of_run("SELECT state, status, steps FROM runs WHERE id = ")).await? else {
             return Ok(Prepared::Nothing);
         };
-        let is_over = matches!(row.text(1)?.as_str(), "completed" | "failed" | "cancelled");
+        let is_over = RunStatus::of_word(&row.text(1)?).is_some_and(RunStatus::is_over);
         let mut stored = vec![(StoredPart::State, row.text(0)?)];
         stored.extend(row.text_opt(2)?.map(|steps| (StoredPart::Steps, steps)));
         for row in self.fetch(of_run("SELECT id, body FROM steps WHERE run_id = ")).await? {

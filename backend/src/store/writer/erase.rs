@@ -8,6 +8,7 @@ use shared::api::User;
 use shared::id::{RunId, Username};
 use shared::log::{EventData, UserErased};
 use shared::review::Review;
+use shared::run::RunStatus;
 use uuid::Uuid;
 
 use super::super::archives::signed;
@@ -239,17 +240,17 @@ impl Conn {
     /// or that they have claimed.
     async fn waiting_for(&mut self, name: &Username, now: i64) -> Result<(i64, i64), Error> {
         const NAMES: [&str; 3] = ["user:", "handed:", "voter:"];
-        const NOT_OVER: &str = "status NOT IN ('completed', 'failed', 'cancelled')";
+        let not_over = |sql: Sql| sql.push("status NOT IN (").list(RunStatus::OVER.map(RunStatus::as_str)).push(")");
         let subjects = ["user", "asked", "decided", "handed", "gave", "voter", "barred"];
         let subjects: Vec<String> = subjects.iter().map(|kind| format!("{kind}:{name}")).collect();
         let mut sql = Sql::new("SELECT COUNT(*) FROM (");
         for carriers in ["0", "1"] {
             sql = sql.push("SELECT id FROM runs WHERE carries_question = ").push(carriers).push(" AND requested_by = ");
-            sql = sql.bind(name.as_str()).push(" AND ").push(NOT_OVER).push(" UNION ");
+            sql = not_over(sql.bind(name.as_str()).push(" AND ")).push(" UNION ");
         }
         let sql = sql.push("SELECT r.id FROM review_audience a JOIN reviews v ON v.id = a.review_id ");
         let sql = sql.push("JOIN runs r ON r.id = v.run_id WHERE a.subject IN (").list(subjects.iter());
-        let sql = sql.push(") AND r.").push(NOT_OVER).push(") AS u");
+        let sql = not_over(sql.push(") AND r.")).push(") AS u");
         let runs = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
         let names: Vec<&String> =
             subjects.iter().filter(|one| NAMES.iter().any(|kind| one.starts_with(kind))).collect();
