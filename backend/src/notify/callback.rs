@@ -7,12 +7,12 @@ use shared::notification::Occasion;
 use shared::time::Timestamp;
 
 use super::failure::{DeliveryFailure, unread};
-use super::plan::{CALLBACK, Notice};
+use super::plan::Notice;
 use super::settings::NotificationSecrets;
 use super::webhook::{post, url_of};
 use super::{Error, Outlets};
 use crate::standard_webhooks::{SECRET, SigningKeys};
-use crate::store::{self, ClaimedDelivery, NewDelivery, Store, UserRecord};
+use crate::store::{self, DeliveryKind, NewDelivery, Store, StoredDelivery, UserRecord};
 
 /// The error if a callback is requested from a server that has no secret for callbacks.
 pub const NO_CALLBACKS: &str =
@@ -63,13 +63,13 @@ impl Outlets {
             asked => asked?,
         };
         let wanted = asked.is_some_and(|asked| asked.callback_url.is_some());
-        Ok(wanted.then(|| notice.delivery(CALLBACK, &review.requested_by, &[])))
+        Ok(wanted.then(|| notice.delivery(DeliveryKind::Callback, &review.requested_by, &[])))
     }
 
     /// Posts an answer to the URL in the question, if the person who asked may still ask.
     pub(super) async fn call_back(
         &self,
-        held: &ClaimedDelivery,
+        held: &StoredDelivery,
         store: &Store,
         now: Timestamp,
         body: String,

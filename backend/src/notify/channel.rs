@@ -10,10 +10,10 @@ use shared::review::Review;
 
 use super::Outlets;
 use super::failure::{DeliveryFailure, unread};
-use super::plan::{CHANNEL, Notice, PASSED_ON, update};
+use super::plan::{Notice, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack::{self, ShownReview};
-use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store};
+use crate::store::{self, DeliveryKind, DeliveryOutcome, NewDelivery, Store, StoredDelivery};
 
 impl Outlets {
     /// Plans the deliveries to channels that follow from an entry of the log.
@@ -28,12 +28,12 @@ impl Outlets {
         };
         let mut deliveries = Vec::new();
         if asked_before {
-            let messages = store.messages(review.id, CHANNEL).await?;
-            deliveries.extend(messages.iter().map(|message| update(message, CHANNEL, PASSED_ON, entry.event.at)));
+            let messages = store.messages(review.id, DeliveryKind::SlackChannel).await?;
+            deliveries.extend(messages.iter().map(|message| update(message, PASSED_ON, entry.event.at)));
         }
         if let Some(channel) = channel_of(&review) {
             let notice = Notice { entry, before, occasion: Occasion::Requested, review: &review, only: None };
-            deliveries.push(notice.delivery(CHANNEL, channel, &[]));
+            deliveries.push(notice.delivery(DeliveryKind::SlackChannel, channel, &[]));
         }
         Ok(deliveries)
     }
@@ -41,7 +41,7 @@ impl Outlets {
 
 impl Sender {
     /// Posts a review to the channel, unless the channel is no longer asked.
-    pub(super) async fn to_channel(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
+    pub(super) async fn to_channel(&self, held: &StoredDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
         let Some(review) = review.filter(|review| is_asked(review, &held.target)) else {
             return Ok(DeliveryOutcome::Dropped("no one is asked there any longer"));

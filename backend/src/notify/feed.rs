@@ -12,10 +12,10 @@ use shared::review::Review;
 use tokio::sync::watch;
 
 use super::Outlets;
-use super::plan::{self, CHANNEL, Notice, OVER, update};
+use super::plan::{self, Notice, OVER, update};
 use super::recipients::{self, Recipient};
 use crate::clock::SharedClock;
-use crate::store::{self, LogFollower, LogPage, NewDelivery, Resume, Store};
+use crate::store::{self, DeliveryKind, LogFollower, LogPage, NewDelivery, Resume, Store};
 
 /// The feeder's name in metrics.
 const READER: &str = "notifications";
@@ -86,9 +86,9 @@ impl LogFollower for Feeder {
                 deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
                 deliveries.extend(recipients::plan(&notice, &people, &self.outlets));
                 if occasion == Occasion::Resolved && self.outlets.slack.is_some() {
-                    for channel in [Channel::Slack.as_str(), CHANNEL] {
-                        let messages = self.store.messages(review.id, channel).await?;
-                        let updates = messages.iter().map(|message| update(message, channel, OVER, entry.event.at));
+                    for kind in [DeliveryKind::Person(Channel::Slack), DeliveryKind::SlackChannel] {
+                        let messages = self.store.messages(review.id, kind).await?;
+                        let updates = messages.iter().map(|message| update(message, OVER, entry.event.at));
                         deliveries.extend(updates);
                     }
                 }

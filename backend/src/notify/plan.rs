@@ -7,14 +7,7 @@ use shared::review::Review;
 use shared::time::Timestamp;
 
 use super::Outlets;
-use crate::store::{ClaimedDelivery, NewDelivery};
-
-/// The channel of deliveries to programs, by webhook.
-pub(super) const WEBHOOK: &str = "webhook";
-/// The channel of deliveries to a program that asked without a flow.
-pub(super) const CALLBACK: &str = "callback";
-/// The channel of deliveries to a channel in Slack, which is their target.
-pub(super) const CHANNEL: &str = "slack_channel";
+use crate::store::{DeliveryEvent, DeliveryKind, NewDelivery, StoredDelivery};
 
 /// An entry of the log of which someone may be notified.
 pub(super) struct Notice<'a> {
@@ -31,15 +24,14 @@ pub(super) struct Notice<'a> {
 }
 
 impl Notice<'_> {
-    /// Makes a delivery of the entry. Its id is derived from the entry, the channel, the target, the occasion and
-    /// `parts`.
-    pub fn delivery(&self, channel: &'static str, target: &str, parts: &[&str]) -> NewDelivery {
-        let event = self.occasion.as_str();
-        let mut all = vec![self.entry.cursor.0.as_str(), channel, target, event];
+    /// Makes a delivery of the entry. Its id is derived from the entry, the kind, the target, the occasion and `parts`.
+    pub fn delivery(&self, kind: DeliveryKind, target: &str, parts: &[&str]) -> NewDelivery {
+        let event = DeliveryEvent::Announce(self.occasion);
+        let mut all = vec![self.entry.cursor.0.as_str(), kind.as_str(), target, event.as_str()];
         all.extend(parts);
         NewDelivery {
             id: NewDelivery::id_of(&all),
-            channel,
+            kind,
             target: target.to_owned(),
             event,
             review: self.review.id,
@@ -51,17 +43,15 @@ impl Notice<'_> {
     }
 }
 
-/// The event of deliveries that change a message, because its review is over or others are asked.
-pub(super) const UPDATE: &str = "message.update";
-
 /// Makes the delivery that changes a message. Its id is derived from the message and `since`, so each message is
 /// changed once for each reason, no matter which server notices first.
-pub(super) fn update(message: &ClaimedDelivery, channel: &'static str, since: &str, now: Timestamp) -> NewDelivery {
+pub(super) fn update(message: &StoredDelivery, since: &str, now: Timestamp) -> NewDelivery {
+    let event = DeliveryEvent::Update;
     NewDelivery {
-        id: NewDelivery::id_of(&[UPDATE, &message.id.to_string(), since]),
-        channel,
+        id: NewDelivery::id_of(&[event.as_str(), &message.id.to_string(), since]),
+        kind: message.kind,
         target: message.target.clone(),
-        event: UPDATE,
+        event,
         review: message.review,
         run: message.run,
         place: message.place.clone(),
@@ -78,5 +68,5 @@ pub(super) const PASSED_ON: &str = "passed_on";
 /// Makes the deliveries to programs.
 pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
     let wanted = outlets.webhooks.iter().filter(|(_, webhook)| webhook.wants(notice.occasion, notice.review));
-    wanted.map(|(name, _)| notice.delivery(WEBHOOK, name, &[])).collect()
+    wanted.map(|(name, _)| notice.delivery(DeliveryKind::Webhook, name, &[])).collect()
 }

@@ -12,10 +12,12 @@ use super::Outlets;
 use super::channel::is_asked;
 use super::email::{MailItem, mail};
 use super::failure::{DeliveryFailure, unread};
-use super::plan::{CALLBACK, CHANNEL, Notice, OVER, PASSED_ON, UPDATE, WEBHOOK, update};
+use super::plan::{Notice, OVER, PASSED_ON, update};
 use super::sender::Sender;
 use super::slack;
-use crate::store::{self, ClaimedDelivery, DeliveryOutcome, NewDelivery, Store, UserRecord};
+use crate::store::{
+    self, DeliveryEvent, DeliveryKind, DeliveryOutcome, NewDelivery, Store, StoredDelivery, UserRecord,
+};
 
 /// The largest number of messages that a person gets on a channel in [`WINDOW`]; further ones wait, and are sent as
 /// one.
@@ -63,7 +65,11 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Recipient], outlets: &Outlets)
                 continue;
             }
             let after = rule.after.map(|span| span.0).unwrap_or_default();
-            let made = notice.delivery(rule.channel.as_str(), &principal.username, &[&after.as_secs().to_string()]);
+            let made = notice.delivery(
+                DeliveryKind::Person(rule.channel),
+                &principal.username,
+                &[&after.as_secs().to_string()],
+            );
             if deliveries.iter().all(|known| known.id != made.id) {
                 deliveries.push(NewDelivery { due_at: made.due_at.after(after), ..made });
             }
@@ -95,16 +101,15 @@ pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notificati
 /// Groups deliveries that go in one message: mails to one person, and chat messages to one person if they are many. An
 /// update of a message always stands alone, and so does a delivery that failed often, since the others may have failed
 /// because of it.
-pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery>> {
-    let mut groups: BTreeMap<String, Vec<ClaimedDelivery>> = BTreeMap::new();
+pub(super) fn together(claimed: Vec<StoredDelivery>) -> Vec<Vec<StoredDelivery>> {
+    let mut groups: BTreeMap<(DeliveryKind, String), Vec<StoredDelivery>> = BTreeMap::new();
     for held in claimed {
-        let alone = [WEBHOOK, CALLBACK, CHANNEL].contains(&held.channel.as_str()) || held.event == UPDATE;
-        let alone = alone || held.failures >= ALONE_AFTER;
-        let key = if alone { held.id.to_string() } else { format!("{} {}", held.channel, held.target) };
-        groups.entry(key).or_default().push(held);
+        let joins = matches!((held.kind, held.event), (DeliveryKind::Person(_), DeliveryEvent::Announce(_)));
+        let with = if joins && held.failures < ALONE_AFTER { held.target.clone() } else { held.id.to_string() };
+        groups.entry((held.kind, with)).or_default().push(held);
     }
-    let few = |group: &Vec<ClaimedDelivery>| {
-        group.len() <= FEW && group.iter().all(|held| held.channel == Channel::Slack.as_str())
+    let few = |group: &Vec<StoredDelivery>| {
+        group.len() <= FEW && group.iter().all(|held| held.kind == DeliveryKind::Person(Channel::Slack))
     };
     let (few, many): (Vec<_>, Vec<_>) = groups.into_values().partition(few);
     few.into_iter().flatten().map(|held| vec![held]).chain(many).collect()
@@ -114,14 +119,14 @@ impl Sender {
     /// Sends one person the deliveries of a group that are still useful, as one message.
     pub async fn to_person<'a>(
         &self,
-        group: &'a [ClaimedDelivery],
-    ) -> Result<Vec<(&'a ClaimedDelivery, DeliveryOutcome)>, DeliveryFailure> {
+        channel: Channel,
+        group: &'a [StoredDelivery],
+    ) -> Result<Vec<(&'a StoredDelivery, DeliveryOutcome)>, DeliveryFailure> {
         let all = |outcome: DeliveryOutcome| group.iter().map(|held| (held, outcome.clone())).collect::<Vec<_>>();
         let Some(first) = group.first() else { return Ok(Vec::new()) };
         let Some(person) = self.person(&first.target).await? else {
             return Ok(all(DeliveryOutcome::Dropped("this person no longer gets notifications")));
         };
-        let channel = if first.channel == Channel::Slack.as_str() { Channel::Slack } else { Channel::Email };
         let Some(to) = address(channel, &person.record, &person.choice) else {
             return Ok(all(DeliveryOutcome::Dropped("this person has no address for this channel")));
         };
@@ -183,7 +188,7 @@ impl Sender {
 
     /// Updates a message whose review is over, or is asked of others. The review is read again after each update, so
     /// the last of several concurrent updates shows its current state.
-    pub async fn update(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
+    pub async fn update(&self, held: &StoredDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
         let receipt = held.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
         let (Some(slack), Some(receipt)) = (&self.outlets.slack, receipt) else {
             return Ok(DeliveryOutcome::Dropped("there is no message to update"));
@@ -202,17 +207,18 @@ impl Sender {
     }
 
     /// Plans an update of a message that was sent while its review was decided or passed on to others.
-    pub async fn catch_up(&self, held: &ClaimedDelivery, receipt: &str) -> Result<(), store::Error> {
+    pub async fn catch_up(&self, held: &StoredDelivery, receipt: &str) -> Result<(), store::Error> {
         let Some(review) = self.store.review(held.review).await? else { return Ok(()) };
-        let (channel, is_late) = if held.channel == CHANNEL {
-            (CHANNEL, !is_asked(&review, &held.target))
-        } else {
-            (Channel::Slack.as_str(), !review.is_pending())
+        let is_late = match held.kind {
+            DeliveryKind::SlackChannel => !is_asked(&review, &held.target),
+            DeliveryKind::Person(_) => !review.is_pending(),
+            // What a program was sent is never changed.
+            DeliveryKind::Webhook | DeliveryKind::Callback => false,
         };
-        if is_late && held.event != Occasion::Resolved.as_str() {
-            let message = ClaimedDelivery { receipt: Some(receipt.to_owned()), ..held.clone() };
+        if is_late && held.event != DeliveryEvent::Announce(Occasion::Resolved) {
+            let message = StoredDelivery { receipt: Some(receipt.to_owned()), ..held.clone() };
             let since = if review.is_pending() { PASSED_ON } else { OVER };
-            self.store.add_deliveries(&[update(&message, channel, since, self.clock.now())]).await?;
+            self.store.add_deliveries(&[update(&message, since, self.clock.now())]).await?;
             self.added.send_replace(());
         }
         Ok(())
@@ -231,11 +237,12 @@ impl Sender {
     async fn still(
         &self,
         principal: &Principal,
-        held: &ClaimedDelivery,
+        held: &StoredDelivery,
     ) -> Result<Result<(Occasion, Review), &'static str>, DeliveryFailure> {
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
-        let occasion = Occasion::of_word(&held.event);
-        let (Some(review), Some(occasion)) = (review, occasion) else { return Ok(Err("there is no such review")) };
+        let (Some(review), DeliveryEvent::Announce(occasion)) = (review, held.event) else {
+            return Ok(Err("there is no such review"));
+        };
         if occasion != Occasion::Resolved && !review.is_pending() {
             return Ok(Err("it was already decided"));
         }
@@ -246,8 +253,8 @@ impl Sender {
     }
 
     /// Returns the wait if the receiver got [`CAP`] messages within [`WINDOW`].
-    async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, DeliveryFailure> {
-        let lately = self.store.sent_since(&held.channel, &held.target, WINDOW).await;
+    async fn too_much(&self, held: &StoredDelivery) -> Result<Option<Duration>, DeliveryFailure> {
+        let lately = self.store.sent_since(held.kind, &held.target, WINDOW).await;
         let (count, first) = lately.map_err(|error| unread(&error))?;
         let wait = || first.map_or(WINDOW, |first| first.after(WINDOW).since(self.clock.now()));
         Ok((count >= CAP).then(|| wait().max(Duration::from_secs(1))))

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use shared::log::Entry;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::failure::{DeliveryFailure, MAX_FAILURES, unread, wait};
-use super::plan::{CALLBACK, CHANNEL, UPDATE, WEBHOOK};
 use super::sender::Sender;
 use super::{recipients, webhook};
 use crate::clock::Moment;
 use crate::store::{
-    self, ClaimedDelivery, Consumer, DeliveryOutcome, Jobs, Lease, LeaseTerms, NextReady, Store, WorkTable,
-    with_retries,
+    self, Consumer, DeliveryEvent, DeliveryKind, DeliveryOutcome, Jobs, Lease, LeaseTerms, NextReady, Store,
+    StoredDelivery, WorkTable, with_retries,
 };
 
+/// The outcome if the entry of a delivery is gone.
+const NO_ENTRY: DeliveryOutcome = DeliveryOutcome::Dropped("the log no longer has its entry");
 /// The largest number of messages in flight.
 const SLOTS: usize = 32;
 /// The time that ended deliveries are kept at least, and the interval at which older ones are removed.
@@ -48,7 +48,7 @@ impl Consumer for Sender {
     /// The number of further messages that may be in flight.
     type Room = u32;
     /// Deliveries that go in one message.
-    type Work = Vec<ClaimedDelivery>;
+    type Work = Vec<StoredDelivery>;
     type Job = ();
 
     fn store(&self) -> &Store {
@@ -63,7 +63,7 @@ impl Consumer for Sender {
         u32::try_from(SLOTS.saturating_sub(jobs.count())).ok().filter(|free| *free > 0)
     }
 
-    async fn claim(&self, room: u32, held: &[Lease]) -> Result<Vec<Vec<ClaimedDelivery>>, store::Error> {
+    async fn claim(&self, room: u32, held: &[Lease]) -> Result<Vec<Vec<StoredDelivery>>, store::Error> {
         let claimed = self.store.claim_deliveries(&self.terms.owner, room, self.terms.lease, held).await?;
         Ok(recipients::together(claimed))
     }
@@ -72,25 +72,25 @@ impl Consumer for Sender {
         self.store.next_delivery(held).await
     }
 
-    fn leases(group: &Vec<ClaimedDelivery>) -> Vec<Lease> {
-        group.iter().map(ClaimedDelivery::lease).collect()
+    fn leases(group: &Vec<StoredDelivery>) -> Vec<Lease> {
+        group.iter().map(StoredDelivery::lease).collect()
     }
 
     /// A delivery whose lease was lost is not cancelled, since its message may already be out.
-    fn start(self: Arc<Self>, group: Vec<ClaimedDelivery>, lost: CancellationToken) -> ((), BoxFuture<'static, ()>) {
+    fn start(self: Arc<Self>, group: Vec<StoredDelivery>, lost: CancellationToken) -> ((), BoxFuture<'static, ()>) {
         ((), async move { self.handle(group, lost).await }.boxed())
     }
 }
 
 impl Sender {
     /// Makes one attempt for deliveries that go in one message, and records their outcomes.
-    async fn handle(&self, group: Vec<ClaimedDelivery>, lost: CancellationToken) {
+    async fn handle(&self, group: Vec<StoredDelivery>, lost: CancellationToken) {
         let Some(first) = group.first() else { return };
         let span = tracing::info_span!(
             "delivery",
-            channel = first.channel,
+            channel = first.kind.as_str(),
             target = first.target,
-            event = first.event,
+            event = first.event.as_str(),
             review = %first.review,
         );
         async {
@@ -111,26 +111,25 @@ impl Sender {
     /// Sends deliveries that go in one message; `first` is the first of `group`.
     async fn attempt<'a>(
         &self,
-        first: &'a ClaimedDelivery,
-        group: &'a [ClaimedDelivery],
-    ) -> Result<Vec<(&'a ClaimedDelivery, DeliveryOutcome)>, DeliveryFailure> {
-        let outcome = if first.failures >= MAX_FAILURES {
-            Err(DeliveryFailure::lasting("servers repeatedly ended while sending it"))
-        } else if first.channel == WEBHOOK || first.channel == CALLBACK {
-            self.to_program(first).await
-        } else if first.event == UPDATE {
-            self.update(first).await
-        } else if first.channel == CHANNEL {
-            self.to_channel(first).await
-        } else {
-            return self.to_person(group).await;
+        first: &'a StoredDelivery,
+        group: &'a [StoredDelivery],
+    ) -> Result<Vec<(&'a StoredDelivery, DeliveryOutcome)>, DeliveryFailure> {
+        if first.failures >= MAX_FAILURES {
+            return Err(DeliveryFailure::lasting("servers repeatedly ended while sending it"));
+        }
+        let outcome = match (first.kind, first.event) {
+            (DeliveryKind::Webhook, _) => self.to_webhook(first).await,
+            (DeliveryKind::Callback, _) => self.to_callback(first).await,
+            (DeliveryKind::SlackChannel | DeliveryKind::Person(_), DeliveryEvent::Update) => self.update(first).await,
+            (DeliveryKind::SlackChannel, DeliveryEvent::Announce(_)) => self.to_channel(first).await,
+            (DeliveryKind::Person(channel), DeliveryEvent::Announce(_)) => return self.to_person(channel, group).await,
         };
         outcome.map(|outcome| vec![(first, outcome)])
     }
 
     /// Records the outcomes of an attempt. While the leases hold, this is retried if the database does not respond,
     /// since a message without a recorded outcome is sent again.
-    async fn settle(&self, outcomes: &[(&ClaimedDelivery, DeliveryOutcome)], lost: &CancellationToken) {
+    async fn settle(&self, outcomes: &[(&StoredDelivery, DeliveryOutcome)], lost: &CancellationToken) {
         for (held, outcome) in outcomes {
             report(held, outcome);
         }
@@ -152,7 +151,7 @@ impl Sender {
         }
     }
 
-    fn failed(&self, held: &ClaimedDelivery, failure: DeliveryFailure) -> DeliveryOutcome {
+    fn failed(&self, held: &StoredDelivery, failure: DeliveryFailure) -> DeliveryOutcome {
         let DeliveryFailure { message: error, retry, after } = failure;
         if !retry || held.failures + 1 >= MAX_FAILURES {
             return DeliveryOutcome::GivenUp { error };
@@ -164,15 +163,14 @@ impl Sender {
         }
     }
 
-    async fn to_program(&self, held: &ClaimedDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
-        let Some(entry) = self.entry(held).await? else {
-            return Ok(DeliveryOutcome::Dropped("the log no longer has its entry"));
-        };
-        let body = webhook::body(&entry, &self.outlets.link(held.review));
-        if held.channel == CALLBACK {
-            self.outlets.call_back(held, &self.store, self.clock.now(), body).await?;
-            return Ok(DeliveryOutcome::SENT);
-        }
+    async fn to_callback(&self, held: &StoredDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
+        let Some(body) = self.body(held).await? else { return Ok(NO_ENTRY) };
+        self.outlets.call_back(held, &self.store, self.clock.now(), body).await?;
+        Ok(DeliveryOutcome::SENT)
+    }
+
+    async fn to_webhook(&self, held: &StoredDelivery) -> Result<DeliveryOutcome, DeliveryFailure> {
+        let Some(body) = self.body(held).await? else { return Ok(NO_ENTRY) };
         let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
             return Err(DeliveryFailure::lasting("the settings no longer have a webhook with this name"));
         };
@@ -180,15 +178,16 @@ impl Sender {
         Ok(DeliveryOutcome::SENT)
     }
 
-    /// Returns the log entry of a delivery, or `None` if the log no longer has it.
-    async fn entry(&self, held: &ClaimedDelivery) -> Result<Option<Entry>, DeliveryFailure> {
+    /// Returns the log entry of a delivery as a program gets it, or `None` if the log no longer has it.
+    async fn body(&self, held: &StoredDelivery) -> Result<Option<String>, DeliveryFailure> {
         let entry = self.store.entry_of_review(held.review, &held.place).await.map_err(|error| unread(&error))?;
-        Ok(entry.filter(|entry| entry.event.review_id == Some(held.review)))
+        let entry = entry.filter(|entry| entry.event.review_id == Some(held.review));
+        Ok(entry.map(|entry| webhook::body(&entry, &self.outlets.link(held.review))))
     }
 }
 
 /// Counts and logs the outcome of an attempt.
-fn report(held: &ClaimedDelivery, sent: &DeliveryOutcome) {
+fn report(held: &StoredDelivery, sent: &DeliveryOutcome) {
     let outcome = match sent {
         DeliveryOutcome::Sent { .. } | DeliveryOutcome::Joined => "sent",
         DeliveryOutcome::Dropped(_) => "dropped",
@@ -196,7 +195,7 @@ fn report(held: &ClaimedDelivery, sent: &DeliveryOutcome) {
         DeliveryOutcome::Postponed { .. } => "later",
         DeliveryOutcome::GivenUp { .. } => "given_up",
     };
-    metrics::counter!("countersign_deliveries_total", "channel" => held.channel.clone(), "outcome" => outcome)
+    metrics::counter!("countersign_deliveries_total", "channel" => held.kind.as_str(), "outcome" => outcome)
         .increment(1);
     match sent {
         DeliveryOutcome::Failed { error, after } => {

@@ -12,6 +12,7 @@ use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
 use super::db::{Conn, Row, Sql};
+use super::delivery_kind::{DeliveryEvent, DeliveryKind};
 use super::leases::{Lease, NextReady, Readiness, Selection, WorkTable, micros};
 use super::{Error, Store};
 
@@ -19,17 +20,17 @@ const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, att
 /// The number of deliveries removed per transaction, since other writers wait meanwhile.
 const FORGOTTEN_AT_ONCE: i64 = 1000;
 
-/// A delivery that a sender has claimed.
+/// A delivery as it is stored: one that a sender has claimed, or one that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimedDelivery {
+pub struct StoredDelivery {
     /// The id, the same for every attempt.
     pub id: DeliveryId,
-    /// `webhook`, `callback`, `slack`, `slack_channel` or `email`.
-    pub channel: String,
+    /// The kind of receiver.
+    pub kind: DeliveryKind,
     /// The name of the webhook or the person, or the channel in Slack.
     pub target: String,
-    /// The kind of event that is announced.
-    pub event: String,
+    /// What the delivery does.
+    pub event: DeliveryEvent,
     /// The review that the event is about.
     pub review: ReviewId,
     /// The run of the review. `None` if the review belongs to no flow.
@@ -90,11 +91,11 @@ impl Store {
         limit: u32,
         lease: Duration,
         held: &[Lease],
-    ) -> Result<Vec<ClaimedDelivery>, Error> {
+    ) -> Result<Vec<StoredDelivery>, Error> {
         let claimed = |row: &Row| {
             let before = stored(row)?;
             let failures = before.failures.saturating_add(u32::from(row.text_opt(10)?.is_some()));
-            Ok(ClaimedDelivery { attempt: before.attempt.saturating_add(1), failures, ..before })
+            Ok(StoredDelivery { attempt: before.attempt.saturating_add(1), failures, ..before })
         };
         let first = move |of: &Selection<'_>| first(limit, of);
         self.claim_rows(WorkTable::Deliveries, COLUMNS, (sender, lease), held, first, claimed).await
@@ -108,7 +109,7 @@ impl Store {
 
     /// Records the outcomes of an attempt, all or none. Returns for each whether it was recorded; if not, another
     /// server has claimed the delivery since.
-    pub async fn settle(&self, outcomes: &[(&ClaimedDelivery, DeliveryOutcome)]) -> Result<Vec<bool>, Error> {
+    pub async fn settle(&self, outcomes: &[(&StoredDelivery, DeliveryOutcome)]) -> Result<Vec<bool>, Error> {
         let statements: Vec<Sql> = outcomes.iter().map(|(held, outcome)| self.outcome(held, outcome)).collect();
         let settle = async move |mut conn: Conn| {
             let mut recorded = Vec::with_capacity(statements.len());
@@ -122,7 +123,7 @@ impl Store {
     }
 
     /// Builds the statement that records an outcome.
-    fn outcome(&self, held: &ClaimedDelivery, outcome: &DeliveryOutcome) -> Sql {
+    fn outcome(&self, held: &StoredDelivery, outcome: &DeliveryOutcome) -> Sql {
         let set = |failures: u32, status: DeliveryStatus| {
             let sql = Sql::new("UPDATE deliveries SET owner = NULL, failures = ").bind(failures);
             sql.push(", status = ").bind(status.as_str()).push(", ready_at = ")
@@ -156,11 +157,11 @@ impl Store {
         Ok(self.inner.db.execute(sql).await? > 0)
     }
 
-    /// Counts the messages that a receiver was sent on a channel within this time. Also returns when the first was
+    /// Counts the messages that a receiver of this kind was sent within this time. Also returns when the first was
     /// sent.
     pub async fn sent_since(
         &self,
-        channel: &str,
+        kind: DeliveryKind,
         target: &str,
         within: Duration,
     ) -> Result<(u32, Option<Timestamp>), Error> {
@@ -169,7 +170,7 @@ impl Store {
         )
         .bind(target)
         .push(" AND channel = ")
-        .bind(channel)
+        .bind(kind.as_str())
         .push(" AND ready_at > ");
         let sql = self.now(sql).push(" - ").bind(micros(within));
         let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok((0, None)) };
@@ -177,9 +178,9 @@ impl Store {
     }
 
     /// Returns the messages about a review that can still be changed.
-    pub async fn messages(&self, review: ReviewId, channel: &str) -> Result<Vec<ClaimedDelivery>, Error> {
+    pub async fn messages(&self, review: ReviewId, kind: DeliveryKind) -> Result<Vec<StoredDelivery>, Error> {
         let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM deliveries WHERE review_id = ").bind(review.0);
-        let sql = sql.push(" AND channel = ").bind(channel).push(" AND status = 'sent' AND receipt IS NOT NULL");
+        let sql = sql.push(" AND channel = ").bind(kind.as_str()).push(" AND status = 'sent' AND receipt IS NOT NULL");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         rows.iter().map(stored).collect()
     }
@@ -234,7 +235,7 @@ impl Store {
     }
 }
 
-impl ClaimedDelivery {
+impl StoredDelivery {
     /// The lease under which the delivery is held.
     pub fn lease(&self) -> Lease {
         Lease { id: self.id.0, attempt: self.attempt }
@@ -247,34 +248,39 @@ fn first(limit: u32, of: &Selection<'_>) -> Sql {
     of.ready(sql, Readiness::Lease).push(" ORDER BY ready_at, id LIMIT ").bind(limit).push(of.lock)
 }
 
+fn number(row: &Row, index: usize) -> Result<u32, Error> {
+    Ok(u32::try_from(row.int(index)?).unwrap_or(u32::MAX))
+}
+
 /// Reads a row of [`COLUMNS`].
-fn stored(row: &Row) -> Result<ClaimedDelivery, Error> {
-    let number = |index| row.int(index).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
-    Ok(ClaimedDelivery {
+fn stored(row: &Row) -> Result<StoredDelivery, Error> {
+    let (kind, event) = (row.text(1)?, row.text(3)?);
+    let unknown = || Error::Stored(format!("a delivery of the unknown kind `{kind}` and event `{event}`"));
+    Ok(StoredDelivery {
         id: DeliveryId(row.uuid(0)?),
-        channel: row.text(1)?,
+        kind: DeliveryKind::of_word(&kind).ok_or_else(unknown)?,
         target: row.text(2)?,
-        event: row.text(3)?,
+        event: DeliveryEvent::of_word(&event).ok_or_else(unknown)?,
         review: ReviewId(row.uuid(4)?),
         run: row.uuid_opt(5)?.map(RunId),
         place: Cursor(row.text(6)?),
-        attempt: number(7)?,
-        failures: number(8)?,
+        attempt: number(row, 7)?,
+        failures: number(row, 8)?,
         receipt: row.text_opt(9)?,
     })
 }
 
+/// Reads a row of [`COLUMNS`] and more for a list, also one that this version could not send.
 fn delivery(row: &Row, status: DeliveryStatus) -> Result<Delivery, Error> {
-    let held = stored(row)?;
     Ok(Delivery {
-        id: held.id,
-        channel: held.channel,
-        target: held.target,
-        event: held.event,
-        review_id: held.review,
-        run_id: held.run,
+        id: DeliveryId(row.uuid(0)?),
+        channel: row.text(1)?,
+        target: row.text(2)?,
+        event: row.text(3)?,
+        review_id: ReviewId(row.uuid(4)?),
+        run_id: row.uuid_opt(5)?.map(RunId),
         status,
-        attempts: held.attempt,
+        attempts: number(row, 7)?,
         joined: row.int(11)? != 0,
         error: row.text_opt(12)?,
         created_at: Timestamp(row.int(13)?),

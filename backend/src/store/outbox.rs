@@ -7,6 +7,7 @@ use shared::log::Cursor;
 use shared::time::Timestamp;
 
 use super::db::{Conn, Sql};
+use super::delivery_kind::{DeliveryEvent, DeliveryKind};
 use super::{Error, Store};
 
 /// The number of rows per statement.
@@ -17,12 +18,12 @@ const CHUNK: usize = 64;
 pub struct NewDelivery {
     /// The id, derived from the entry and the receiver.
     pub id: DeliveryId,
-    /// `webhook`, `callback`, `slack`, `slack_channel` or `email`.
-    pub channel: &'static str,
+    /// The kind of receiver.
+    pub kind: DeliveryKind,
     /// The name of the webhook or the person, or the channel in Slack.
     pub target: String,
-    /// The kind of event that is announced.
-    pub event: &'static str,
+    /// What the delivery does.
+    pub event: DeliveryEvent,
     /// The review that the event is about.
     pub review: ReviewId,
     /// The run of the review. `None` if the review belongs to no flow.
@@ -98,9 +99,9 @@ impl Conn {
             let rows = chunk.iter().map(|new| {
                 vec![
                     new.id.0.into(),
-                    new.channel.into(),
+                    new.kind.as_str().into(),
                     new.target.as_str().into(),
-                    new.event.into(),
+                    new.event.as_str().into(),
                     new.review.0.into(),
                     new.run.map(|run| run.0).into(),
                     new.place.0.as_str().into(),

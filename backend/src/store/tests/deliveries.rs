@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use shared::id::ReviewId;
-use shared::notification::{DeliveryQuery, DeliveryStatus};
+use shared::notification::{DeliveryQuery, DeliveryStatus, Occasion};
 
 use super::support::{World, after, decide, on_both};
-use crate::store::{ClaimedDelivery, DeliveryOutcome, NewDelivery, Progress, Store, WorkTable};
+use crate::store::{
+    DeliveryEvent, DeliveryKind, DeliveryOutcome, NewDelivery, Progress, Store, StoredDelivery, WorkTable,
+};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -24,9 +26,9 @@ fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
     use crate::clock::Clock as _;
     NewDelivery {
         id: NewDelivery::id_of(&["entry", target]),
-        channel: "webhook",
+        kind: DeliveryKind::Webhook,
         target: target.to_owned(),
-        event: "review.requested",
+        event: DeliveryEvent::Announce(Occasion::Requested),
         review: ReviewId(uuid::Uuid::max()),
         run: None,
         place: shared::log::Cursor("somewhere".to_owned()),
@@ -35,7 +37,7 @@ fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
     }
 }
 
-async fn settle(store: &Store, held: &ClaimedDelivery, outcome: &DeliveryOutcome) -> bool {
+async fn settle(store: &Store, held: &StoredDelivery, outcome: &DeliveryOutcome) -> bool {
     store.settle(&[(held, outcome.clone())]).await.expect("writes") == [true]
 }
 
@@ -93,7 +95,7 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     assert!(!settle(&world.store, &first, &taken).await);
     assert!(settle(&other, &second, &taken).await);
     assert!(!settle(&other, &second, &taken).await, "it has ended");
-    assert_eq!(world.store.sent_since("webhook", "now", LEASE).await.expect("reads").0, 1);
+    assert_eq!(world.store.sent_since(DeliveryKind::Webhook, "now", LEASE).await.expect("reads").0, 1);
     assert_eq!(world.store.next_delivery(&[]).await.expect("reads").map(|next| next.at), Some(made[1].due_at));
     other.close().await;
 }
@@ -167,7 +169,7 @@ async fn a_message_that_can_be_changed_is_kept_as_long_as_its_review_waits(world
         left.into_iter().map(|delivery| delivery.target).collect::<Vec<_>>()
     };
     assert_eq!(kept().await, ["ana"]);
-    assert_eq!(world.store.messages(review.id, "webhook").await.expect("reads").len(), 1);
+    assert_eq!(world.store.messages(review.id, DeliveryKind::Webhook).await.expect("reads").len(), 1);
     let reacted = world.store.message_with_reactions("the message to ana").await.expect("reads");
     assert_eq!(reacted.map(|(review, ..)| review), Some(review.id));
     let before = world.store.head().await.expect("reads");
