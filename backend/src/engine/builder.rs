@@ -20,7 +20,7 @@ use shared::run::{Activity, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::event::{Emission, Emitted, RunChange};
-use super::looked::Looked;
+use super::guardrail_reply::GuardrailReply;
 use super::next::{Answered, Arrival, EndedStep, QuestionAnswer, StepEnd};
 use super::phase::{Branch, Phase};
 use super::question::{Question, Subject};
@@ -56,7 +56,7 @@ pub(super) struct Builder<'f> {
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
     /// The answers of programs to inquiries of guardrails.
-    pub(super) looked: Vec<Looked>,
+    pub(super) looked: Vec<GuardrailReply>,
     /// Whether the result that is recorded came too late to have an effect.
     pub(super) is_late: bool,
     /// The grants that may cover the run's calls, including those of this transition.

@@ -14,7 +14,7 @@ use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use shared::run::Context;
 use shared::time::Span;
 
-use super::looked::Looked;
+use super::guardrail_reply::GuardrailReply;
 use crate::limits::{Exceeded, Size};
 
 /// The start of a run.
@@ -62,7 +62,7 @@ pub enum Input {
         request: Box<DecisionRequest>,
         /// The answers of programs that guardrails asked about the decision.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        looked: Vec<Looked>,
+        looked: Vec<GuardrailReply>,
     },
     /// A model answered.
     ModelAnswered {
@@ -100,7 +100,7 @@ pub enum Input {
         /// The attempt that the worker held.
         attempt: u32,
         /// The answers, each with the digest of its inquiry.
-        looked: Vec<Looked>,
+        looked: Vec<GuardrailReply>,
     },
     /// A program that was asked as a handler calls back with its answer, whatever it responded at first.
     CallBack {
@@ -112,7 +112,7 @@ pub enum Input {
         answer: Box<ProgramAnswer>,
         /// The answers of programs that guardrails asked about the decision.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        looked: Vec<Looked>,
+        looked: Vec<GuardrailReply>,
     },
     /// A call of a model, a tool or a handler failed.
     TaskFailed {

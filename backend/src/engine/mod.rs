@@ -20,12 +20,12 @@ mod emit;
 mod ending;
 mod event;
 mod feedback;
+mod guardrail_reply;
 mod input;
 mod invoke;
 mod item;
 mod late_results;
 mod launch;
-mod looked;
 pub(crate) mod model_call;
 mod next;
 mod nodes;
@@ -52,8 +52,8 @@ pub use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry};
 pub use carrier::{Carrier, is_carrier, question_of};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;
+pub use guardrail_reply::GuardrailReply;
 pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
-pub use looked::Looked;
 pub use phase::{Branch, Phase};
 pub use question::{Approval, Asked, Question, Subject, Timer};
 #[cfg(test)]
@@ -211,7 +211,7 @@ pub fn check(
     review: ReviewId,
     by: &Principal,
     request: &DecisionRequest,
-    looked: &[Looked],
+    looked: &[GuardrailReply],
     moment: Moment,
 ) -> Result<Checked, Refusal> {
     let mut builder = resume(flow, snapshot, moment);

@@ -233,7 +233,7 @@ pub(super) struct NodeAnswer {
     /// The decision as templates and conditions see it: `decision`, and `decisions["<node>"]`.
     pub decision: Value,
     /// A few words for the list of steps.
-    pub note: Option<String>,
+    pub note: String,
     /// Where the branch goes, and what the node writes.
     pub then: Then,
 }

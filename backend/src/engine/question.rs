@@ -10,7 +10,7 @@ use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::conversation::{Conversation, ToolCall};
-use super::looked::Looked;
+use super::guardrail_reply::GuardrailReply;
 use crate::flow::guardrail::Inquiry;
 
 /// Something that is asked, until it is answered.
@@ -219,7 +219,7 @@ pub enum Asked {
         inquiries: Vec<Inquiry>,
         /// The answers of programs in earlier rounds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        looked: Vec<Looked>,
+        looked: Vec<GuardrailReply>,
     },
 }
 

@@ -19,7 +19,7 @@ use shared::review::Review;
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
-use crate::engine::{Carrier, Input, Looked};
+use crate::engine::{Carrier, GuardrailReply, Input};
 
 pub use archive::{NewArchive, RunInArchive};
 pub use credential::{Credential, CredentialKind, NewCredential, SessionClient};
@@ -47,7 +47,7 @@ impl Change {
     }
 
     /// The answers of programs that guardrails ask, as known to a decision. `None` if the change is not a decision.
-    pub(super) fn looked(&mut self) -> Option<&mut Vec<Looked>> {
+    pub(super) fn looked(&mut self) -> Option<&mut Vec<GuardrailReply>> {
         let (Operation::Review { input, .. } | Operation::Run { input, .. }) = &mut self.operation else { return None };
         match &mut **input {
             Input::Decide { looked, .. } | Input::CallBack { looked, .. } => Some(looked),

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::writer::CommitAnswer;
 use super::{Change, CommitError, Committed, Store};
-use crate::engine::Looked;
+use crate::engine::GuardrailReply;
 use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry, ask_all};
 
 /// The time limit for all programs that guardrails ask about one decision, since the caller waits.
@@ -69,12 +69,12 @@ impl Store {
     }
 
     /// Asks the programs that guardrails need for a decision, at most `at_once` at a time.
-    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant, at_once: usize) -> Vec<Looked> {
+    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant, at_once: usize) -> Vec<GuardrailReply> {
         let answers = match self.inner.guardrails.get() {
             Some(programs) => ask_all(&**programs, &inquiries, Some(until), at_once).await,
             None => vec![GuardrailAnswer::Fails { reason: "no webhook can be asked here".to_owned() }; inquiries.len()],
         };
-        Looked::all(&inquiries, answers)
+        GuardrailReply::all(&inquiries, answers)
     }
 
     /// Sets the client that asks programs for guardrails. Only the first call has an effect.

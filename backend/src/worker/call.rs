@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use crate::engine::{
-    self, HandlerRequest, Input, Looked, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, ToolRequest,
-    Work,
+    self, GuardrailReply, HandlerRequest, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind,
+    ToolRequest, Work,
 };
 use crate::flow::guardrail::ask_all;
 use crate::flow::on_large_stack;
@@ -123,7 +123,7 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
         Work::Ask(request) => ask(options, claimed, *request).await?,
         Work::Look(inquiries) => {
             let answers = ask_all(&*options.programs, &inquiries, None, usize::MAX).await;
-            let looked = Looked::all(&inquiries, answers);
+            let looked = GuardrailReply::all(&inquiries, answers);
             Input::GuardrailsAnswered { task: task.id, attempt: claimed.attempt, looked }
         }
         Work::Refuse(failure) => failed(claimed, failure),

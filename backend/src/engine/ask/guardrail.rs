@@ -16,7 +16,7 @@ use shared::run::Step;
 use super::guard::{fitting_output, guard};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallingAgent, ToolCall};
-use crate::engine::looked::answer_to;
+use crate::engine::guardrail_reply::answer_to;
 use crate::engine::invoke::parameters;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Blocked, CallRulings, Findings, Ruling, inquiries, warning, words};

@@ -5,7 +5,7 @@ use shared::JsonMap;
 use shared::id::TaskId;
 
 use crate::engine::builder::Builder;
-use crate::engine::looked::{Looked, answer_to};
+use crate::engine::guardrail_reply::{GuardrailReply, answer_to};
 use crate::engine::phase::Phase;
 use crate::engine::question::{Approval, Asked, Question, Subject};
 use crate::engine::transition::Refusal;
@@ -13,7 +13,11 @@ use crate::flow::guardrail::{GuardrailAnswer, Inquiry};
 
 impl Builder<'_> {
     /// Applies the answers of programs to guardrails, and repeats the approval.
-    pub(in crate::engine) fn guardrails_answered(&mut self, task: TaskId, looked: Vec<Looked>) -> Result<(), Refusal> {
+    pub(in crate::engine) fn guardrails_answered(
+        &mut self,
+        task: TaskId,
+        looked: Vec<GuardrailReply>,
+    ) -> Result<(), Refusal> {
         let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
         let (question, _) = self.take_question(review).ok_or(Refusal::TaskOver)?;
         let Question { asked: Asked::Guardrails { approval, inquiries, looked: before, .. }, .. } = &question else {
@@ -26,7 +30,7 @@ impl Builder<'_> {
         for inquiry in inquiries {
             if answer_to(&self.looked, inquiry).is_none() {
                 let reason = "there was no answer".to_owned();
-                self.looked.push(Looked::new(inquiry, GuardrailAnswer::Fails { reason }));
+                self.looked.push(GuardrailReply::new(inquiry, GuardrailAnswer::Fails { reason }));
             }
         }
         self.end_task(task);
@@ -36,7 +40,8 @@ impl Builder<'_> {
 
     /// Counts all inquiries of a task as failed, since the programs could not be asked.
     pub(in crate::engine) fn guardrails_unanswered(&mut self, task: TaskId, why: &str) -> Result<(), Refusal> {
-        let failed = |inquiry: &Inquiry| Looked::new(inquiry, GuardrailAnswer::Fails { reason: why.to_owned() });
+        let failed =
+            |inquiry: &Inquiry| GuardrailReply::new(inquiry, GuardrailAnswer::Fails { reason: why.to_owned() });
         let looked = self.inquiries_of(task).unwrap_or_default().iter().map(failed).collect();
         self.guardrails_answered(task, looked)
     }

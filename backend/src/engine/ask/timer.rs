@@ -170,6 +170,6 @@ impl Builder<'_> {
             OnTimeout::Goto { goto } => Then::Goto(goto),
             OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => Then::Stop { message: reason.to_owned() },
         };
-        NodeAnswer { decision: json!(remembered), note: Some(reason.to_owned()), then }
+        NodeAnswer { decision: json!(remembered), note: reason.to_owned(), then }
     }
 }

@@ -47,7 +47,7 @@ impl Builder<'_> {
                     at: self.now,
                     via,
                 };
-                let (note, then) = (Some("withdrawn".to_owned()), Then::Stop { message: reason.to_owned() });
+                let (note, then) = ("withdrawn".to_owned(), Then::Stop { message: reason.to_owned() });
                 QuestionAnswer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
             Subject::Ask { .. } => QuestionAnswer::Reply(withdrawn(reason)),

@@ -93,7 +93,7 @@ impl From<DraftType> for ContentType {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Proposal {
     pub description: String,
-    pub action: Named,
+    pub action: ProposedAction,
     #[serde(default)]
     pub severity: Severity,
     pub category: Option<String>,
@@ -108,7 +108,7 @@ pub(super) struct Proposal {
 
 /// The action that a proposal is about.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Named {
+pub(super) struct ProposedAction {
     pub name: String,
     #[serde(default)]
     pub arguments: JsonMap,

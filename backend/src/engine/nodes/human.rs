@@ -24,7 +24,7 @@ impl Builder<'_> {
     pub(in crate::engine) fn human_answered(&mut self, branch: u32, mut step: Step, answer: NodeAnswer) {
         let NodeAnswer { decision, note, then } = answer;
         self.state.decisions.insert(step.node.clone(), decision);
-        step.note = note;
+        step.note = Some(note);
         let end = match then {
             Then::GoOn { edits } => StepEnd::Finished { writes: edits },
             Then::Write { text, edits } => StepEnd::Finished { writes: self.written(&step.node, &text, edits) },

@@ -14,7 +14,7 @@ impl Play {
         let Some(Work::Look(inquiries)) = work(&self.flow, &self.snapshot.state, task) else {
             return Input::GuardrailsAnswered { task: task.id, attempt: 1, looked: Vec::new() };
         };
-        let looked = inquiries.iter().map(|inquiry| Looked::new(inquiry, program(inquiry))).collect();
+        let looked = inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, program(inquiry))).collect();
         Input::GuardrailsAnswered { task: task.id, attempt: 1, looked }
     }
 }
@@ -119,7 +119,7 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
     let mut asked = Vec::new();
     let decide = Input::decide(review.id, ana(), Via::Human, approved);
     if let Err(Refusal::Unasked { inquiries, .. }) = play.try_apply_once(decide) {
-        asked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, GuardrailAnswer::Allows)));
+        asked.extend(inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, GuardrailAnswer::Allows)));
     }
     let edit = ActionDecision::Edit { arguments: object(json!({ "command": "falcon" })) };
     let request = Box::new(request(&review, answer_actions([("c1-1", edit)])));
@@ -247,7 +247,7 @@ fn two_calls_that_are_alike_are_two_questions() {
         panic!("both are asked about")
     };
     let answers = [GuardrailAnswer::Allows, GuardrailAnswer::Objects { reason: None }];
-    let looked = Looked::all(&inquiries, answers.to_vec());
+    let looked = GuardrailReply::all(&inquiries, answers.to_vec());
     let request = Box::new(request(&review, all));
     play.apply(Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked });
     let vetoes = play.past(review.id).resolution.as_ref().unwrap().vetoes.clone();

@@ -227,7 +227,7 @@ impl Play {
                     Input::Decide { looked, .. } | Input::CallBack { looked, .. },
                 ) => {
                     assert!(!inquiries.is_empty());
-                    looked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, program(inquiry))));
+                    looked.extend(inquiries.iter().map(|inquiry| GuardrailReply::new(inquiry, program(inquiry))));
                 }
                 (applied, _) => return applied,
             }

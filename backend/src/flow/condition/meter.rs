@@ -21,7 +21,7 @@ use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 use parking_lot::Mutex;
 
-use crate::flow::pattern::{BadPattern, Pattern, Scratch, Spent, Work};
+use crate::flow::pattern::{BadPattern, Pattern, Scratch, Work, WorkExhausted};
 
 /// The budget of one evaluation, in steps. A step is an evaluated node, a value, or 32 bytes of a text that are read or
 /// copied. Matching takes a step for 8 bytes of the text, and one for every [`MATCHING`] steps of the search.
@@ -110,8 +110,8 @@ impl Meter {
         let mut work = Work::new(all);
         let found = pattern.is_match(scratch, text, &mut work);
         // If the search ran out of steps, take one more, so that the budget counts as exceeded.
-        self.take((all - work.left()).div_ceil(MATCHING) + u64::from(found == Err(Spent)))?;
-        found.map_err(|Spent| wrong())
+        self.take((all - work.left()).div_ceil(MATCHING) + u64::from(found == Err(WorkExhausted)))?;
+        found.map_err(|WorkExhausted| wrong())
     }
 }
 

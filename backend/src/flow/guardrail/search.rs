@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use super::{Check, code_safety, pii, secrets};
-use crate::flow::pattern::{Scratch, Spent, Work};
+use crate::flow::pattern::{Scratch, Work, WorkExhausted};
 
 /// The work that all patterns may take for one matter, in steps: enough to read 128 MiB once.
 pub(super) const SEARCHING: u64 = 16 * 1024 * 1024;
@@ -63,12 +63,15 @@ impl<'r> Search<'r> {
         }
     }
 
-    fn within_work<T: Default>(&self, search: impl FnOnce(&mut Option<Scratch>, &mut Work) -> Result<T, Spent>) -> T {
+    fn within_work<T: Default>(
+        &self,
+        search: impl FnOnce(&mut Option<Scratch>, &mut Work) -> Result<T, WorkExhausted>,
+    ) -> T {
         if self.is_spent.get() {
             return T::default();
         }
         let found = search(&mut self.scratch.borrow_mut(), &mut self.work.borrow_mut());
-        found.unwrap_or_else(|Spent| {
+        found.unwrap_or_else(|WorkExhausted| {
             self.is_spent.set(true);
             T::default()
         })

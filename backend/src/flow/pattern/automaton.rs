@@ -7,7 +7,7 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::NFA;
 use regex_automata::{Anchored, Input, MatchKind};
 
-use super::work::{Spent, Work};
+use super::work::{Work, WorkExhausted};
 
 /// The maximum size of the cached states, in bytes.
 const KEPT: usize = 1024 * 1024;
@@ -32,14 +32,14 @@ pub struct Caches {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
     /// The work ran out.
-    Spent,
+    WorkExhausted,
     /// The automaton cannot search this text.
     Unfit,
 }
 
-impl From<Spent> for Failed {
-    fn from(Spent: Spent) -> Self {
-        Self::Spent
+impl From<WorkExhausted> for Failed {
+    fn from(WorkExhausted: WorkExhausted) -> Self {
+        Self::WorkExhausted
     }
 }
 
@@ -115,7 +115,7 @@ impl Caches {
     }
 
     /// Charges for the bytes that were read, and for newly cached states.
-    fn pay(&mut self, read: usize, work: &mut Work) -> Result<(), Spent> {
+    fn pay(&mut self, read: usize, work: &mut Work) -> Result<(), WorkExhausted> {
         let kept = self.kept();
         let new = kept.saturating_sub(self.paid);
         self.paid = self.paid.max(kept);

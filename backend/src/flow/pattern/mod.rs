@@ -18,7 +18,7 @@ use regex_automata::nfa::thompson::{BuildError, Compiler, Config, NFA, WhichCapt
 use automaton::{Automaton, Failed};
 use threads::Threads;
 
-pub use work::{Spent, Work};
+pub use work::{Work, WorkExhausted};
 
 /// A compiled regular expression, in the syntax of the crate `regex`.
 #[derive(Debug)]
@@ -89,21 +89,26 @@ impl Pattern {
     }
 
     /// Whether a text contains a match.
-    pub fn is_match(&self, scratch: &mut Scratch, text: &str, work: &mut Work) -> Result<bool, Spent> {
+    pub fn is_match(&self, scratch: &mut Scratch, text: &str, work: &mut Work) -> Result<bool, WorkExhausted> {
         match self.automaton.end(&mut scratch.caches, text, 0, true, work) {
             Ok(end) => Ok(end.is_some()),
-            Err(Failed::Spent) => Err(Spent),
+            Err(Failed::WorkExhausted) => Err(WorkExhausted),
             Err(Failed::Unfit) => self.followed(scratch, text, 0, true, work).map(|found| found.is_some()),
         }
     }
 
     /// Returns the ranges of all matches in a text, from left to right. Needs [`Pattern::with_places`].
-    pub fn find_all(&self, scratch: &mut Scratch, text: &str, work: &mut Work) -> Result<Vec<Range<usize>>, Spent> {
+    pub fn find_all(
+        &self,
+        scratch: &mut Scratch,
+        text: &str,
+        work: &mut Work,
+    ) -> Result<Vec<Range<usize>>, WorkExhausted> {
         let (mut all, mut from): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
         while from <= text.len() {
             let found = match self.automaton.find(&mut scratch.caches, text, from, work) {
                 Ok(found) => found,
-                Err(Failed::Spent) => return Err(Spent),
+                Err(Failed::WorkExhausted) => return Err(WorkExhausted),
                 Err(Failed::Unfit) => self.followed(scratch, text, from, false, work)?,
             };
             let Some(found) = found else { break };
@@ -131,7 +136,7 @@ impl Pattern {
         from: usize,
         is_first_enough: bool,
         work: &mut Work,
-    ) -> Result<Option<Range<usize>>, Spent> {
+    ) -> Result<Option<Range<usize>>, WorkExhausted> {
         let threads = scratch.threads.get_or_insert_with(|| Threads::new(&self.nfa));
         threads.find(&self.nfa, text.as_bytes(), from, is_first_enough, work)
     }

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use super::{Pattern, Spent, Work};
+use super::{Pattern, Work, WorkExhausted};
 
 const LARGE: usize = 1024 * 1024;
 
-fn places(pattern: &str, text: &str, work: u64) -> Result<Vec<Range<usize>>, Spent> {
+fn places(pattern: &str, text: &str, work: u64) -> Result<Vec<Range<usize>>, WorkExhausted> {
     let pattern = Pattern::with_places(pattern, LARGE).expect("a pattern");
     pattern.find_all(&mut pattern.scratch(), text, &mut Work::new(work))
 }
@@ -92,16 +92,19 @@ fn work_grows_with_what_is_read_and_not_with_the_rest_of_a_text() {
 
 #[test]
 fn a_search_ends_when_its_work_is_spent() {
-    assert_eq!(places(r"\d+\s*(?:EUR|USD)|\d{4}", &"1".repeat(50_000), 100_000), Err(Spent));
+    assert_eq!(places(r"\d+\s*(?:EUR|USD)|\d{4}", &"1".repeat(50_000), 100_000), Err(WorkExhausted));
     let text: String = (0..100_000_u32)
         .map(|n| if (n.wrapping_mul(2_654_435_761) >> 16).count_ones() % 2 == 0 { 'x' } else { 'y' })
         .collect();
     let pattern = Pattern::new("^(x|y)*x(x|y){1000}z", LARGE).expect("a pattern");
     let mut work = Work::new(3_000_000);
-    assert_eq!(pattern.is_match(&mut pattern.scratch(), &text, &mut work), Err(Spent));
+    assert_eq!(pattern.is_match(&mut pattern.scratch(), &text, &mut work), Err(WorkExhausted));
     assert_eq!(work.left(), 0);
     let pattern = Pattern::new(r"\bx(?:x|y){300}z", LARGE).expect("a pattern");
-    assert_eq!(pattern.is_match(&mut pattern.scratch(), &format!("ä{text}"), &mut Work::new(10_000)), Err(Spent));
+    assert_eq!(
+        pattern.is_match(&mut pattern.scratch(), &format!("ä{text}"), &mut Work::new(10_000)),
+        Err(WorkExhausted)
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::StateID;
 
-use super::work::{Spent, Work};
+use super::work::{Work, WorkExhausted};
 
 /// The memory that is reused between searches.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Threads {
         from: usize,
         is_first_enough: bool,
         work: &mut Work,
-    ) -> Result<Option<Range<usize>>, Spent> {
+    ) -> Result<Option<Range<usize>>, WorkExhausted> {
         let Self { now, next, stack } = self;
         let mut found = None;
         now.clear();

@@ -10,7 +10,7 @@ pub struct Work(u64);
 
 /// The work ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent;
+pub struct WorkExhausted;
 
 impl Work {
     /// Creates a budget of so many steps.
@@ -24,14 +24,14 @@ impl Work {
     }
 
     /// Takes steps. If fewer are left, takes all and fails.
-    pub fn take(&mut self, steps: u64) -> Result<(), Spent> {
+    pub fn take(&mut self, steps: u64) -> Result<(), WorkExhausted> {
         let rest = self.0.checked_sub(steps);
         self.0 = rest.unwrap_or(0);
-        rest.map(|_| ()).ok_or(Spent)
+        rest.map(|_| ()).ok_or(WorkExhausted)
     }
 
     /// Takes the steps for reading so many bytes.
-    pub fn read(&mut self, bytes: usize) -> Result<(), Spent> {
+    pub fn read(&mut self, bytes: usize) -> Result<(), WorkExhausted> {
         self.take(1 + bytes as u64 / READ)
     }
 }

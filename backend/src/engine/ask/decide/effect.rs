@@ -124,7 +124,7 @@ impl Builder<'_> {
             }
             NodeVerdict::Refuse => Then::Stop { message: reason.unwrap_or("Rejected.").to_owned() },
         };
-        NodeAnswer { decision: remembered, note: Some(note), then }
+        NodeAnswer { decision: remembered, note, then }
     }
 }
 

@@ -7,14 +7,14 @@ use crate::flow::guardrail::{GuardrailAnswer, Inquiry};
 
 /// The answer of a program to an inquiry of a guardrail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Looked {
+pub struct GuardrailReply {
     /// The digest of the inquiry.
     pub digest: String,
     /// The answer.
     pub answer: GuardrailAnswer,
 }
 
-impl Looked {
+impl GuardrailReply {
     /// Creates the answer to an inquiry.
     pub fn new(inquiry: &Inquiry, answer: GuardrailAnswer) -> Self {
         Self { digest: digest::of_inquiry(inquiry), answer }
@@ -27,7 +27,7 @@ impl Looked {
 }
 
 /// Returns the answer to an inquiry, if it is known.
-pub(super) fn answer_to(looked: &[Looked], inquiry: &Inquiry) -> Option<GuardrailAnswer> {
+pub(super) fn answer_to(looked: &[GuardrailReply], inquiry: &Inquiry) -> Option<GuardrailAnswer> {
     if looked.is_empty() {
         return None;
     }
