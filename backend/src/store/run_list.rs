@@ -222,7 +222,8 @@ impl Conn {
         rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? })).collect()
     }
 
-    /// Reads the summaries of runs, in the order of `ids`.
+    /// Reads the summaries of runs, in the order of `ids`. A state that cannot be read without its large values, as some
+    /// that earlier versions wrote, is read as a whole.
     async fn summaries(&mut self, ids: &[Uuid]) -> Result<Vec<RunSummary>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -233,7 +234,13 @@ impl Conn {
         for row in &rows {
             reader.add_prepared(row.uuid(1)?, row.text(0), empty);
         }
-        let states = reader.finish_each("the state", self, &mut Blobs::default()).await?;
+        let mut states = reader.finish_each("the state", self, &mut Blobs::default()).await?;
+        for (state, row) in states.iter_mut().zip(&rows).filter(|(state, _)| state.is_err()) {
+            let mut whole = Reader::default();
+            whole.add_state_column(row.uuid(1)?, row.text(0));
+            let read = whole.finish_each("the state", self, &mut Blobs::default()).await?.pop();
+            *state = read.unwrap_or_else(|| Err(Error::Stored("a state that was not read".to_owned())));
+        }
         let runs = states.into_iter().zip(&rows).map(|(state, row)| Ok(found(state, row, 1)?.summary()));
         let mut runs: Vec<RunSummary> = runs.collect::<Result<_, Error>>()?;
         runs.sort_by_key(|run| ids.iter().position(|id| *id == run.id.0));

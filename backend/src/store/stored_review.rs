@@ -83,12 +83,19 @@ impl Conn {
         reviews.map(|(review, row)| Ok((RunId(row.uuid(0)?), or_marked(review, row)?))).collect()
     }
 
-    /// Reads the review of a query that begins with [`select`], without its large values.
+    /// Reads the review of a query that begins with [`select`], without its large values. If it cannot be read without
+    /// them, as some that earlier versions wrote, it is read as a whole.
     pub async fn review_outline(&mut self, sql: Sql) -> Result<Option<Review>, Error> {
         let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
-        let mut reader = Reader::default();
-        reader.add_prepared(row.uuid(0)?, row.text(1), hollow);
-        let read = reader.finish_each("a review", self, &mut Blobs::default()).await?.pop();
+        let run = row.uuid(0)?;
+        let mut outline = Reader::default();
+        outline.add_prepared(run, row.text(1), hollow);
+        let mut read = outline.finish_each("a review", self, &mut Blobs::default()).await?.pop();
+        if matches!(read, Some(Err(_))) {
+            let mut whole = Reader::default();
+            whole.add_column(run, row.text(1));
+            read = whole.finish_each("a review", self, &mut Blobs::default()).await?.pop();
+        }
         read.map(|review| or_marked(review, &row)).transpose()
     }
 }

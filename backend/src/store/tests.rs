@@ -7,6 +7,7 @@ mod deliveries;
 mod deputies;
 mod grants;
 mod keys;
+mod large_values;
 mod log;
 mod log_blocks;
 mod log_index;
