@@ -4,6 +4,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Erasing;
+use super::places::STATE;
 use super::redact::Redaction;
 
 /// The place of a stored value.
@@ -19,6 +20,21 @@ pub(super) enum StoredPart {
         key: String,
     },
     Row(ErasedLogRow),
+}
+
+impl StoredPart {
+    /// The root of the stored JSON in [`super::places`].
+    fn root(&self) -> &'static str {
+        match self {
+            Self::State => STATE,
+            Self::Steps => "steps",
+            Self::Step(_) => "step",
+            Self::Review(_) => "review",
+            Self::Feedback(_) => "feedback",
+            Self::Answer { .. } => "answer",
+            Self::Row(_) => "row",
+        }
+    }
 }
 
 /// The columns of a log row except for its body.
@@ -49,9 +65,9 @@ impl Document {
 
     /// Changes the value. If nothing changes, no second copy is kept: the log rows of a run contain its review many
     /// times.
-    fn change(&mut self, change: impl FnOnce(&mut Value)) {
+    fn change(&mut self, change: impl FnOnce(&str, &mut Value)) {
         let mut changed = self.after.clone();
-        change(&mut changed);
+        change(self.of.root(), &mut changed);
         if changed != self.after {
             let after = std::mem::replace(&mut self.after, changed);
             self.before.get_or_insert(after);
@@ -65,19 +81,19 @@ pub(super) fn redacted(mut documents: Vec<Document>, erasing: &Erasing) -> Vec<D
     let rows: Vec<usize> =
         (0..documents.len()).filter(|index| matches!(documents[*index].of, StoredPart::Row(_))).collect();
     for (place, index) in rows.iter().enumerate() {
-        documents[*index].change(|value| redaction.redact(value));
+        documents[*index].change(|root, value| redaction.redact(root, value));
         // A text that existed before they typed it is not theirs: it is an approved text, or someone else's words. What
         // they typed themselves was already removed from the earlier rows.
         let is_known = |word: &str| rows[..place].iter().any(|before| contains(&documents[*before].after, word));
         redaction.seek(&is_known);
-        documents[*index].change(|value| redaction.trace(value));
+        documents[*index].change(|_, value| redaction.trace(value));
     }
     for document in documents.iter_mut().filter(|document| !matches!(document.of, StoredPart::Row(_))) {
-        document.change(|value| redaction.redact(value));
+        document.change(|root, value| redaction.redact(root, value));
     }
     redaction.seek(&|_| false);
     for document in &mut documents {
-        document.change(|value| redaction.trace(value));
+        document.change(|_, value| redaction.trace(value));
     }
     documents
 }

@@ -4,6 +4,7 @@
 
 mod document;
 mod find;
+mod places;
 mod redact;
 mod rest;
 mod step;

@@ -2,13 +2,13 @@
 //! typed.
 //!
 //! A name is found by its place, never by its text: a person may be called `admin`, `approve` or `max`. In data of
-//! users (arguments, state, outputs), only members that this program writes are such places.
+//! users ([`super::places`]), only members that this program writes are such places.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::super::blobs::is_users;
+use super::places::is_users;
 
 /// The replacement for a person's words.
 pub(in crate::store) const ERASED: &str = "[erased]";
@@ -46,9 +46,9 @@ impl<'a> Redaction<'a> {
         Self { name, pseudonym, words: BTreeSet::new(), kept: BTreeSet::new(), found: BTreeSet::new() }
     }
 
-    /// Removes the person's name and words from a value.
-    pub fn redact(&mut self, value: &mut Value) {
-        self.walk(value, false);
+    /// Removes the person's name and words from a stored value. `root` says what it is, as in [`super::places`].
+    pub fn redact(&mut self, root: &str, value: &mut Value) {
+        self.walk(value, &mut vec![root.to_owned()], false);
     }
 
     /// Decides which of the texts found last are searched for elsewhere: all except those that were known before the
@@ -80,9 +80,9 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    fn walk(&mut self, value: &mut Value, users: bool) {
+    fn walk(&mut self, value: &mut Value, path: &mut Vec<String>, users: bool) {
         match value {
-            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item, users)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item, path, users)),
             Value::Object(members) => {
                 self.words_of(members);
                 let is_error = members.contains_key("code");
@@ -110,9 +110,9 @@ impl<'a> Redaction<'a> {
                     {
                         people.insert(self.pseudonym.to_owned(), roles);
                     }
-                    // An input of the engine is under `input`, too, and names its kind there.
-                    let told = key == "input" && member.get("input").is_some_and(Value::is_string);
-                    self.walk(member, users || (is_users(key) && !told));
+                    path.push(key.to_owned());
+                    self.walk(member, path, users || is_users(path));
+                    path.pop();
                 }
             }
             _ => {}
@@ -288,7 +288,7 @@ mod tests {
             "people": {"max": ["reviewer"], "zoe": []},
         });
         let mut redaction = Redaction::new("max", "erased-1");
-        redaction.redact(&mut value);
+        redaction.redact("entry", &mut value);
         redaction.seek(&|_| false);
         redaction.trace(&mut value);
         let wanted = json!({
@@ -323,8 +323,31 @@ mod tests {
         });
         assert_eq!(value, wanted);
         let again = value.clone();
-        redaction.redact(&mut value);
+        redaction.redact("entry", &mut value);
         assert_eq!(value, again, "a second time changes nothing");
+    }
+
+    #[test]
+    fn data_of_users_are_treated_alike_wherever_they_stand() {
+        let own = json!({"owner": "ana", "input": "x", "by": "ana", "problem": "ana is away"});
+        let decision = json!({"verdict": {"type": "choose", "option": "yes", "fields": own}});
+        let answer = json!({"modifications": {"toolArgs": own, "output": own}, "verdict": decision["verdict"]});
+        let mut review = json!({
+            "decisions": [decision], "resolution": {"decision": decision, "answer": own}, "advice": [{"answer": answer}],
+        });
+        let mut state = json!({"input": own, "frames": {"f": {"input": own}}, "decisions": {"check": own}});
+        let mut row = json!({"inputs": [
+            {"launch": {"input": own}}, {"input": {"input": "decide", "request": decision, "owner": "ana"}},
+            {"input": {"input": "tool_returned", "result": own}},
+        ]});
+        let mut redaction = Redaction::new("ana", "erased-1");
+        redaction.redact("review", &mut review);
+        redaction.redact(super::super::places::STATE, &mut state);
+        redaction.redact("row", &mut row);
+        let text = [review, state, row].map(|value| value.to_string()).join("");
+        let kept = json!({"owner": "ana", "input": "x", "by": "erased-1", "problem": "ana is away"}).to_string();
+        assert_eq!((text.matches(&kept).count(), text.matches("\"input\":\"x\"").count()), (12, 12), "{text}");
+        assert_eq!(text.matches("\"owner\":\"erased-1\"").count(), 1, "a member of the engine's own: {text}");
     }
 
     #[test]
@@ -336,7 +359,7 @@ mod tests {
                 "single_sign_on": {"issuer": "https://id", "subject": "7"}, "notifications": {"slack_user_id": "U1"},
             },
         }]});
-        Redaction::new("ana", "erased-1").redact(&mut value);
+        Redaction::new("ana", "erased-1").redact("row", &mut value);
         let data = json!({
             "username": "erased-1", "email": ERASED, "display_name": ERASED, "active": false,
             "single_sign_on": {"issuer": "https://id", "subject": ERASED},
@@ -351,7 +374,7 @@ mod tests {
         let mut told = json!({"messages": ["The letter as it was approved", "Ana says: Only I would say this"]});
         let mut redaction = Redaction::new("ana", "erased-1");
         for value in [&mut said, &mut own] {
-            redaction.redact(value);
+            redaction.redact("decision", value);
             redaction.seek(&|word| word.starts_with("The letter"));
         }
         redaction.trace(&mut told);
