@@ -108,9 +108,11 @@ impl AskedHandler {
 pub struct Changes {
     /// All arguments, by the id of the action.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub arguments: BTreeMap<String, JsonMap>,
     /// Values of editable items, by key.
     #[serde(skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub edits: JsonMap,
     /// Additional instructions for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]

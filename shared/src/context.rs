@@ -19,6 +19,7 @@ pub struct Context {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Anything else; the metadata of decisions is merged into it.
+    #[serde(serialize_with = "crate::user_data::members")]
     pub metadata: JsonMap,
 }
 

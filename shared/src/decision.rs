@@ -47,6 +47,7 @@ pub enum Verdict {
         option: String,
         /// The values of the option's fields.
         #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+        #[serde(serialize_with = "crate::user_data::value")]
         fields: JsonMap,
     },
     /// Free text: a correction if there are options, otherwise the answer; on actions, it rejects them all.
@@ -78,6 +79,7 @@ pub enum ActionDecision {
     /// Runs with these arguments.
     Edit {
         /// All arguments, not only the changed ones.
+        #[serde(serialize_with = "crate::user_data::value")]
         arguments: JsonMap,
     },
     /// Does not run; the agent is told so.
@@ -128,12 +130,14 @@ pub struct DecisionRequest {
     pub verdict: Verdict,
     /// Changed values of editable items.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub edits: JsonMap,
     /// A comment for the audit log, and for the source step of a correction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Metadata for the context of all later steps.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub metadata: JsonMap,
 }
 
@@ -153,12 +157,14 @@ pub struct ProgramAnswer {
     pub verdict: Option<Verdict>,
     /// Changed values of editable items; with `verdict`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub edits: JsonMap,
     /// A comment for the audit log, and for the source step of a correction; with `verdict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Metadata for the context of all later steps; with `verdict`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub metadata: JsonMap,
     /// Yes or no, instead of `verdict`: the first option that accepts or stops, or the same answer to every action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,9 +190,11 @@ impl ProgramAnswer {
 pub struct Modifications {
     /// Arguments of the only action, which override its own.
     #[serde(default, rename = "toolArgs", skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub tool_args: Option<JsonMap>,
     /// Values of editable items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub output: Option<JsonMap>,
     /// Additional instructions for the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,6 +210,7 @@ pub struct Shown {
     /// The digest that the decider saw.
     pub digest: String,
     /// The values that the edits replaced, by key.
+    #[serde(serialize_with = "crate::user_data::members")]
     pub values: JsonMap,
 }
 
@@ -233,12 +242,14 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The new values of the edited items, by state key; missing if there are none.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub edits: JsonMap,
     /// A comment for the audit log; with a correction, the step that runs again is told it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Metadata for the context.
     #[serde(default)]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub metadata: JsonMap,
     /// The grant that made the decision without asking; `by` gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

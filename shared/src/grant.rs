@@ -38,6 +38,7 @@ pub struct Remember {
     pub for_ms: Option<u64>,
     /// The arguments that must have the same values as in the approved call. None: calls with any arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub arguments: Vec<String>,
 }
 
@@ -61,6 +62,7 @@ pub struct Grant {
     pub agent: Option<String>,
     /// The values that arguments of these names must have; empty: any.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub arguments: JsonMap,
     /// `sha256:` of the values that the tool's templates read in addition to arguments, settings and secrets: a call
     /// with other values would send something else. None if they read nothing else.

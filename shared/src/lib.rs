@@ -37,6 +37,7 @@ pub mod statistics;
 pub mod time;
 pub mod topic;
 mod usage;
+pub mod user_data;
 pub mod voting;
 mod words;
 

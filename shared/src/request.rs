@@ -70,6 +70,7 @@ pub struct HttpRequest {
     pub headers: BTreeMap<String, String>,
     /// The body: text is sent as it is, everything else as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub body: Option<Value>,
     /// The places where secrets are inserted when it is sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

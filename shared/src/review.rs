@@ -279,11 +279,13 @@ pub struct Item {
     /// The format in which it is shown.
     pub content_type: ContentType,
     /// The value; null if the state has none.
+    #[serde(serialize_with = "crate::user_data::value")]
     pub value: Value,
     /// Whether it is editable.
     pub editable: bool,
     /// JSON Schema of a changed value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub schema: Option<Value>,
 }
 
@@ -305,6 +307,7 @@ pub struct ReviewOption {
     pub description: Option<String>,
     /// JSON Schema of the option's fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub fields: Option<Value>,
     /// Whether it is one of the alternatives.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -344,6 +347,7 @@ pub struct Action {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The arguments, which are executed exactly as they are.
+    #[serde(serialize_with = "crate::user_data::value")]
     pub arguments: JsonMap,
     /// The request exactly as the call sends it, with secrets by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -353,6 +357,7 @@ pub struct Action {
     pub description: Option<String>,
     /// JSON Schema of the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub schema: Option<Value>,
     /// The stakes of this action, if the review has several; the review's own stakes cover all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

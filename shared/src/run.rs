@@ -99,14 +99,18 @@ pub struct Run {
     #[serde(flatten)]
     pub summary: RunSummary,
     /// The input of the run.
+    #[serde(serialize_with = "crate::user_data::members")]
     pub input: JsonMap,
     /// The state of the flow, by key.
+    #[serde(serialize_with = "crate::user_data::members")]
     pub state: JsonMap,
     /// The states of nested flows in progress, by the visit that called them: `check:2`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "crate::user_data::members")]
     pub calls: JsonMap,
     /// The flow's output keys, once it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub output: Option<JsonMap>,
     /// The context of the run.
     pub context: Context,
@@ -228,6 +232,7 @@ pub struct Report {
     pub status: RunStatus,
     /// The output; none until the run has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub output: Option<JsonMap>,
     /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -75,9 +75,11 @@ pub struct AgentToolCall {
     /// The tool's name as the model wrote it; the agent may have no such tool.
     pub name: String,
     /// The arguments; if they are long, their beginning as text.
+    #[serde(serialize_with = "crate::user_data::value")]
     pub arguments: Value,
     /// The result, in the same way. None while it is in progress, or if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub result: Option<Value>,
     /// The error, if it has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]

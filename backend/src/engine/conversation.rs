@@ -257,6 +257,7 @@ pub enum Message {
         /// The name of the tool that was called.
         tool: String,
         /// The result, or the reason why there is none.
+        #[serde(serialize_with = "shared::user_data::value")]
         content: Value,
     },
 }
@@ -273,6 +274,7 @@ pub struct ToolCall {
     /// The name of the tool; `delegate_to_<member>` if a lead calls a member of its team.
     pub tool: String,
     /// The arguments: rendered once, shown, and executed as they are.
+    #[serde(serialize_with = "shared::user_data::value")]
     pub arguments: JsonMap,
     /// What the call sends: rendered once, shown, and sent unchanged at every attempt. `None` in calls from before
     /// requests were recorded, and in calls that were not valid.
@@ -281,6 +283,7 @@ pub struct ToolCall {
     /// The values besides the arguments that the tool's templates read, kept while a gate holds the call back: an edit
     /// of the arguments renders the request again from these values.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
     pub reads: JsonMap,
     /// `sha256:` of tool, arguments and request, as canonical JSON, at the time of approval; checked again before
     /// execution.
@@ -344,6 +347,7 @@ pub enum ToolCallState {
     /// It has a result (of the tool, of a person, or a refusal that the agent is told).
     Done {
         /// What the agent sees.
+        #[serde(serialize_with = "shared::user_data::value")]
         result: Value,
         /// Whether `result` says why there is no result.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -28,6 +28,7 @@ pub struct Launch {
     pub version: u32,
     /// The input of the run, which the engine checks against the flow's `input`.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
     pub input: JsonMap,
     /// User, tenant, session and metadata of the run, which templates see as `context`.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
@@ -80,6 +81,7 @@ pub enum Input {
         /// The attempt that the worker held.
         attempt: u32,
         /// What the tool returned, as JSON: an agent is told it, a tool node writes it.
+        #[serde(serialize_with = "shared::user_data::value")]
         result: Value,
     },
     /// A program that was asked as a handler has answered.
@@ -353,6 +355,7 @@ pub struct ModelToolCall {
     /// The tool's name.
     pub tool: String,
     /// The arguments; whatever the model wrote, checked by the engine.
+    #[serde(serialize_with = "shared::user_data::value")]
     pub arguments: Value,
 }
 

@@ -62,8 +62,10 @@ pub enum Phase {
         /// The visit of the mapped node that has the first item; the others follow in order.
         first: u32,
         /// The list as it was when the map began.
+        #[serde(serialize_with = "shared::user_data::value")]
         items: Vec<Value>,
         /// The results of the completed items, each with its index in the list, from 0.
+        #[serde(serialize_with = "shared::user_data::numbered")]
         results: Vec<(u32, Value)>,
     },
     /// A team works: each turn under way is a branch of its own.

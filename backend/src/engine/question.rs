@@ -273,6 +273,7 @@ pub struct JudgedChanges {
     #[serde(flatten)]
     pub changes: Changes,
     /// New values for parts of the output under review, by key.
+    #[serde(serialize_with = "shared::user_data::members")]
     pub output: JsonMap,
 }
 

@@ -38,6 +38,7 @@ pub struct RunState {
     pub updated_at: Timestamp,
     /// The input of the run, with defaults.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
     pub input: JsonMap,
     /// User, tenant and session that the launch gave, and metadata, to which decisions add.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
@@ -47,6 +48,7 @@ pub struct RunState {
     pub launch_metadata: BTreeSet<String>,
     /// The values of the run's own flow, by state key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
     pub keys: JsonMap,
     /// The executions of nested flows that are under way, by the calls that lead there ([`NodeId::frame`]). What
     /// belongs to one node (visits, decisions, …) is stored with that of all nodes, under the node's full id.
@@ -54,6 +56,7 @@ pub struct RunState {
     pub frames: BTreeMap<String, Frame>,
     /// The newest decision of each human node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
     pub decisions: BTreeMap<NodeId, Value>,
     /// Who has decided at each node that others are to check (`not_same_as`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -246,9 +249,11 @@ fn busier(one: Activity, other: Activity) -> Activity {
 pub struct Frame {
     /// The input of the call.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
     pub input: JsonMap,
     /// Its values, by state key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    #[serde(serialize_with = "shared::user_data::members")]
     pub keys: JsonMap,
     /// A person's correction, for this execution only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -67,6 +67,7 @@ pub struct Contribution {
     pub text: Option<String>,
     /// The answer as JSON; `None` if the agent has no schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "shared::user_data::value")]
     pub value: Option<Value>,
     /// The tokens of the turn.
     #[serde(default)]

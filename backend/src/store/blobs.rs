@@ -1,13 +1,15 @@
 //! Large values, stored once for each run and digest.
 //!
-//! Before JSON is stored, any string over [`MAX_STRING`] and any user's container over [`MAX_CONTAINER`] is replaced,
+//! Before JSON is stored, any string over [`MAX_STRING`] and any container of users over [`MAX_CONTAINER`] is replaced,
 //! from the inside out, by a reference `{"$blob": "<s|a|o><sha256>"}`; the same draft in a run's state, review and log
 //! is stored once. An object of a user that looks like a reference has its key written as `$literal$…`; older rows wrap
 //! it in `{"$literal": …}`. Neither what is written nor a blob is nested deeper than [`MAX_STORED_DEPTH`].
 //!
 //! A container of the engine's own (the messages of a conversation) is never replaced: it changes with every step, and
-//! each change would leave a blob behind.
+//! each change would leave a blob behind. The type of a value says whose its containers are ([`Owner`]). Reading follows
+//! references wherever they are, so this may change; earlier versions also moved containers of the engine, by their keys.
 
+mod owner;
 mod read;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ use uuid::Uuid;
 
 use super::Error;
 
+pub(super) use owner::Owner;
 pub(super) use read::Reader;
 
 /// Encoded strings longer than this are replaced.
@@ -38,16 +41,6 @@ const LITERAL: &str = "$literal";
 /// The prefix of the key in an object that only looks like a reference.
 const ESCAPE: &str = "$literal$";
 
-/// Keys whose whole value belongs to a user.
-const VALUES: [&str; 6] = ["value", "arguments", "content", "result", "schema", "body"];
-/// Keys whose members are values of users.
-const MAPS: [&str; 9] = ["keys", "input", "state", "output", "writes", "decisions", "metadata", "edits", "reads"];
-
-/// Whether the value under this key of the engine belongs to a user.
-pub(super) fn is_users(key: &str) -> bool {
-    VALUES.contains(&key) || MAPS.contains(&key)
-}
-
 /// The key of a blob: the id of its run and the SHA-256 of its value.
 pub(super) type BlobKey = (Uuid, [u8; 32]);
 
@@ -61,6 +54,16 @@ pub(super) type NewBlobs = BTreeMap<BlobKey, String>;
 /// Encodes a value of a run, and moves large values to `blobs`. Returns [`Error::TooDeep`] if the value could not be
 /// read back.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
+    encode_owned(run, value, || Owner::of(value), blobs)
+}
+
+/// Like [`encode`], for a value that is JSON already or contains such: `owner` says whose its parts are.
+pub(super) fn encode_owned<T: Serialize>(
+    run: Uuid,
+    value: &T,
+    owner: impl FnOnce() -> Owner,
+    blobs: &mut NewBlobs,
+) -> Result<String, Error> {
     let text = json(value)?;
     let shape = Shape::checked(&text)?;
     // Most rows are small, and need no look at each value.
@@ -68,7 +71,7 @@ pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -
         return Ok(text);
     }
     let value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
-    let (value, _) = shrink(run, value, Owner::Engine, true, blobs);
+    let (value, _) = shrink(run, value, &owner(), true, blobs);
     Ok(value.to_string())
 }
 
@@ -145,27 +148,8 @@ fn length_of_string(text: &[u8]) -> usize {
     text.len()
 }
 
-/// To whom a container belongs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    Engine,
-    Map,
-    User,
-}
-
-impl Owner {
-    fn below(self, key: &str) -> Self {
-        match self {
-            Self::User | Self::Map => Self::User,
-            Self::Engine if VALUES.contains(&key) => Self::User,
-            Self::Engine if MAPS.contains(&key) => Self::Map,
-            Self::Engine => Self::Engine,
-        }
-    }
-}
-
 /// Replaces large values. Returns the value and the approximate length of its encoding.
-fn shrink(run: Uuid, value: Value, place: Owner, root: bool, blobs: &mut NewBlobs) -> (Value, usize) {
+fn shrink(run: Uuid, value: Value, owner: &Owner, root: bool, blobs: &mut NewBlobs) -> (Value, usize) {
     let (value, length, kind, large) = match value {
         Value::String(text) => {
             // Escapes make the encoding longer than this, but the exact length is not worth computing.
@@ -176,26 +160,27 @@ fn shrink(run: Uuid, value: Value, place: Owner, root: bool, blobs: &mut NewBlob
             let mut length = 2;
             let items = items
                 .into_iter()
-                .map(|item| {
-                    let (item, size) = shrink(run, item, place, false, blobs);
+                .enumerate()
+                .map(|(index, item)| {
+                    let (item, size) = shrink(run, item, owner.item(index), false, blobs);
                     length += size + 1;
                     item
                 })
                 .collect();
-            (Value::Array(items), length, 'a', place == Owner::User && length > MAX_CONTAINER)
+            (Value::Array(items), length, 'a', *owner == Owner::Users && length > MAX_CONTAINER)
         }
         Value::Object(members) => {
             let ambiguous = is_ambiguous(&members);
             let mut length = 2;
             let mut shrunk = Map::with_capacity(members.len());
             for (key, member) in members {
-                let (member, size) = shrink(run, member, place.below(&key), false, blobs);
+                let (member, size) = shrink(run, member, owner.member(&key), false, blobs);
                 // Escaped in place: wrapping the object would double the depth of what is stored.
                 let key = if ambiguous { format!("{ESCAPE}{key}") } else { key };
                 length += key.len() + size + 4;
                 shrunk.insert(key, member);
             }
-            (Value::Object(shrunk), length, 'o', place == Owner::User && length > MAX_CONTAINER)
+            (Value::Object(shrunk), length, 'o', *owner == Owner::Users && length > MAX_CONTAINER)
         }
         small => {
             let length = 8;
@@ -270,9 +255,14 @@ mod tests {
 
     const RUN: Uuid = Uuid::nil();
 
-    fn roundtrip(value: &Value, place: Owner) -> (Value, usize) {
+    /// The engine's object whose `keys` are values of users.
+    fn of_keys() -> Owner {
+        Owner::members([("keys".to_owned(), Owner::Users)])
+    }
+
+    fn roundtrip(value: &Value, owner: &Owner) -> (Value, usize) {
         let mut new = NewBlobs::new();
-        let (stored, _) = shrink(RUN, value.clone(), place, true, &mut new);
+        let (stored, _) = shrink(RUN, value.clone(), owner, true, &mut new);
         let count = new.len();
         let blobs = Blobs(
             new.into_iter().map(|(key, body)| (key, serde_json::from_str(&body).expect("a blob is JSON"))).collect(),
@@ -310,8 +300,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_replaced_comes_back(value in json_value()) {
-            for place in [Owner::Engine, Owner::User] {
-                let (back, _) = roundtrip(&value, place);
+            for owner in [Owner::Engine, Owner::Users, of_keys()] {
+                let (back, _) = roundtrip(&value, &owner);
                 prop_assert_eq!(back.to_string(), value.to_string());
             }
         }
@@ -321,7 +311,7 @@ mod tests {
     fn an_object_that_looks_like_a_reference_stays_what_it_is() {
         let fake =
             json!({"keys": {"a": {"$blob": format!("s{}", "00".repeat(32))}, "b": {"$literal": {"$blob": "x"}}}});
-        assert_eq!(roundtrip(&fake, Owner::Engine), (fake, 0));
+        assert_eq!(roundtrip(&fake, &of_keys()), (fake, 0));
         // As servers of earlier versions wrote it.
         let wrapped = json!({"keys": {"a": {"$literal": {"$blob": "x"}}}});
         assert_eq!(
@@ -353,14 +343,14 @@ mod tests {
         let draft = "x".repeat(5000);
         let mut new = NewBlobs::new();
         encode(RUN, &json!({"keys": {"draft": draft}}), &mut new).expect("encodes");
-        encode(RUN, &json!({"items": [{"value": draft}]}), &mut new).expect("encodes");
+        encode_owned(RUN, &json!({"items": [{"value": draft}]}), || Owner::Users, &mut new).expect("encodes");
         assert_eq!(new.len(), 1);
     }
 
     #[test]
     fn containers_of_the_engine_are_never_replaced() {
         let messages: Vec<Value> = (0..200).map(|n| json!({"role": "user", "text": format!("number {n}")})).collect();
-        assert_eq!(roundtrip(&json!({"messages": messages}), Owner::Engine).1, 0);
-        assert_eq!(roundtrip(&json!({"keys": {"list": messages}}), Owner::Engine).1, 1);
+        assert_eq!(roundtrip(&json!({"messages": messages}), &of_keys()).1, 0);
+        assert_eq!(roundtrip(&json!({"keys": {"list": messages}}), &of_keys()).1, 1);
     }
 }

@@ -13,9 +13,10 @@ use shared::JsonMap;
 use shared::access::Principal;
 use shared::feedback::Feedback;
 use shared::id::{ReviewId, RunId, TaskId, Username};
-use shared::log::{EntryKind, Event};
+use shared::log::{EntryKind, Event, EventData};
 use shared::time::Timestamp;
 
+use super::blobs::Owner;
 use super::compact_review::{self, Compact};
 use super::unreadable::{self, reason};
 use crate::clock::Moment;
@@ -60,10 +61,8 @@ pub enum Form {
 pub(super) struct Recorded {
     /// The time and the randomness of the transition.
     pub moment: Moment,
-    /// The launch, if the input starts the run.
-    pub launch: Option<Launch>,
-    /// The input otherwise.
-    pub input: Option<Input>,
+    /// What was applied.
+    pub cause: Cause,
     /// The grants that it used.
     pub grants: Vec<Granted>,
     /// The people who existed, if the input depended on them.
@@ -74,11 +73,21 @@ pub(super) struct Recorded {
     pub forgotten: Vec<TaskId>,
 }
 
+/// What the engine applied: the launch that starts a run, or an input to a run.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Cause {
+    /// The launch.
+    Launch(Box<Launch>),
+    /// A later input.
+    Input(Box<Input>),
+}
+
 impl Recorded {
     /// An input that depends on nothing else.
     pub fn of(moment: Moment, input: Input) -> Self {
         let (grants, feedback, forgotten) = (Vec::new(), Vec::new(), Vec::new());
-        Self { moment, launch: None, input: Some(input), grants, people: None, feedback, forgotten }
+        Self { moment, cause: Cause::Input(Box::new(input)), grants, people: None, feedback, forgotten }
     }
 }
 
@@ -88,10 +97,8 @@ struct StoredInput<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,
     seed: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    launch: Option<&'a Launch>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<&'a Input>,
+    #[serde(flatten)]
+    cause: &'a Cause,
     #[serde(skip_serializing_if = "<[Granted]>::is_empty")]
     grants: &'a [Granted],
     /// Roles by username.
@@ -194,8 +201,7 @@ impl<'a> NewBody<'a> {
         let stored = |recorded: &'a Recorded| StoredInput {
             at: Some(recorded.moment.now).filter(|own| *own != at),
             seed: hex::encode(recorded.moment.seed),
-            launch: recorded.launch.as_ref(),
-            input: recorded.input.as_ref(),
+            cause: &recorded.cause,
             grants: &recorded.grants,
             people: recorded.people.as_ref().map(|all| all.iter().map(|one| (&one.username, &one.roles)).collect()),
             feedback: &recorded.feedback,
@@ -205,6 +211,35 @@ impl<'a> NewBody<'a> {
         self.format = Some(format);
         self
     }
+
+    /// Whose data the parts of the body are.
+    pub fn owner(&self) -> Owner {
+        let events = self.events.iter().map(|packed| (packed.kind, packed.data.data));
+        owner_of(events, Owner::of(&self.inputs))
+    }
+}
+
+/// Whose data the parts of a stored body are, whose events have been unpacked. An input of an earlier version that can
+/// no longer be read is the engine's.
+pub(super) fn owner_of_stored(events: &[Event], body: &Value) -> Owner {
+    let inputs = body.get("inputs").and_then(Value::as_array).into_iter().flatten().map(|input| {
+        Owner::members([
+            Owner::read_member::<Launch>(input, "launch"),
+            Owner::read_member::<Input>(input, "input"),
+            Owner::read_member::<Vec<Granted>>(input, "grants"),
+        ])
+    });
+    owner_of(events.iter().map(|event| (event.kind, &event.data)), Owner::items(inputs))
+}
+
+/// Whose data the parts of a body with these events are. The data of events are JSON already: they are read as their
+/// types. What is left out or repeated in the body has no part in it that could be owned.
+fn owner_of<'e>(events: impl Iterator<Item = (EntryKind, &'e JsonMap)>, inputs: Owner) -> Owner {
+    let events = events.map(|(kind, data)| {
+        let data = EventData::read(kind, data).map_or(Owner::Engine, |typed| Owner::of(&typed));
+        Owner::members([("data".to_owned(), data)])
+    });
+    Owner::members([("events".to_owned(), Owner::items(events)), ("inputs".to_owned(), inputs)])
 }
 
 impl Body {

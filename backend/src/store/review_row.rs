@@ -7,7 +7,7 @@ use shared::review::{Review, ReviewStatus};
 use serde_json::Value;
 
 use super::batch::Table;
-use super::blobs::{NewBlobs, encode};
+use super::blobs::{NewBlobs, Owner, encode_owned};
 use super::compact_review::{Compact, compact};
 use super::db::Arg;
 use super::packed::pack;
@@ -35,9 +35,9 @@ pub(super) fn review_row(
     let body = match shown {
         Some(shown) => {
             debug_assert_eq!(serde_json::to_value(shown).ok(), compact(review).ok().map(Value::Object));
-            encode(run.0, &shown, blobs)?
+            encode_owned(run.0, &shown, || Owner::of(review), blobs)?
         }
-        None => encode(run.0, &compact(review)?, blobs)?,
+        None => encode_owned(run.0, &compact(review)?, || Owner::of(review), blobs)?,
     };
     let mut row = vec![
         review.id.0.into(),

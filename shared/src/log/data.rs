@@ -3,7 +3,7 @@
 //! An entry is stored, sealed and sent as JSON, so that nothing is lost when it is passed on. [`EventData`] creates and
 //! reads it. A member that an earlier version did not write has a default.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::JsonMap;
@@ -45,8 +45,7 @@ macro_rules! entries {
 
             /// Returns the members of `data`.
             pub fn to_json(&self) -> JsonMap {
-                let json = match self { $(Self::$name(data) => serde_json::to_value(data),)+ };
-                match json {
+                match serde_json::to_value(self) {
                     Ok(Value::Object(members)) => members,
                     // Cannot happen: every type below is a struct of strings, numbers and JSON values, which becomes an
                     // object.
@@ -55,8 +54,15 @@ macro_rules! entries {
             }
 
             /// Reads the data of an entry of this kind. Fails if this version does not know their form.
-            pub(super) fn read(kind: EntryKind, data: &JsonMap) -> serde_json::Result<Self> {
+            pub fn read(kind: EntryKind, data: &JsonMap) -> serde_json::Result<Self> {
                 Ok(match kind { $(EntryKind::$name => Self::$name(Deserialize::deserialize(data)?),)+ })
+            }
+        }
+
+        /// Without the kind: as `data` of an entry.
+        impl Serialize for EventData {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $(Self::$name(data) => data.serialize(serializer),)+ }
             }
         }
     };
@@ -181,6 +187,7 @@ data! {
         /// The run after the commit.
         run: Box<RunSummary>,
         /// The output of the run.
+        #[serde(serialize_with = "crate::user_data::members")]
         output: JsonMap,
     }
 
@@ -214,6 +221,7 @@ data! {
         /// The step after the commit.
         step: Step,
         /// The state keys that it wrote, with their values.
+        #[serde(serialize_with = "crate::user_data::members")]
         writes: JsonMap,
     }
 
@@ -222,6 +230,7 @@ data! {
         /// The tool's name as the model wrote it; the agent may have no such tool.
         tool: String,
         /// The arguments as the model wrote them, which may not be an object.
+        #[serde(serialize_with = "crate::user_data::value")]
         arguments: Value,
     }
 
@@ -265,6 +274,7 @@ data! {
         /// The tool's name in the flow, or `delegate_to_<agent>` if the lead of a team called a member.
         tool: String,
         /// The arguments of the call, after edits by reviewers and redactions by guardrails.
+        #[serde(serialize_with = "crate::user_data::value")]
         arguments: JsonMap,
         /// The request that was sent; `None` if there was none.
         #[serde(default)]
@@ -273,6 +283,7 @@ data! {
         digest: String,
         /// The result; `None` if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(serialize_with = "crate::user_data::value")]
         result: Option<Value>,
         /// The error; `None` if the call succeeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]

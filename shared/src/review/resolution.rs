@@ -57,6 +57,7 @@ pub struct Resolution {
     /// The answer to a question of a tool or over REST: the result of the call. If there is no answer, `reason` says
     /// why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::user_data::value")]
     pub answer: Option<Value>,
 }
 

@@ -27,6 +27,7 @@ pub struct Inquiry {
     /// The type, name and agent of the action.
     pub action: Value,
     /// The arguments of an action, or edits or outputs by their keys, after redaction by earlier guardrails.
+    #[serde(serialize_with = "shared::user_data::members")]
     pub values: JsonMap,
     /// The request that a call sends in addition to its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]

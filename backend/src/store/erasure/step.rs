@@ -4,18 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use shared::api::Decided;
 use shared::feedback::Feedback;
 use shared::id::RunId;
 use shared::log::Event;
 use shared::review::Review;
-use shared::run::RunStatus;
+use shared::run::{Run, RunStatus};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::blobs::{Blobs, NewBlobs, Reader, digest, encode, typed};
+use super::super::blobs::{Blobs, NewBlobs, Owner, Reader, digest, encode, encode_owned, typed};
 use super::super::db::{Arg, Conn, Row, Sql};
 use super::super::feedback::{FEEDBACK, feedback_row};
-use super::super::log_row::{Body, Form};
+use super::super::log_row::{Body, Form, owner_of_stored};
 use super::super::packed::pack;
 use super::super::review_row::{AUDIENCE, REVIEWS, audience_rows, review_row};
 use super::super::row_mac::{Authenticity, RowKeys, Stored};
@@ -257,8 +258,13 @@ impl<'a> Made<'a> {
                 statements.push(Sql::new(&FEEDBACK.insert()).values([feedback_row(&feedback)]));
             }
             StoredPart::Answer { scope, key: name } => {
-                let sql =
-                    Sql::new("UPDATE idempotency SET answer = ").bind(pack(encode(key, &value, &mut self.blobs)?));
+                // The answers about a run.
+                let owner = || {
+                    let decided = Owner::read_member::<Decided>(&value, "decided");
+                    Owner::members([Owner::read_member::<Run>(&value, "run"), decided])
+                };
+                let answer = pack(encode_owned(key, &value, owner, &mut self.blobs)?);
+                let sql = Sql::new("UPDATE idempotency SET answer = ").bind(answer);
                 let sql = sql.push(" WHERE scope = ").bind(scope.as_str()).push(" AND key = ").bind(name.as_str());
                 statements.push(sql);
             }
@@ -270,7 +276,13 @@ impl<'a> Made<'a> {
     fn row(&mut self, document: &Document, row: &ErasedLogRow, run: Option<RunId>) -> Result<(), Error> {
         let ErasedLogRow { seq, at, commit, ref mac } = *row;
         let id = run.map(|run| run.0);
-        let body = pack(encode(id.unwrap_or_default(), &document.after, &mut self.blobs)?);
+        let events = |value: &Value, form: Form| -> Result<Vec<Event>, Error> {
+            let body: Body = typed("a row of the log", value.clone())?;
+            Ok(body.unpack(Timestamp(at), run, form))
+        };
+        let whole = events(&document.after, Form::Whole)?;
+        let owner = || owner_of_stored(&whole, &document.after);
+        let body = pack(encode_owned(id.unwrap_or_default(), &document.after, owner, &mut self.blobs)?);
         let stored = |body| Stored { generation: self.generation, seq, commit, at, run: id, body };
         let mac = match mac {
             // A row from before rows were authenticated stays without an HMAC.
@@ -291,13 +303,9 @@ impl<'a> Made<'a> {
         };
         let sql = Sql::new("UPDATE log SET body = ").bind(body).push(", mac = ").bind(Arg::Blob(mac));
         self.step.statements.push(sql.push(" WHERE seq = ").bind(seq));
-        let events = |value: &Value, form: Form| -> Result<Vec<Event>, Error> {
-            let body: Body = typed("a row of the log", value.clone())?;
-            Ok(body.unpack(Timestamp(at), run, form))
-        };
         let (before, after) = (events(document.before(), Form::Sealed)?, events(&document.after, Form::Sealed)?);
         self.step.rows.push(ErasedRow { number: seq, before, after });
-        self.indexed.insert(seq, events(&document.after, Form::Whole)?);
+        self.indexed.insert(seq, whole);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use shared::run::Context;
 
 use super::support::{World, actor, new_run, on_both, on_review, person};
 use crate::engine::Input;
-use crate::store::db::Sql;
+use crate::store::db::{Conn, Sql};
 use crate::store::packed::unpack;
 use crate::store::{Change, NewFlow, Operation};
 
@@ -76,14 +76,22 @@ async fn whoever_decided_an_edited_call_sees_its_review_without_large_values(wor
     let outline = outline(&world, &review).await;
     assert!(!outline.unreadable, "{:?}", outline.problem);
     assert!(access(&ana(), Act::SeeReview(&outline)).is_allowed());
+    let mut conn = world.store.inner.db.read().await.expect("reads");
+    let stored = stored(&mut conn, "reviews", "body", review.id.0).await;
+    assert_eq!(stored["decisions"][0]["verdict"]["decisions"]["c1-1"]["type"], "edit", "it is the engine's");
+}
+
+/// Reads a stored column as it is.
+async fn stored(conn: &mut Conn, table: &str, column: &str, id: uuid::Uuid) -> Value {
+    let sql = Sql::new(&format!("SELECT {column} FROM {table} WHERE id = ")).bind(id);
+    let row = conn.fetch_one(sql).await.expect("reads").expect("a row");
+    serde_json::from_str(&unpack(row.text(0).expect("text")).expect("unpacks")).expect("JSON")
 }
 
 /// Moves the value at a pointer out of a stored column, as a server of an earlier version did.
 async fn move_out(world: &World, run: RunId, table: &str, column: &str, id: uuid::Uuid, at: &str) {
     let mut conn = world.store.inner.db.write_on_this_thread().await.expect("writes");
-    let of_row = |sql: String| Sql::new(&sql).push(" WHERE id = ").bind(id);
-    let row = conn.fetch_one(of_row(format!("SELECT {column} FROM {table}"))).await.expect("reads").expect("a row");
-    let mut stored: Value = serde_json::from_str(&unpack(row.text(0).expect("text")).expect("packed")).expect("JSON");
+    let mut stored = stored(&mut conn, table, column, id).await;
     let moved = stored.pointer_mut(at).expect("it is stored there");
     let body = moved.to_string();
     let digest: [u8; 32] = Sha256::digest(body.as_bytes()).into();

@@ -8,7 +8,7 @@ use shared::api::{Decided, DecisionEffect};
 use shared::id::{FlowId, ReviewId, RunId};
 use shared::run::Context;
 
-use super::super::log_row::Recorded;
+use super::super::log_row::{Cause, Recorded};
 use super::super::{CommitError, Committed};
 use super::group::{Group, RunWork, UnreadableRun};
 use super::rights::allow;
@@ -81,8 +81,14 @@ impl Group {
         let grants = std::mem::take(&mut transition.used);
         let people = people.filter(|_| transition.people_asked);
         let feedback = if transition.feedback_told { feedback } else { Vec::new() };
-        let recorded =
-            Recorded { moment, launch: Some(launch), input: None, grants, people, feedback, forgotten: Vec::new() };
+        let recorded = Recorded {
+            moment,
+            cause: Cause::Launch(Box::new(launch)),
+            grants,
+            people,
+            feedback,
+            forgotten: Vec::new(),
+        };
         self.runs.entry(run).or_default().absorb(transition, recorded)
     }
 

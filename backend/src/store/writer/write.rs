@@ -9,7 +9,7 @@ use shared::review::Review;
 use uuid::Uuid;
 
 use super::super::batch::{Batch, Table};
-use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
+use super::super::blobs::{NewBlobs, encode, encode_owned, encode_whole, is_marked};
 use super::super::compact_review::Compact;
 use super::super::db::{Arg, Conn};
 use super::super::feedback::{FEEDBACK, feedback_row};
@@ -178,7 +178,7 @@ impl Group {
         }
         for (moment, event) in &self.out.events {
             let body = NewBody::pack(moment.now, None, std::slice::from_ref(event));
-            let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
+            let body = encode_owned(Uuid::nil(), &body, || body.owner(), &mut rows.blobs)?;
             rows.large |= is_large(&body);
             rows.log.push(LogRow { at: moment.now.0, run: None, body: pack(body) });
         }
@@ -277,7 +277,7 @@ impl Rows {
             &changed.inputs,
             RunState::FORMAT,
         );
-        let body = encode(run.0, &body, &mut self.blobs)?;
+        let body = encode_owned(run.0, &body, || body.owner(), &mut self.blobs)?;
         self.large |= is_large(&body);
         self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body: pack(body) });
         Ok(())
