@@ -275,7 +275,9 @@ mod tests {
             (&[news(false, true), news(true, false)], news(true, true)),
             (&[news(false, false)], news(false, false)),
         ] {
-            commits.iter().for_each(|news| one.committed(*news));
+            for news in commits {
+                one.committed(*news);
+            }
             let notice = one.payload();
             assert_eq!((other.news_in(&notice), one.news_in(&notice)), (Some(announced), None), "{notice}");
         }

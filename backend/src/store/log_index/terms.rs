@@ -54,7 +54,10 @@ pub(super) fn stem(word: &str) -> &str {
 
 /// The terms of entries that were met already, by kind, actor and act: most entries of a step have the same few.
 #[derive(Debug, Default)]
-pub(super) struct KnownTerms(HashMap<(EntryKind, Option<Username>, Option<&'static str>), Vec<Term>>);
+pub(super) struct KnownTerms(HashMap<TermKey, Vec<Term>>);
+
+/// The kind, actor and act of entries.
+type TermKey = (EntryKind, Option<Username>, Option<&'static str>);
 
 impl KnownTerms {
     /// The terms of an entry with this act.
