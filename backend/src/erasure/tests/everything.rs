@@ -22,6 +22,7 @@ on_both! {
     what_was_erased_and_changed_afterwards_is_found,
     an_erasure_that_is_stopped_between_its_steps_goes_on,
     what_was_changed_before_is_never_erased,
+    a_name_in_data_of_users_is_treated_alike_wherever_the_data_stand,
     what_was_erased_is_still_proved_once_it_is_archived,
 }
 
@@ -146,6 +147,18 @@ async fn what_was_changed_before_is_never_erased(mut world: World) {
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("looks"), Reached::Later);
     assert!(world.record.database.holding("Quixotically not").await.expect("reads").contains(&"log".to_owned()));
     assert_eq!(world.record.first_bad(None).await.0, Tampering::Changed);
+}
+
+async fn a_name_in_data_of_users_is_treated_alike_wherever_the_data_stand(world: World) {
+    let run = world.decided_form().await;
+    world.deactivate().await;
+    world.erase().await.expect("they are erased");
+    assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
+    let whole = world.whole(run).await;
+    let owners = |name: &str| whole.matches(&format!("\"owner\": String(\"{name}\")")).count();
+    assert!(owners(NAME) >= 6, "the input, and the metadata of the decision: {}", owners(NAME));
+    assert_eq!(whole.matches("\"owner\": String(").count(), owners(NAME));
+    assert!(!whole.contains(&format!("by: \"{NAME}\"")), "who decided is named by the pseudonym");
 }
 
 async fn what_was_erased_is_still_proved_once_it_is_archived(mut world: World) {

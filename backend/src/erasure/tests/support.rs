@@ -142,6 +142,41 @@ impl World {
         run
     }
 
+    /// Finishes a run whose input and whose decision by the person have their own members, one of them with the name.
+    pub async fn decided_form(&self) -> RunId {
+        let text = json!({"type": "string"});
+        let flow = json!({
+            "id": "form", "input": {"type": "object", "properties": {"owner": text, "input": text}},
+            "nodes": {"check": {"human": {
+                "prompt": "Whose is it?", "options": [{"id": "yes", "kind": "accept", "label": "Yes"}],
+            }}},
+        });
+        let source = flow.to_string();
+        let flow = serde_json::from_value(flow).expect("the flow is well-formed");
+        let new = NewFlow { digest: "sha256:2".to_owned(), source, flow };
+        self.by("zoe", Operation::SaveFlow(Box::new(new))).await.expect("the flow is saved");
+        let run = RunId(Moment::of(&SystemClock).ids().uuid());
+        let mut members = JsonMap::from_iter([("owner".to_owned(), json!(NAME))]);
+        let metadata = members.clone();
+        // An input of the engine has a member with this name, too.
+        members.insert("input".to_owned(), json!("form"));
+        let (flow, context) = ("form".parse().expect("an id"), shared::run::Context::default());
+        let launch = Operation::Launch { run, flow, version: None, input: members, context };
+        self.by("zoe", launch).await.expect("the run starts");
+        let review = self.store().run_reviews(run).await.expect("reads").pop().expect("it asks");
+        let request = DecisionRequest {
+            revision: review.revision,
+            digest: review.digest.clone(),
+            verdict: Verdict::Choose { option: "yes".to_owned(), fields: JsonMap::new() },
+            edits: JsonMap::new(),
+            comment: None,
+            metadata,
+        };
+        let input = Input::decide(review.id, person(NAME), Via::Human, request);
+        self.on_review(NAME, review.id, input).await;
+        run
+    }
+
     /// Sets up the person's credentials, notification settings and deputies.
     pub async fn account(&self) {
         let now = self.record.clock.now();

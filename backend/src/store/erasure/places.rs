@@ -1,7 +1,8 @@
 //! Where stored JSON holds data of users: what a flow, a model, a tool or a person puts in, whose members this program
 //! did not name.
 //!
-//! An erasure reads rows of every age, so this list knows JSON and not the current types.
+//! An erasure reads rows of every age, so this list knows JSON and not the current types. A test compares it with what
+//! the types say ([`shared::user_data`]).
 
 /// The root of the stored state of a run.
 pub(super) const STATE: &str = "run_state";
@@ -42,8 +43,16 @@ const PLACES: [&[&str]; 25] = [
 
 /// Whether the value at this path is data of users.
 pub(super) fn is_users(path: &[String]) -> bool {
-    PLACES.iter().any(|place| {
+    place_of(path).is_some()
+}
+
+/// The index of the place at which this path ends.
+fn place_of(path: &[String]) -> Option<usize> {
+    PLACES.iter().position(|place| {
         let end = path.len().checked_sub(place.len()).and_then(|start| path.get(start..));
         end.is_some_and(|end| end.iter().zip(*place).all(|(key, wanted)| *wanted == ANY || key == wanted))
     })
 }
+
+#[cfg(test)]
+mod tests;
