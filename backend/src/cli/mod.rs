@@ -166,12 +166,12 @@ mod tests {
     fn nothing_that_is_printed_controls_the_terminal() {
         let mut out = Vec::new();
         write_to(&mut out, "a.yaml:1:2\u{1b}[2J\r: \u{202e}x\n\tb").unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "a.yaml:1:2‹ESC›[2J‹CR›: ‹RLO›x\n\tb\n");
+        assert_eq!(String::from_utf8(out).unwrap(), "a.yaml:1:2‹U+001B›[2J‹U+000D›: ‹RLO›x\n\tb\n");
     }
 
     #[test]
     fn libraries_that_log_addresses_of_servers_stay_quiet() {
-        for (command, chosen) in [("serve", None), ("serve", Some("debug")), ("audit public-key", None)] {
+        for (command, chosen) in [("serve", None), ("serve", Some("debug")), ("audit key", None)] {
             let cli = Cli::try_parse_from(["countersign"].into_iter().chain(command.split(' '))).unwrap();
             assert!(cli.log_filter(chosen).split(',').any(|directive| directive == "rmcp=off"), "{command}");
         }

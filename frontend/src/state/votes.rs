@@ -1,6 +1,7 @@
 //! The state of the votes on a review, in words for one person. What is required and who is missing come from the
 //! server.
 
+use shared::decision::Decision;
 use shared::review::Review;
 
 use super::outcomes::{self, Quotes};
@@ -51,7 +52,7 @@ pub fn keep_own(before: &Review, now: &mut Review) {
     now.decisions.extend(before.decisions.iter().filter(|own| own.revision == now.revision).cloned());
     let Some(voting) = now.voting.as_mut().filter(|_| now.decisions.is_empty()) else { return };
     let known = before.voting.iter().flat_map(|before| &before.voided);
-    for own in known.chain(before.decisions.iter().map(|own| own.voter())) {
+    for own in known.chain(before.decisions.iter().map(Decision::voter)) {
         if !voting.voided.contains(own) {
             voting.voided.push(own.clone());
         }

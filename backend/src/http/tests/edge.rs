@@ -103,8 +103,9 @@ async fn over_https_a_session_cookie_that_is_not_bound_to_this_host_is_ignored()
     let nobody = Client { site: &site, cookie: None };
     let login = json!({ "username": "admin", "password": PASSWORD });
     let first_cookie = |answer: &super::Received| {
-        let cookie = answer.headers.get(header::SET_COOKIE).unwrap().to_str().unwrap();
-        cookie.split(';').next().unwrap().to_owned()
+        let cookie =
+            answer.headers.get(header::SET_COOKIE).unwrap_or_else(|| panic!("{}: {}", answer.status, answer.body));
+        cookie.to_str().unwrap().split(';').next().unwrap().to_owned()
     };
     let unbound = first_cookie(&nobody.post_with(SESSION, &login, &[]).await);
     assert!(unbound.starts_with("countersign_session="), "a login over http: {unbound}");
