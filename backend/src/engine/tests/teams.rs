@@ -172,7 +172,7 @@ fn what_a_guardrail_blocks_fails_the_step_of_any_team() {
     let gates = "gates: { before_agent: { critic: true } }\nguardrails: [{ name: own, pattern: Falcon }]";
     for strategy in ["parallel", "debate", "sequential"] {
         let mut play = start_with(&format!("strategy: {strategy}"), gates);
-        if strategy == "sequential" {
+        if strategy != "parallel" {
             says(&mut play, "researcher", text("Yes."));
         }
         let prompt = json!({ "prompt": "Ask Falcon.", "instructions": "You find fault." });

@@ -149,10 +149,11 @@ async fn what_was_changed_before_is_never_erased(mut world: World) {
     assert_eq!(world.record.first_bad(None).await.0, Tampering::Changed);
 }
 
-async fn a_name_in_data_of_users_is_treated_alike_wherever_the_data_stand(world: World) {
+async fn a_name_in_data_of_users_is_treated_alike_wherever_the_data_stand(mut world: World) {
     let run = world.decided_form().await;
     world.deactivate().await;
     world.erase().await.expect("they are erased");
+    world.record.seal_all().await;
     assert_eq!(world.eraser().pass(u64::MAX).await.expect("erases"), Reached::End);
     let whole = world.whole(run).await;
     let owners = |name: &str| whole.matches(&format!("\"owner\": String(\"{name}\")")).count();

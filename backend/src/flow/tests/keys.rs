@@ -41,7 +41,7 @@ nodes:
     let verdict = "verdict: { type: string }";
     expect(
         &flow(verdict, "next: end"),
-        &[("6:48 FLOW_INVALID", "`le-gal` and `finance` can run at the same time after `a`, and both write `verdict`")],
+        &[("6:49 FLOW_INVALID", "`le-gal` and `finance` can run at the same time after `a`, and both write `verdict`")],
     );
     expect(&flow(verdict, "write_keys: [other]"), &[]);
     expect(&flow("reason: { type: string }", "next: end"), &[]);

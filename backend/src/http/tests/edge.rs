@@ -109,7 +109,9 @@ async fn over_https_a_session_cookie_that_is_not_bound_to_this_host_is_ignored()
     };
     let unbound = first_cookie(&nobody.post_with(SESSION, &login, &[]).await);
     assert!(unbound.starts_with("countersign_session="), "a login over http: {unbound}");
-    let bound = nobody.post_with(SESSION, &login, &[("host", "reviews.example.org")]).await;
+    let by_host = Request::post(SESSION).header(header::HOST, "reviews.example.org");
+    let by_host = by_host.header(header::CONTENT_TYPE, "application/json").body(Body::from(login.to_string())).unwrap();
+    let bound = site.send(by_host).await;
     assert!(first_cookie(&bound).starts_with("__Host-"), "a login of a program without an origin");
     let both = format!("{unbound}; {}", first_cookie(&bound));
     for (host, cookie, status) in [

@@ -260,7 +260,9 @@ impl Rows {
             self.places(review, work.stored_reviews.get(&review.id))?;
         }
         self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| vec![task.0.into()]));
-        self.abandoned_tasks.extend(changed.abandoned_tasks.iter().map(|task| vec![task.0.into()]));
+        // A run that cannot be read ends with all its tasks, also those of calls that it has abandoned.
+        let abandoned = changed.abandoned_tasks.difference(&changed.ended_tasks);
+        self.abandoned_tasks.extend(abandoned.map(|task| vec![task.0.into()]));
         for task in changed.tasks.values() {
             self.tasks.push(vec![
                 task.id.0.into(),
