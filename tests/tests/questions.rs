@@ -260,7 +260,6 @@ async fn a_question_that_cannot_be_asked_is_refused_at_its_place() {
         (json!({ "timeout": "1h", "on_timeout": "follow" }), "/on_timeout"),
         (json!({ "policy": "majority" }), ""),
         (json!({ "policy": { "quorum": 0 } }), "/policy/quorum"),
-        (json!({ "kind": "handoff", "question": null, "to": "reviewer", "reason": "x", "timeout": "1h" }), "/timeout"),
         (json!({ "reviewers": { "not_same_as": "ask" } }), "/reviewers/not_same_as"),
         (json!({ "reviewers": { "role": ["legal"] } }), "/reviewers/role"),
         (json!({ "callback_url": "https://example.com" }), "/callback_url"),
@@ -272,6 +271,9 @@ async fn a_question_that_cannot_be_asked_is_refused_at_its_place() {
         let places = problem["errors"].as_array().into_iter().flatten().map(|mistake| &mistake["path"]);
         assert!(places.into_iter().any(|place| place == path), "{wrong}: {problem}");
     }
+    let handoff = json!({ "kind": "handoff", "to": "reviewer", "reason": "x", "timeout": "1h" });
+    let (status, review) = program.post("/api/v1/reviews", &handoff).await;
+    assert_eq!((status, &review["expires_at"]), (StatusCode::CREATED, &Value::Null), "nobody waits for it: {review}");
     for path in ["/api/v1/reviews/facets?requested_by=me", "/api/v1/reviews?requested_by=me&order=urgency"] {
         assert_eq!(program.send(Method::GET, path, None, None).await.0, StatusCode::UNPROCESSABLE_ENTITY, "{path}");
     }

@@ -13,6 +13,8 @@ use super::input::ModelToolCall;
 pub(super) const MAX_CALLS: usize = 64;
 /// The maximum size of all results in a conversation, as JSON, in bytes.
 const MAX_RESULTS: usize = 8 * 1024 * 1024;
+/// The size of results that are always kept, in bytes: answers of people are among them.
+const SMALL: usize = 16 * 1024;
 
 impl Conversation {
     /// Removes the calls that exceed the limit of a turn, and tells the model so after the results of the others.
@@ -35,13 +37,14 @@ impl Conversation {
         let mut left = MAX_RESULTS.saturating_sub(earlier.sum());
         for call in calls {
             let ToolCallState::Done { result, failed: false } = &call.state else { continue };
-            if let Some(less) = left.checked_sub(size(result)) {
-                left = less;
+            let size = size(result);
+            if size <= left || size <= SMALL {
+                left = left.saturating_sub(size);
                 continue;
             }
             let why = format!(
-                "the call was made, but its result is left out: the results of all your calls in this step may have {} \
-                 MiB together",
+                "the call has a result, but it is left out: the results of all your calls in this step may have {} MiB \
+                 together",
                 MAX_RESULTS / 1024 / 1024
             );
             call.state = ToolCallState::failed(FlowCode::ToolFailed, &why);

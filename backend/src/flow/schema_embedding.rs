@@ -71,7 +71,9 @@ fn moved(schema: &Value, root: &str, place: &str) -> Value {
                     }
                     (of, _) => moved(value, root, &below(of)),
                 };
-                Some((keyword.clone(), value))
+                // As a schema of its own, this one was what `#` means; here, that would be the whole schema.
+                let keyword = if keyword == "$recursiveRef" { "$ref" } else { keyword };
+                Some((keyword.to_owned(), value))
             };
             Value::Object(members.iter().filter_map(member).collect())
         }

@@ -206,7 +206,10 @@ impl Store {
                     Err(error) => {
                         let (id, before) = (row.uuid(0)?, (row.int(at)?, row.text_opt(at + 1)?));
                         tracing::error!(%error, table = table.name(), %id, "a row cannot be read, and is deferred");
-                        conn.execute(store.put_back(table, id, before, &owner)).await?;
+                        // The others are claimed by now.
+                        if let Err(error) = conn.execute(store.put_back(table, id, before, &owner)).await {
+                            tracing::error!(%error, table = table.name(), %id, "a row that was claimed could not be deferred");
+                        }
                     }
                 }
             }

@@ -22,6 +22,8 @@ pub(super) const WRITERS: u32 = 3;
 /// The time limit for a statement or an idle transaction in PostgreSQL, in milliseconds: the tail of the log waits for
 /// the oldest transaction.
 const TIME_LIMIT_MS: &str = "15000";
+/// The time limit for a statement of a writer in PostgreSQL, in milliseconds: shorter than that for a whole transaction.
+const WRITE_LIMIT_MS: &str = "8000";
 /// How long an unused connection is assumed to be alive. A check costs as much as a read.
 const TRUSTED: Duration = Duration::from_secs(1);
 
@@ -113,8 +115,14 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .clone()
         .options([("statement_timeout", TIME_LIMIT_MS), ("idle_in_transaction_session_timeout", TIME_LIMIT_MS)]);
     // Writers only look up rows by their keys. A plan for the values of each statement would take longer than the
-    // statement, and as long as a table is small or was not analysed, a plan would read the whole of it.
-    let keyed = connect.clone().options([("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off")]);
+    // statement, and as long as a table is small or was not analysed, a plan would read the whole of it. A statement
+    // without a transaction around it ends before its client gives it up, and is isolated like those in one.
+    let keyed = connect.clone().options([
+        ("plan_cache_mode", "force_generic_plan"),
+        ("enable_seqscan", "off"),
+        ("statement_timeout", WRITE_LIMIT_MS),
+        ("default_transaction_isolation", "read committed"),
+    ]);
     let writers = PgPoolOptions::new()
         // Two more than the writers, for claims and heartbeats.
         .max_connections(WRITERS + 2)

@@ -18,8 +18,8 @@ use crate::state::verdict::{self, Intent};
 
 /// The interval at which [`Workspace::finish`] checks whether decisions were answered, in milliseconds.
 const LOOK_AFTER: u32 = 100;
-/// How often [`Workspace::finish`] looks for decisions of other tabs. A tab that has crashed never finishes.
-const LOOKS_ELSEWHERE: u32 = 30;
+/// How often [`Workspace::finish`] looks for decisions of other tabs: for as long as the server may take to answer.
+const LOOKS_ELSEWHERE: u32 = 300;
 /// How long a page that is being closed may take to send a decision, in milliseconds.
 const ARRIVES_WITHIN: u32 = 2000;
 
@@ -127,8 +127,7 @@ impl Workspace {
     }
 
     /// Sends held decisions, those of other tabs too, and waits for the answers to all that are on their way, before the
-    /// person logs out. Returns whether all of them have arrived, or are still on their way in a tab that does not
-    /// finish.
+    /// person logs out. Returns whether all of them have arrived.
     pub async fn finish(self) -> bool {
         // What another tab could not send is in the browser's storage at once, and in the outbox soon.
         let stored = move || {
@@ -153,7 +152,7 @@ impl Workspace {
             }
             TimeoutFuture::new(LOOK_AFTER).await;
         }
-        unsent().iter().all(|id| before.contains(id))
+        !self.is_busy_elsewhere() && unsent().iter().all(|id| before.contains(id))
     }
 
     /// Sends decisions concurrently.

@@ -28,6 +28,8 @@ const KEEP_AFTER: u32 = 300;
 const LOGGING_OUT: &str = "countersign.logging-out";
 /// The storage key under which a tab tells the others who has logged out.
 const LOGGED_OUT: &str = "countersign.logged-out";
+/// How long a tab may take to send a decision, in milliseconds. After that it has crashed.
+const BUSY_FOR: f64 = 60_000.0;
 
 /// For each subject, the body that its form sent last without an answer, and its idempotency key. Like a draft, it
 /// outlives the form.
@@ -265,10 +267,15 @@ impl Workspace {
         }
     }
 
-    /// Whether another tab of the person has unanswered decisions.
-    pub(super) fn is_busy_elsewhere(self) -> bool {
+    /// Whether another tab of the person has unanswered decisions. A tab that has crashed never says that it has none.
+    pub fn is_busy_elsewhere(self) -> bool {
         let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(outbox::busy_prefix)) else { return false };
-        self.tab.with_value(|own| storage::keys(&prefix).iter().any(|key| key.strip_prefix(&prefix) != Some(own)))
+        let since = |key: &str| storage::text(key)?.parse::<f64>().ok();
+        let is_fresh = |key: &String| since(key).is_some_and(|since| js_sys::Date::now() - since < BUSY_FOR);
+        let others = |own: &String| {
+            storage::keys(&prefix).iter().any(|key| key.strip_prefix(&prefix) != Some(own) && is_fresh(key))
+        };
+        self.tab.with_value(others)
     }
 
     /// Stores whether this tab has unanswered decisions.
@@ -276,7 +283,7 @@ impl Workspace {
         let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(outbox::busy_prefix)) else { return };
         let key = self.tab.with_value(|tab| format!("{prefix}{tab}"));
         if busy {
-            storage::write_text(&key, "");
+            storage::write_text(&key, &js_sys::Date::now().to_string());
         } else {
             storage::remove(&key);
         }

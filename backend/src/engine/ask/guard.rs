@@ -1,5 +1,5 @@
-//! Applies guardrails to a value, and a second time to what they redact: a redacted value takes effect only if it still
-//! fits its place, and if nothing is left in it to be blocked or redacted.
+//! Applies guardrails to a value, and again to what they redact: a redacted value takes effect only if it still fits its
+//! place, and if nothing is left in it to be blocked or redacted.
 
 use shared::JsonMap;
 use shared::definition::Effect;
@@ -9,41 +9,58 @@ use crate::engine::ruling::Blocked;
 use crate::flow::Compiled;
 use crate::flow::guardrail::{Finding, GuardrailVerdict};
 
+/// The maximum number of times that a value is redacted.
+const ROUNDS: usize = 8;
+
 /// Returns a value as guardrails leave it, or the block, and all their findings. `look` applies guardrails; `fits` turns
 /// redacted values into the value that takes effect, or says why that is impossible.
 pub(super) fn guard<T>(
     value: T,
     look: impl Fn(&T) -> GuardrailVerdict,
-    fits: impl FnOnce(JsonMap) -> Result<T, String>,
+    fits: impl Fn(JsonMap) -> Result<T, String>,
 ) -> (Result<T, Blocked>, Vec<Finding>) {
-    let GuardrailVerdict { mut findings, redacted } = look(&value);
+    let GuardrailVerdict { mut findings, mut redacted } = look(&value);
     if let Some(blocked) = Blocked::by(&findings) {
         return (Err(blocked), findings);
     }
-    let Some(redacted) = redacted else { return (Ok(value), findings) };
-    let left = match fits(redacted) {
-        Ok(redacted) => {
-            let again = look(&redacted).findings;
-            let Some(left) = again.iter().find(|finding| finding.effect != Effect::Warn).cloned() else {
-                let is_new = |finding: &Finding| findings.iter().all(|known| known.guardrail != finding.guardrail);
-                let new: Vec<_> = again.into_iter().filter(is_new).collect();
-                findings.extend(new);
-                return (Ok(redacted), findings);
-            };
-            match left.effect {
-                Effect::Redact => Finding { reason: format!("{}, even after redaction", left.reason), ..left },
-                Effect::Block | Effect::Warn => left,
+    let mut value = value;
+    for round in 1..=ROUNDS {
+        let Some(values) = redacted else { return (Ok(value), findings) };
+        value = match fits(values) {
+            Ok(value) => value,
+            Err(reason) => {
+                let by = findings.iter().rfind(|finding| finding.effect == Effect::Redact);
+                let guardrail = by.map(|finding| finding.guardrail.clone()).unwrap_or_default();
+                return blocked(
+                    findings,
+                    Finding { guardrail, effect: Effect::Block, key: None, reason, inquiry: None },
+                );
             }
+        };
+        let again = look(&value);
+        let by_effect = |effect| again.findings.iter().find(|finding| finding.effect == effect).cloned();
+        if let Some(block) = by_effect(Effect::Block) {
+            return blocked(findings, block);
         }
-        Err(reason) => {
-            let by = findings.iter().rfind(|finding| finding.effect == Effect::Redact);
-            let guardrail = by.map(|finding| finding.guardrail.clone()).unwrap_or_default();
-            Finding { guardrail, effect: Effect::Block, key: None, reason, inquiry: None }
+        // What was redacted may uncover more, such as the second of two numbers between which there is only a comma.
+        if let Some(left) = by_effect(Effect::Redact)
+            && (round == ROUNDS || again.redacted.is_none())
+        {
+            let reason = format!("{}, even after redaction", left.reason);
+            return blocked(findings, Finding { reason, ..left });
         }
-    };
-    let left = Finding { effect: Effect::Block, ..left };
-    let blocked = Blocked::of(&left);
-    findings.push(left);
+        let is_new = |finding: &Finding| findings.iter().all(|known| known.guardrail != finding.guardrail);
+        let new: Vec<_> = again.findings.into_iter().filter(is_new).collect();
+        findings.extend(new);
+        redacted = again.redacted;
+    }
+    (Ok(value), findings)
+}
+
+fn blocked<T>(mut findings: Vec<Finding>, by: Finding) -> (Result<T, Blocked>, Vec<Finding>) {
+    let by = Finding { effect: Effect::Block, ..by };
+    let blocked = Blocked::of(&by);
+    findings.push(by);
     (Err(blocked), findings)
 }
 

@@ -107,7 +107,7 @@ pub(in crate::engine) fn parameters(builtin: Builtin) -> Option<Value> {
         _ => return None,
     };
     properties["timeout"] = match builtin {
-        Builtin::Handoff => json!({ "type": "string", "description": "Has no effect: nobody waits for a handoff" }),
+        Builtin::Handoff => json!({ "description": "Has no effect: nobody waits for a handoff" }),
         _ => timeout,
     };
     Some(json!({

@@ -55,8 +55,8 @@ fn results_for_which_a_conversation_has_no_room_are_left_out() {
         let look = play.call_task(call);
         play.returned(&look, large.clone());
     }
-    let left_out = "TOOL_FAILED: the call was made, but its result is left out: the results of all your calls in this \
-                    step may have 8 MiB together";
+    let left_out = "TOOL_FAILED: the call has a result, but it is left out: the results of all your calls in this step \
+                    may have 8 MiB together";
     assert!(results(&play) == [large.clone(), large.clone(), json!(left_out)], "two of them fit");
     play.model("think", calls([("look", json!({})), ("look", json!({}))]));
     let look = play.call_task("c2-1");
@@ -64,4 +64,12 @@ fn results_for_which_a_conversation_has_no_room_are_left_out() {
     let look = play.call_task("c2-2");
     play.returned(&look, json!("seen"));
     assert!(results(&play)[3..] == [json!(left_out), json!("seen")], "the earlier turns count");
+    // Small results are kept even where the conversation is full: answers of people are among them.
+    play.model("think", calls([(); 2].map(|()| ("look", json!({})))));
+    let full = json!("x".repeat(2 * 1024 * 1024 - 16));
+    for (call, result) in [("c3-1", full), ("c3-2", json!("yes, ".repeat(1000)))] {
+        let look = play.call_task(call);
+        play.returned(&look, result);
+    }
+    assert_eq!(results(&play)[6], json!("yes, ".repeat(1000)));
 }

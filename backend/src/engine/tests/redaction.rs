@@ -55,6 +55,13 @@ fn a_redacted_output_still_fits_the_schema_of_its_flow() {
 }
 
 #[test]
+fn what_redaction_uncovers_is_redacted_too() {
+    for play in outputs("{}", "[pii-redaction]", "4111111111111111,5105105105105100") {
+        assert_eq!((play.status(), play.key("answer")), (RunStatus::Completed, &json!("[redacted],[redacted]")));
+    }
+}
+
+#[test]
 fn what_redaction_brings_about_is_found_in_outputs_too() {
     let redact = "{ name: names, pattern: Ann, effect: redact, on: [outputs] }";
     for play in outputs("{}", &format!("[{{ name: own, pattern: 'd\\]t' }}, {redact}]"), "Annt") {
