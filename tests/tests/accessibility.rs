@@ -136,8 +136,7 @@ impl Findings {
             browser.dark(dark).await;
             let place = format!("{page}-{width}-{colours}");
             browser.picture_in(pictures.as_deref(), &place).await;
-            let breaches = if dark { browser.breaches_of_colours().await } else { browser.breaches().await };
-            for breach in breaches {
+            for breach in browser.breaches().await {
                 for (element, why) in breach.places {
                     let words = format!("{} ({}) at {element}: {why}", breach.id, breach.help);
                     self.0.entry(words).or_default().push(place.clone());
