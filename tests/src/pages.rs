@@ -106,6 +106,29 @@ pub async fn button_starting(driver: &WebDriver, start: &str) -> WebDriverResult
     pressable(driver, &format!("starts-with({LABEL}, {})", quoted(start))).await
 }
 
+/// Presses "Send now" of a decision that is held. Does nothing if the time to undo it is over: then it is sent anyway.
+pub async fn send_now(driver: &WebDriver) {
+    let path = format!("//button[{LABEL} = 'Send now']");
+    eventually("the decision is sent", async || {
+        let held = driver.find_all(By::XPath(path.as_str())).await.ok()?;
+        let Some(button) = held.first() else { return Some(()) };
+        button.click().await.ok()
+    })
+    .await;
+}
+
+/// Makes the next decision on this page wait for [`send_now`], however long a test looks at it before.
+pub async fn hold_the_next_decision(driver: &WebDriver) -> WebDriverResult<()> {
+    let script = "
+        const { setTimeout } = window;
+        window.setTimeout = (call, wait, ...rest) => {
+            if (wait !== 5000) return setTimeout(call, wait, ...rest);
+            window.setTimeout = setTimeout;
+            return 0;
+        };";
+    driver.execute(script, Vec::new()).await.map(|_| ())
+}
+
 async fn pressable(driver: &WebDriver, condition: &str) -> WebDriverResult<WebElement> {
     let path = format!("//*[self::button or @role='button'][not(@aria-disabled='true')][{condition}]");
     driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().and_enabled().first().await

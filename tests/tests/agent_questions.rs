@@ -6,7 +6,7 @@ use shared::api::ReviewQuery;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::caller::caller;
-use tests::pages::{button, field, wait_for_text};
+use tests::pages::{button, field, send_now, wait_for_text};
 use tests::reviewing::{Desk, press_key, reading, server, text_of};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -18,12 +18,12 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     let driver = &browser.driver;
     wait_for_text(driver, "Agent clerk continues as planned.").await;
     button(driver, "Pause").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "Paused by you since").await;
     let page = text_of(driver, "article.read").await;
     assert!(!page.contains("This changed while you were reading"), "she changed it herself: {page}");
     button(driver, "Resume").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
 
     let stuck = eventually("it cannot go on", async || {
         let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
@@ -41,7 +41,7 @@ async fn an_agent_is_paused_resumed_and_told_how_to_go_on() -> BrowserResult<()>
     wait_for_text(driver, "This is required.").await;
     field(driver, "guidance").await?.send_keys("Fetch the second chair.").await?;
     driver.query(By::Css(".say textarea")).first().await?.send_keys(Key::Control + Key::Enter).await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
     wait_for_text(driver, "Completed").await;
     let over = ana.review(stuck.id).await.expect("the review");
@@ -74,7 +74,7 @@ async fn several_answers_are_ticked_and_no_key_answers_before_that() -> BrowserR
         driver.find(By::XPath(format!("//label[contains(., '{size}')]"))).await?.click().await?;
     }
     button(driver, "Answer").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "answered “Size s” and “Size l”").await;
     assert_eq!(program.resolution(&asked).await["answer"]["options"], json!(["s", "l"]));
     browser.quit().await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::decision::{ActionDecision, Verdict};
 use tests::BrowserResult;
-use tests::pages::{button, wait_for_text};
+use tests::pages::{button, send_now, wait_for_text};
 use tests::reviewing::{Desk, pending, text_of};
 
 const FLOW: &str = "
@@ -41,7 +41,7 @@ async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> Brows
     let bar = text_of(driver, ".acts").await;
     assert!(bar.contains("Nothing runs; your answer is used as the result."), "{bar}");
     button(driver, "Choose “Send a voucher”").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "chose “Send a voucher” in place of refund").await;
     let over = ana.review(review.id).await.expect("the review");
     let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");
@@ -52,7 +52,7 @@ async fn an_alternative_is_chosen_in_place_of_a_call_and_as_an_option() -> Brows
     let review = pending(&ana).await;
     driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
     button(driver, "Call them first").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     driver.goto(format!("{}/runs/{run}", server.base)).await?;
     wait_for_text(driver, "Completed").await;
     let run = server.admin().await.run(run).await.expect("the run");

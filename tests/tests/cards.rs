@@ -5,7 +5,7 @@ use shared::api::ReviewQuery;
 use shared::id::RunId;
 use shared::review::{Review, ReviewKind, ReviewStatus};
 use tests::device::SCREENS;
-use tests::pages::{button, field, wait_for_text};
+use tests::pages::{button, field, send_now, wait_for_text};
 use tests::reviewing::{launch, reading, server};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
@@ -97,7 +97,7 @@ impl Reader {
     /// Presses a button, sends the decision at once, and waits for the text `then`.
     async fn decides(&self, label: &str, then: &str) -> BrowserResult<()> {
         button(&self.browser.driver, label).await?.click().await?;
-        button(&self.browser.driver, "Send now").await?.click().await?;
+        send_now(&self.browser.driver).await;
         wait_for_text(&self.browser.driver, then).await;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict, Via};
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, button_starting, wait_for_text};
+use tests::pages::{Inbox, Login, button, button_starting, send_now, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
 use tests::server::PASSWORD;
 use tests::{BrowserResult, eventually};
@@ -306,7 +306,7 @@ async fn an_open_form_shows_what_another_tab_has_typed() -> BrowserResult<()> {
     })
     .await;
     Inbox(driver).press("Send it, with your 2 edits").await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     let over =
         eventually("it is over", async || ana.review(review.id).await.ok().filter(|review| !review.is_pending()));
     let edits = over.await.decisions.remove(0).edits;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
 use tests::BrowserResult;
-use tests::pages::{button, field, wait_for_text};
+use tests::pages::{button, field, send_now, wait_for_text};
 use tests::reviewing::{Desk, decide, pending, text_of};
 use thirtyfour::prelude::*;
 
@@ -63,7 +63,7 @@ async fn words_beside_the_rejection_of_an_agent_are_its_comment_since_nobody_is_
     let words = "I have called Ann myself.";
     driver.query(By::Css(".say textarea")).first().await?.send_keys(words).await?;
     button(driver, "Reject billing").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "rejected billing").await;
     let over = ana.review(review.id).await.expect("the review");
     let [decision] = over.decisions.as_slice() else { panic!("one decision: {:?}", over.decisions) };

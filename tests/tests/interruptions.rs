@@ -5,7 +5,7 @@ use serde_json::json;
 use shared::api::UserPatch;
 use shared::error::{Code, Problem};
 use tests::device::Screen;
-use tests::pages::{Inbox, Login, button, button_starting, field, wait_for_text};
+use tests::pages::{Inbox, Login, button, button_starting, field, hold_the_next_decision, send_now, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, edit_text, launch, pending, press_key, text_of};
 use tests::{BrowserResult, eventually};
 use thirtyfour::prelude::*;
@@ -98,10 +98,11 @@ async fn a_decision_of_while_the_server_was_away_is_sent_again_and_counts_once()
     wait_for_text(driver, "Reconnecting…").await;
     browser.is_readable("offline", &SCREENS).await;
     browser.screen(1440, 900).await;
+    hold_the_next_decision(driver).await?;
     Inbox(driver).press("Send it, with your edit").await?;
     browser.is_readable("offline-held", &SCREENS).await;
     browser.screen(1440, 900).await;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "Your decision is kept here").await;
     browser.is_readable("offline-unsent", &SCREENS).await;
     browser.screen(1440, 900).await;
@@ -139,7 +140,7 @@ async fn a_decision_that_was_not_sent_waits_for_who_made_it() -> BrowserResult<(
     driver.execute("sessionStorage.setItem('drop', 1)", Vec::new()).await?;
     driver.refresh().await?;
     Inbox(driver).press("Send it").await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "Your decision is kept here").await;
     driver.refresh().await?;
     wait_for_text(driver, "Your decision may not have arrived. Send it now?").await;
@@ -204,7 +205,7 @@ async fn who_comes_second_is_told_who_was_first_and_keeps_what_they_wrote() -> B
     edit_text(driver, TYPED).await?;
     decide(&tom, &review, choose("stop"), json!({})).await;
     eventually("it is pressed", async || Inbox(driver).press("Send it, with your edit").await.ok()).await;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "Your decision was not accepted.").await;
     wait_for_text(driver, "tom chose “Stop”").await;
     browser.is_readable("not-accepted", &SCREENS).await;
@@ -302,7 +303,7 @@ async fn a_session_that_ends_while_one_types_takes_nothing_away() -> BrowserResu
     // The session ends again before the decision is sent; the decision waits for the login.
     driver.delete_all_cookies().await?;
     Inbox(driver).press("Send it, with your edit").await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     Login(driver).log_in_again().await?;
     wait_for_text(driver, "Your session ended before this was sent.").await;
     browser.is_readable("session-unsent", &SCREENS).await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::Verdict;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{button, field, wait_for_text, wait_for_title};
+use tests::pages::{button, field, send_now, wait_for_text, wait_for_title};
 use tests::reviewing::{Desk, NOTE, press_key, text_of};
 use tests::{BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
@@ -53,7 +53,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
     driver.find(By::XPath("//label[contains(@class, 'radio')][contains(., 'editor')]")).await?.click().await?;
     field(driver, "instructions").await?.send_keys("Shorter.").await?;
     button(driver, "Delegate it").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     eventually("it is said at its field", async || {
         let said = driver.find(By::XPath("//div[contains(@class, 'bad')][contains(., 'Instructions')]")).await.ok()?;
         said.text().await.ok()?.contains("must match").then_some(())
@@ -70,7 +70,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> BrowserResult<()
 
     instructions.send_keys(" By half.").await?;
     instructions.send_keys(Key::Control + Key::Enter).await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "Sent with the decision").await;
     let over = ana.review(review.id).await.expect("it is there");
     assert_eq!(over.status, ReviewStatus::Resolved);
@@ -124,7 +124,7 @@ async fn a_form_shows_what_it_would_send_whatever_another_tab_does() -> BrowserR
     driver.refresh().await?;
     eventually("it is still empty", async || (holds().await.ok()? == now("", "")).then_some(())).await;
     button(driver, "Later").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "Decided.").await;
     let over = ana.review(review.id).await.expect("it is there");
     let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");
@@ -168,7 +168,7 @@ async fn an_answer_that_may_be_left_out_is_sent_only_once_it_is_begun() -> Brows
     choice("Not set").await?.click().await?;
     is_chosen("Not set").await;
     button(driver, "Take over").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "Decided.").await;
     let over = ana.review(review.id).await.expect("it is there");
     let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");

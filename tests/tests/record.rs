@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{Login, button, field, wait_for_text};
+use tests::pages::{Login, button, field, send_now, wait_for_text};
 use tests::reviewing::{Desk, NOTE, choose, decide, launch, server, text_of};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
@@ -291,7 +291,7 @@ async fn a_text_that_was_written_to_freeze_the_page_is_shown_whole_and_decided()
         let marks = browser.driver.execute("return document.querySelectorAll('*').length", Vec::new()).await?;
         assert!(marks.convert::<u64>()? < 20_000, "it is laid out as far as a page can bear");
         button(&browser.driver, "It is").await?.click().await?;
-        button(&browser.driver, "Send now").await?.click().await?;
+        send_now(&browser.driver).await;
         eventually("it is decided", async || (!ana.review(review.id).await.ok()?.is_pending()).then_some(())).await;
     }
     browser.quit().await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shared::api::UserPatch;
 use shared::review::{Review, ReviewStatus};
-use tests::pages::{button, field, link, wait_for_text, wait_for_title};
+use tests::pages::{button, field, link, send_now, wait_for_text, wait_for_title};
 use tests::reviewing::{Desk, NOTE, reading, text_of};
 use tests::{Api, Browser, BrowserResult, Server, eventually};
 use thirtyfour::prelude::*;
@@ -133,7 +133,7 @@ async fn a_decision_that_gets_no_answer_can_be_sent_again() -> BrowserResult<()>
     wait_for_text(driver, &review.title).await;
     driver.execute("window.silent = true", Vec::new()).await?;
     button(driver, "Send it").await?.click().await?;
-    button(driver, "Send now").await?.click().await?;
+    send_now(driver).await;
     wait_for_text(driver, "The server did not answer in time.").await;
     driver.execute("window.silent = false", Vec::new()).await?;
     button(driver, "Send again").await?.click().await?;
