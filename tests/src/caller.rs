@@ -76,17 +76,21 @@ pub fn choose(option: &str) -> Value {
 
 /// Creates a person with these roles, and returns a caller with a token of that person that has the same roles.
 pub async fn caller(server: &Server, name: &str, roles: &[&str]) -> Caller {
-    of_person(server, &server.person(name, roles).await, roles).await
+    Caller(HttpTransport::with_token(&server.base, &token(server, name, roles).await))
+}
+
+/// Creates a person with these roles, and returns a token of that person that has the same roles.
+pub async fn token(server: &Server, name: &str, roles: &[&str]) -> String {
+    token_of(&server.person(name, roles).await, roles).await
 }
 
 /// Returns a caller with a token of the admin that has the role `admin`.
 pub async fn admin(server: &Server) -> Caller {
-    of_person(server, &server.admin().await, &["admin"]).await
+    Caller(HttpTransport::with_token(&server.base, &token_of(&server.admin().await, &["admin"]).await))
 }
 
-async fn of_person(server: &Server, person: &Api, roles: &[&str]) -> Caller {
+async fn token_of(person: &Api, roles: &[&str]) -> String {
     let roles = roles.iter().map(ToString::to_string).collect();
     let token = NewToken { name: "of a test".into(), roles, expires_at: None };
-    let token = person.create_token(&token).await.expect("a token").secret.expect("its secret");
-    Caller(HttpTransport::with_token(&server.base, &token))
+    person.create_token(&token).await.expect("a token").secret.expect("its secret")
 }

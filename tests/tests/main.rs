@@ -29,6 +29,7 @@ mod harness;
 mod inbox;
 mod interruptions;
 mod kills;
+mod mcp;
 mod option_fields;
 mod people;
 mod places;

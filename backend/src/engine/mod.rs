@@ -49,6 +49,7 @@ mod work;
 mod tests;
 
 pub use crate::flow::guardrail::{GuardrailAnswer, GuardrailPrograms, Inquiry};
+pub use ask_builtin::parameters as ask_parameters;
 pub use carrier::{Carrier, is_carrier, question_of};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;

@@ -36,11 +36,11 @@ pub(super) fn console() -> Router {
 }
 
 /// Answers requests that match no route: with a file, with the page for other paths, and with `404` for writes and
-/// paths of the API.
+/// paths of the API and of `/.well-known/`, which clients probe.
 pub(super) async fn serve(console: Router, request: Request) -> Result<Response, Infallible> {
     let path = request.uri().path();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !reads || path == "/api" || path.starts_with("/api/") {
+    if !reads || path == "/api" || path.starts_with("/api/") || path.starts_with("/.well-known/") {
         return Ok(not_found());
     }
     let last = path.rsplit('/').next().unwrap_or_default();

@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::budget::Bill;
 use super::problem::Refused;
 use super::reviews::{LONGEST_WAIT, REVIEW};
-use super::{AppState, Edge, cookies, headers, host, origin};
+use super::{AppState, Edge, cookies, headers, host, mcp, origin};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 
@@ -33,7 +33,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
     let limit = time_limit(&request, &route);
-    let api = request.uri().path().starts_with("/api/");
+    let api = route == mcp::PATH || request.uri().path().starts_with("/api/");
     let Edge { public_origins, hosts, .. } = &state.edge;
     if origin::came_over_https(request.headers(), public_origins) {
         cookies::remove_unbound(request.headers_mut());
@@ -77,7 +77,8 @@ fn known(method: &Method) -> &'static str {
 /// Returns how long a request may take: [`TIME_LIMIT`], and longer if it waits for a review.
 fn time_limit(request: &Request, route: &str) -> Duration {
     let query = request.uri().query().unwrap_or_default();
-    let waits = route == REVIEW && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
+    let waits = route == mcp::PATH
+        || route == REVIEW && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
     if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT }
 }
 

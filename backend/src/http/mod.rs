@@ -24,6 +24,7 @@ mod host;
 mod idempotency;
 mod inputs;
 mod log;
+mod mcp;
 mod me;
 mod middleware;
 mod notifications;
@@ -173,10 +174,15 @@ impl Deref for AppState {
 /// `ConnectInfo<SocketAddr>`, because limits count by address.
 pub fn router(state: AppState, further: Router) -> Router {
     let console = assets::console();
-    openapi::mount(api())
+    let api = openapi::mount(api());
+    let mcp = mcp::router(
+        api.clone().with_state(state.clone()).layer(CatchPanicLayer::custom(middleware::panicked)),
+        state.clone(),
+    );
+    api.with_state(state.clone())
+        .merge(mcp)
         .method_not_allowed_fallback(async || Refused(Problem::new(Code::MethodNotAllowed)))
         .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
-        .with_state(state.clone())
         .merge(further)
         .layer(CatchPanicLayer::custom(middleware::panicked))
         .layer(from_fn_with_state(state, middleware::observe))

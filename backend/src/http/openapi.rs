@@ -15,6 +15,7 @@ use shared::protocol::{ClientMessage, ServerMessage};
 use super::AppState;
 use super::api::{Api, Endpoint, OperationDoc};
 use super::inputs::Inputs;
+use super::mcp;
 
 const PATH: &str = "/api/openapi.json";
 const LIVE: &str = "/api/v1/live";
@@ -38,6 +39,9 @@ fn described(api: &mut Api) -> Value {
     // `crate::live` serves this route outside of this router.
     let live = OperationDoc::new("Open the live socket: a WebSocket with the subprotocol countersign.v1, and JSON text frames of ClientMessage and ServerMessage").status(101);
     api.endpoints.push(Endpoint { method: "get", path: LIVE, operation: live, describe });
+    // The endpoint of agents calls the other routes, and is therefore mounted beside them.
+    let mcp = Endpoint { method: "post", path: mcp::PATH, operation: mcp::documentation(), describe };
+    api.endpoints.push(mcp);
     document(&api.endpoints)
 }
 

@@ -10,7 +10,7 @@ use shared::id::Username;
 use shared::statistics::EscalationReason;
 use shared::time::Span;
 
-pub(super) use parameters::parameters;
+pub use parameters::parameters;
 
 /// A question that a call asks people.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,7 @@ const MAX_ALTERNATIVES: usize = 10;
 const MAX_SENTENCES: usize = 20;
 
 /// Returns the JSON Schema of the arguments of a builtin that asks people; `None` for other builtins.
-pub(in crate::engine) fn parameters(builtin: Builtin) -> Option<Value> {
+pub fn parameters(builtin: Builtin) -> Option<Value> {
     let text = json!({ "type": "string", "minLength": 1 });
     let texts = json!({ "type": "array", "items": text, "maxItems": MAX_SENTENCES });
     let timeout = json!({ "type": "string", "description": "How long to wait, such as 30m or 2h; default: no limit" });

@@ -12,6 +12,7 @@ mod feedback;
 mod grants;
 mod guardrails;
 mod lists;
+mod mcp;
 mod nested;
 mod output;
 mod people;

@@ -1,0 +1,123 @@
+//! The results of tools, which contain what an agent needs and no more.
+
+use serde::Serialize;
+use serde_json::Value;
+use shared::JsonMap;
+use shared::api::{FlowVersion, Page};
+use shared::error::{Problem, RunError};
+use shared::id::{FlowId, ReviewId, RunId, Username};
+use shared::review::{Review, ReviewStatus};
+use shared::run::{Run, RunStatus};
+
+/// The hint beside a question that nobody has answered yet.
+const PENDING: &str = "No one has answered yet. Call wait_for_review with this review_id.";
+
+/// A question, with its answer if there is one.
+#[derive(Serialize)]
+pub(super) struct QuestionResult {
+    review_id: ReviewId,
+    title: String,
+    status: ReviewStatus,
+    /// The address of the review in the console.
+    url: Option<String>,
+    /// Who answered it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    by: Vec<Username>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Value>,
+    /// Why there is no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
+}
+
+impl QuestionResult {
+    pub fn new(review: Review, url: Option<String>) -> Self {
+        let hint = review.is_pending().then_some(PENDING);
+        let (by, answer, reason) = match review.resolution {
+            Some(resolution) => (resolution.by, resolution.answer, resolution.reason),
+            None => (Vec::new(), None, None),
+        };
+        Self { review_id: review.id, title: review.title, status: review.status, url, by, answer, reason, hint }
+    }
+}
+
+/// A page of flows.
+#[derive(Serialize)]
+pub(super) struct FlowsResult {
+    flows: Vec<FlowResult>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FlowResult {
+    id: FlowId,
+    version: u32,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    /// The JSON Schema of the input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Value>,
+}
+
+impl From<Page<FlowVersion>> for FlowsResult {
+    fn from(page: Page<FlowVersion>) -> Self {
+        let flow = |flow: FlowVersion| {
+            let FlowVersion { id, version, title, description, input, .. } = flow;
+            FlowResult { id, version, title, description, input }
+        };
+        Self { flows: page.items.into_iter().map(flow).collect(), next_cursor: page.next_cursor }
+    }
+}
+
+/// A run, with the reviews that it waits for.
+#[derive(Serialize)]
+pub(super) struct RunResult {
+    run_id: RunId,
+    flow: FlowId,
+    title: String,
+    status: RunStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<JsonMap>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<RunError>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits_for: Vec<PendingReview>,
+    /// The number of pending reviews, of which `waits_for` has those that the caller may see.
+    pending_reviews: u32,
+}
+
+#[derive(Serialize)]
+struct PendingReview {
+    review_id: ReviewId,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+}
+
+impl RunResult {
+    pub fn new(run: Run, pending: Vec<Review>, url: impl Fn(ReviewId) -> Option<String>) -> Self {
+        let waits_for = pending.into_iter().map(|review| {
+            let url = url(review.id);
+            PendingReview { review_id: review.id, title: review.title, url }
+        });
+        Self {
+            run_id: run.summary.id,
+            flow: run.summary.flow,
+            title: run.summary.title,
+            status: run.summary.status,
+            output: run.output,
+            error: run.summary.error,
+            waits_for: waits_for.collect(),
+            pending_reviews: run.summary.pending_reviews,
+        }
+    }
+}
+
+/// Returns a problem without the review that it may contain, which an agent does not need.
+pub(super) fn problem(problem: Problem) -> Value {
+    serde_json::to_value(Problem { review: None, resolution: None, ..problem }).unwrap_or_default()
+}

@@ -1,0 +1,249 @@
+//! The tools: their names, descriptions and schemas, and the callers who are offered them.
+
+use std::sync::{Arc, LazyLock};
+
+use rmcp::model::{Tool as Description, ToolAnnotations};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::access::{Act, Principal, access};
+use shared::api::Launch;
+use shared::id::{ReviewId, RunId};
+use shared::new_review::{AskedKind, NewReview};
+use shared::time::Span;
+
+use crate::engine;
+
+/// A tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    /// Asks people a question, and waits for the answer.
+    Ask(AskedKind),
+    WaitForReview,
+    WithdrawReview,
+    ListFlows,
+    StartRun,
+    GetRun,
+    CancelRun,
+}
+
+/// The arguments of `wait_for_review`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaitForReview {
+    /// The `review_id` of the question.
+    pub review_id: ReviewId,
+    /// How long to wait for the answer, at most 50s; default: 45s.
+    pub wait: Option<Span>,
+}
+
+/// The arguments of `withdraw_review`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WithdrawReview {
+    /// The `review_id` of the question.
+    pub review_id: ReviewId,
+    /// Why it is no longer needed.
+    pub reason: Option<String>,
+}
+
+/// The arguments of `list_flows`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListFlows {
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// The arguments of `get_run`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GetRun {
+    /// The `run_id` of the run.
+    pub run_id: RunId,
+}
+
+/// The arguments of `cancel_run`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CancelRun {
+    /// The `run_id` of the run.
+    pub run_id: RunId,
+    /// Why it is cancelled.
+    pub reason: Option<String>,
+}
+
+/// The members of a [`NewReview`] that are not arguments: the tool determines the kind, and an agent has no address to
+/// which an answer could be posted.
+pub(super) const NOT_ARGUMENTS: [&str; 2] = ["kind", "callback_url"];
+
+/// All tools, in the order in which they are listed, with their descriptions.
+static TOOLS: LazyLock<Vec<(Tool, Description)>> = LazyLock::new(|| {
+    let asks = [
+        AskedKind::Approval,
+        AskedKind::Clarification,
+        AskedKind::Edit,
+        AskedKind::Escalation,
+        AskedKind::Checkpoint,
+        AskedKind::Handoff,
+    ];
+    let others =
+        [Tool::WaitForReview, Tool::WithdrawReview, Tool::ListFlows, Tool::StartRun, Tool::GetRun, Tool::CancelRun];
+    asks.into_iter().map(Tool::Ask).chain(others).map(|tool| (tool, tool.description())).collect()
+});
+
+/// Returns the descriptions of the tools that the caller may use.
+pub(super) fn offered(caller: &Principal) -> Vec<Description> {
+    TOOLS.iter().filter(|(tool, _)| tool.is_allowed(caller)).map(|(_, description)| description.clone()).collect()
+}
+
+/// Returns the tool with this name.
+pub(super) fn named(name: &str) -> Option<&'static (Tool, Description)> {
+    TOOLS.iter().find(|(_, description)| description.name == name)
+}
+
+impl Tool {
+    fn is_allowed(self, caller: &Principal) -> bool {
+        let act = match self {
+            Self::Ask(_) | Self::WaitForReview | Self::WithdrawReview => Act::Ask,
+            Self::ListFlows => Act::SeeFlows,
+            Self::StartRun | Self::GetRun | Self::CancelRun => Act::Launch,
+        };
+        access(caller, act).is_allowed()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ask(kind) => kind.builtin().into(),
+            Self::WaitForReview => "wait_for_review",
+            Self::WithdrawReview => "withdraw_review",
+            Self::ListFlows => "list_flows",
+            Self::StartRun => "start_run",
+            Self::GetRun => "get_run",
+            Self::CancelRun => "cancel_run",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Ask(AskedKind::Approval) => "Request approval",
+            Self::Ask(AskedKind::Clarification) => "Ask a person",
+            Self::Ask(AskedKind::Edit) => "Request an edit",
+            Self::Ask(AskedKind::Escalation) => "Escalate a problem",
+            Self::Ask(AskedKind::Checkpoint) => "Report progress",
+            Self::Ask(AskedKind::Handoff) => "Hand work over",
+            Self::WaitForReview => "Wait for an answer",
+            Self::WithdrawReview => "Withdraw a question",
+            Self::ListFlows => "List flows",
+            Self::StartRun => "Start a run",
+            Self::GetRun => "Get a run",
+            Self::CancelRun => "Cancel a run",
+        }
+    }
+
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::Ask(AskedKind::Approval) => {
+                "Ask people for approval before you do something that matters or cannot be undone. Do it only if the \
+                 answer says `approved: true`, and exactly as described."
+            }
+            Self::Ask(AskedKind::Clarification) => {
+                "Ask a person a question that you cannot answer yourself, with options to choose from if you can."
+            }
+            Self::Ask(AskedKind::Edit) => "Ask a person to check and edit a draft. The answer has the edited content.",
+            Self::Ask(AskedKind::Escalation) => {
+                "Hand a problem that you cannot solve to a person, who takes it over, advises you, or stops you."
+            }
+            Self::Ask(AskedKind::Checkpoint) => {
+                "Report your progress in a long task, and ask whether to continue, to change something, or to stop."
+            }
+            Self::Ask(AskedKind::Handoff) => "Hand work over to a person or a role. You do not wait for it.",
+            Self::WaitForReview => {
+                "Wait for the answer to a question that is still pending. People may take hours: call it again while \
+                 `status` is `pending`, or go on with other work and call it later."
+            }
+            Self::WithdrawReview => {
+                "Withdraw a question that you no longer need answered. An approval counts as rejected."
+            }
+            Self::ListFlows => "List the flows that can be started, each with the JSON Schema of its input.",
+            Self::StartRun => {
+                "Start a run of a flow. It stops where a person is asked, and goes on after the decision: `get_run` \
+                 returns its status and output."
+            }
+            Self::GetRun => "Get the status of a run, its output or error, and the reviews that it waits for.",
+            Self::CancelRun => "Cancel a run. Its pending reviews are withdrawn.",
+        }
+    }
+
+    fn annotations(self) -> ToolAnnotations {
+        let reads = matches!(self, Self::WaitForReview | Self::ListFlows | Self::GetRun);
+        let ends = matches!(self, Self::WithdrawReview | Self::CancelRun);
+        ToolAnnotations::with_title(self.title()).read_only(reads).destructive(ends).idempotent(reads || ends)
+    }
+
+    fn description(self) -> Description {
+        let Value::Object(schema) = self.schema() else { unreachable!("schemas of arguments are objects") };
+        Description::new(self.name(), self.purpose(), Arc::new(schema)).with_annotations(self.annotations())
+    }
+
+    /// Returns the JSON Schema of the arguments.
+    fn schema(self) -> Value {
+        match self {
+            Self::Ask(kind) => question_schema(kind),
+            Self::WaitForReview => schema_of::<WaitForReview>(),
+            Self::WithdrawReview => schema_of::<WithdrawReview>(),
+            Self::ListFlows => schema_of::<ListFlows>(),
+            Self::StartRun => with_key(schema_of::<Launch>(), "run"),
+            Self::GetRun => schema_of::<GetRun>(),
+            Self::CancelRun => schema_of::<CancelRun>(),
+        }
+    }
+}
+
+/// Returns the schema of a question: the parameters of the builtin, and what every question accepts.
+fn question_schema(kind: AskedKind) -> Value {
+    let mut schema = engine::ask_parameters(kind.builtin()).unwrap_or_else(|| json!({}));
+    let Value::Object(mut every) = schema_of::<NewReview>()["properties"].take() else { return schema };
+    every.retain(|key, _| !NOT_ARGUMENTS.contains(&key.as_str()));
+    let deadline = "How long people have to answer, such as 30m or 2h; then `on_timeout` happens. Default: no limit";
+    every["timeout"] = json!({ "type": "string", "description": deadline });
+    match kind {
+        AskedKind::Approval => {
+            every["on_timeout"] = json!({ "enum": ["reject", "error"], "description": "Default: reject" })
+        }
+        AskedKind::Handoff => every.retain(|key, _| key != "timeout" && key != "on_timeout"),
+        _ => {}
+    }
+    let wait = "How long this call waits for the answer, at most 50s; default: 45s. 0s: do not wait";
+    every.insert("wait".to_owned(), json!({ "type": "string", "description": wait }));
+    if let Some(own) = schema["properties"].as_object_mut() {
+        own.retain(|key, _| key != "timeout");
+        every.retain(|key, _| !own.contains_key(key));
+        own.extend(every);
+    }
+    with_key(schema, "review")
+}
+
+fn with_key(mut schema: Value, made: &str) -> Value {
+    schema["properties"]["idempotency_key"] = json!({
+        "type": "string", "maxLength": 255, "pattern": "^[!-~]+$",
+        "description": format!("The same key and arguments, sent again within a day, return the same {made}"),
+    });
+    schema
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    // Many clients do not follow references within a schema.
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
+    if let Some(schema) = schema.as_object_mut() {
+        schema.retain(|key, _| key != "title" && key != "description");
+        schema.entry("properties").or_insert_with(|| Value::Object(JsonMap::new()));
+    }
+    schema
+}
