@@ -181,9 +181,12 @@ impl Workspace {
         self.session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == owner)).then_some(owner)
     }
 
-    /// Returns the draft of a review, and follows it.
-    pub fn draft(self, id: ReviewId) -> Draft {
-        self.drafts.with(|drafts| drafts.review(id).cloned().unwrap_or_default())
+    /// Reads the draft of a review by reference, and follows it: it changes at each key, and may be long.
+    pub fn with_draft<U>(self, id: ReviewId, look: impl FnOnce(&Draft) -> U) -> U {
+        self.drafts.with(|drafts| match drafts.review(id) {
+            Some(draft) => look(draft),
+            None => look(&Draft::default()),
+        })
     }
 
     /// Returns the draft of a review without following it.

@@ -267,7 +267,7 @@ fn Over(pane: Pane) -> impl IntoView {
         };
         pane.workspace.outbox.with(|outbox| outbox.get(pane.id).and_then(stage))
     });
-    let draft = Memo::new(move |_| pane.draft());
+    let draft = Memo::new(move |_| pane.with_draft(Draft::clone));
     let tone = tone_of(pane);
     let class = Memo::new(move |_| if lost.get().is_some() { "banner warn" } else { tone.get() });
     view! {
