@@ -6,7 +6,7 @@ use shared::id::ReviewId;
 
 use super::inert::{inert, named};
 use super::notice::Notifier;
-use super::shortcuts::is_free;
+use super::shortcuts::{is_free, key_of};
 use crate::client::{Live, Workspace};
 use crate::state::inbox::address::review_at;
 use crate::state::sent;
@@ -20,7 +20,7 @@ pub fn HeldElsewhere() -> impl IntoView {
     let open = Memo::new(move |_| location.pathname.with(|path| review_at(path)));
     // A decision on the open review is undone first.
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
-        if event.key() != "u" || !is_free(&event) {
+        if key_of(&event) != "u" || !is_free(&event) {
             return;
         }
         let undo = workspace.outbox.with_untracked(|outbox| {
