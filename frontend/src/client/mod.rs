@@ -7,6 +7,7 @@ mod global_signal;
 pub mod http;
 pub mod list;
 pub mod live;
+mod locks;
 mod login;
 pub mod notifier;
 mod on_return;

@@ -234,9 +234,6 @@ fn Menu(
     let leave = Action::new_local(move |(): &()| async move {
         // Unsent decisions can be sent again or taken back before the person leaves.
         if !workspace.finish().await {
-            if workspace.is_busy_elsewhere() {
-                stays.set(Some("Another window is still sending a decision. Log out again in a moment.".to_owned()));
-            }
             return;
         }
         match session.leave(api).await {
