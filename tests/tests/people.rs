@@ -54,7 +54,15 @@ async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
     driver.query(By::Css(".page > header .b.primary")).and_displayed().first().await?.click().await?;
     says("Create token").await;
     field(driver, "what is it for?").await?.send_keys("nightly import").await?;
+    // The secret is shown only once, so the dialog stays until it is there.
+    browser.hold(Some("POST .*/tokens")).await?;
     driver.query(By::Css("dialog[open] .actions .b.primary")).and_displayed().first().await?.click().await?;
+    browser.held().await;
+    for _ in 0..2 {
+        driver.active_element().await?.send_keys(Key::Escape).await?;
+    }
+    says("Create token").await;
+    browser.release(true).await?;
     says("Token created").await;
     button(driver, "Done").await?.click().await?;
     driver.query(By::Css(".page > header .b.primary")).and_displayed().first().await?.click().await?;
