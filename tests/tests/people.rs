@@ -70,3 +70,23 @@ async fn the_dialog_says_once_the_token_is_created() -> BrowserResult<()> {
     browser.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_factor_of_another_person_is_removed_once_that_is_confirmed() -> BrowserResult<()> {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    server.person("ana", &["reviewer"]).await;
+    let browser = opened(&server, "/people").await?;
+    let driver = &browser.driver;
+    browser.hold(Some("DELETE .*/totp")).await?;
+    driver.query(By::Css("button[aria-label='Edit ana']")).and_displayed().first().await?.click().await?;
+    driver.query(By::XPath("//dialog[@open]//summary[contains(., 'Second factor')]")).first().await?.click().await?;
+    button(driver, "Remove it…").await?.click().await?;
+    wait_for_text(driver, "Remove the second factor of ana?").await;
+    let asked = driver.execute("return held.length", Vec::new()).await?;
+    assert_eq!(asked.json(), 0);
+    button(driver, "Remove it").await?.click().await?;
+    browser.release(true).await?;
+    wait_for_text(driver, "ana can log in without a second factor.").await;
+    browser.quit().await;
+    Ok(())
+}
