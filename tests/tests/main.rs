@@ -29,6 +29,7 @@ mod harness;
 mod inbox;
 mod interruptions;
 mod kills;
+mod loading;
 mod option_fields;
 mod people;
 mod places;
